@@ -11,12 +11,12 @@ import {
 import { MIGRATIONS, onDatabase } from './database.ts'
 import { type Finding, failure, ok } from './finding.ts'
 
-/** Batches that are named in one finding. */
+/** How many batches one finding names. */
 const NAMED = 5
 const ADVICE =
   'Put back the objects from a copy of the archive; the service looks again at the next read. See docs/operations.md "The archive".'
 
-/** Whether every archived batch has its manifest, as it was written, and all objects that it names at their size. */
+/** Checks that every archived batch has an unchanged manifest, and all objects in it with their sizes. */
 export async function* checkArchive(config: Config): AsyncGenerator<Finding> {
   const found: Finding[] = []
   try {
@@ -30,7 +30,7 @@ export async function* checkArchive(config: Config): AsyncGenerator<Finding> {
       }
     })
   } catch {
-    // The finding about the database says it.
+    // The finding about the database reports it.
   }
   yield* found
 }

@@ -4,7 +4,7 @@ import { backup } from '../db/dump/backup.ts'
 import { MIGRATIONS, onDatabase } from './database.ts'
 import { amountOf, createProgress, stopSignal } from './progress.ts'
 
-/** `svc backup FILE`: everything the service keeps, as of one moment, in one file. Servers may run meanwhile. */
+/** `svc backup FILE`: a consistent backup of all data in one file. Servers may run meanwhile. */
 export async function runBackup(file: string, config: Config): Promise<void> {
   const progress = createProgress()
   const signal = stopSignal()

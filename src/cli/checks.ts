@@ -13,11 +13,11 @@ import { failureLine } from './failure.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
 import { checkPublicUrl } from './public-url-check.ts'
 
-/** Retention deletes nothing beyond this difference of the clocks (docs/operations.md). */
+/** If the clocks differ by more than this, retention deletes nothing (docs/operations.md). */
 const MAX_SKEW_MS = 5 * 60_000
 const GIB = 1024 ** 3
 
-/** Every check, in the order in which an operator would mend what they find. Findings come as each check ends. */
+/** Every check, in the order in which an operator would fix the findings. Findings are reported as each check ends. */
 export async function* examine(
   config: Config,
   options: { warnings: readonly string[]; mailTo: string | undefined },

@@ -5,14 +5,17 @@ import { type Finding, ok, warning } from './finding.ts'
 interface Node {
   name: string
   answers: boolean
-  /** What it answered, or why it did not. */
+  /** The answer of a node, or why there was none. */
   result: string
 }
 
 const ENOUGH_PREPARED =
   "select current_setting('max_prepared_transactions')::int >= current_setting('max_connections')::int"
 
-/** Of a Citus cluster: whether its nodes answer and have the settings that docs/scaling.md asks for; nothing otherwise. */
+/**
+ * Checks whether the nodes of a Citus cluster answer and have the settings that docs/scaling.md requires. Without a
+ * cluster it finds nothing.
+ */
 export async function* checkCluster(sql: Sql): AsyncGenerator<Finding> {
   if (!(await isCluster(sql))) return
   const nodes = await sql<Node[]>`/* doctor.nodes */
@@ -33,7 +36,7 @@ export async function* checkCluster(sql: Sql): AsyncGenerator<Finding> {
       `max_prepared_transactions is below max_connections at ${few.join(', ')}`,
       'Raise it there: every commit prepares a transaction on each node that it writes to.',
     )
-  // Only who may read all settings sees it.
+  // Visible only to roles that may read all settings.
   const [connection] = await sql<{ setting: string }[]>`/* doctor.node_conninfo */
     select setting from pg_settings where name = 'citus.node_conninfo'`
   const endless = connection !== undefined && !connection.setting.includes('tcp_user_timeout')

@@ -1,6 +1,6 @@
 import type { readConfig } from '../config.ts'
 
-/** What the commands know of the process that runs them. */
+/** What the commands get from the process that runs them. */
 export interface CommandContext {
   /** Reads and checks the settings. Throws a ConfigError. */
   settings: () => ReturnType<typeof readConfig>

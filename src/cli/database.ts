@@ -9,8 +9,8 @@ import { Problem } from '../problem.ts'
 export const MIGRATIONS = join(import.meta.dirname, '../../prisma/migrations')
 
 /**
- * Runs `work` over the database of the settings: the external one, or the embedded one, which is started for it, or
- * shared with the server that runs it.
+ * Runs `work` with the database of the settings: the external one, or the embedded one, which is started for it or
+ * shared with a running server.
  */
 export async function onDatabase<T>(
   config: Pick<Config, 'databaseUrl' | 'dataDir'>,
@@ -32,8 +32,8 @@ export async function onDatabase<T>(
 }
 
 /**
- * Runs `work` over one connection that writes durably, where the database has the tables of this release.
- * @throws an Error with one line for the operator, also for what the service's rules refuse
+ * Runs `work` with one connection whose commits are durable, if the database has the tables of this release.
+ * @throws an Error with one line for the operator, also if the rules of the service refuse
  */
 export async function onTables<T>(url: string, work: (sql: Sql) => Promise<T>): Promise<T> {
   const sql = openSql(url, { name: 'command', max: 1, settings: { synchronous_commit: 'on' } })

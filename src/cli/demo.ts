@@ -17,12 +17,12 @@ interface RecordedEvent {
 }
 
 /**
- * Sends a recorded training (eight networks on scikit-learn's digits) through HTTP, as if it had ended just now, and
- * prints what the service made of it. Uses the service at `url`, else the one on this machine, else starts one, which
- * then goes on running. Then a real training of two minutes reports live, when there is a Python to run it.
- * @param options.account who sends it: address and password. Without it an account is made once for each service,
- *   and remembered in the data folder
- * @throws ConfigError with one line for what the operator can mend
+ * Sends a recorded training (eight networks on scikit-learn's digits) as if it had ended now, and prints the result.
+ * Uses the service at `url`, else the one on this machine, else starts one, which keeps running. Then a real training
+ * of two minutes reports live, if Python is installed.
+ * @param options.account address and password of the account that sends; without it, an account is created once for
+ *   each service and stored in the data folder
+ * @throws ConfigError with one line about what the operator can fix
  */
 export async function demo(options: {
   url: string | undefined
@@ -68,7 +68,7 @@ async function live(
   console.log('The live training is over.')
 }
 
-/** One call of the service; throws what it refused as a ConfigError with its code. */
+/** Calls the service; throws a refusal as a ConfigError with its code. */
 interface Api {
   <T>(method: string, path: string, token?: string, body?: unknown): Promise<T>
   url: string
@@ -246,6 +246,6 @@ async function table(api: Api, session: string, path: string): Promise<string> {
   ].join('\n')
 }
 
-/** Four significant digits; what is no number (NaN, Infinity) as it came. */
+/** Four significant digits; NaN and Infinity unchanged. */
 const number = (value: number | string | null | undefined): string =>
   typeof value === 'number' ? String(Number(value.toPrecision(4))) : (value ?? '')

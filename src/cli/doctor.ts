@@ -5,7 +5,7 @@ import type { Finding } from './finding.ts'
 
 const LABELS: Record<Finding['state'], string> = { ok: 'ok', warning: 'warning', failure: 'FAILURE' }
 
-/** `svc doctor`: checks the set-up, and says what to do about what it finds. */
+/** `svc doctor`: checks the configuration, and says how to fix what it finds. */
 export function doctorCommand({ settings }: CommandContext): Command {
   return new Command('doctor')
     .description('check database, disk, clock, mail, public URL, TLS, proxy and registration; say what to do')

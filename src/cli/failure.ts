@@ -2,14 +2,14 @@ import { ConfigError } from '../config.ts'
 import { urlsOf } from '../db/hosts.ts'
 import { codeOf, fieldOf } from '../thrown.ts'
 
-/** Faults of connecting and of signing in (PostgreSQL's classes 08, 28 and 3D), by the code of the error. */
+/** PostgreSQL's errors of connecting and signing in (classes 08, 28 and 3D), by their code. */
 const UNREACHABLE =
   /^(ECONN|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOENT|CONNECT|08|28|3D|53300|57P0[123])/
 
 /**
- * One line for what the operator can mend: a bad setting, a port that is taken, a database that is away, and what
- * our own code says in a sentence. Undefined for everything else, which is a fault of ours and needs its stack.
- * Never holds a password: a database is named by its host.
+ * One line for an error that the operator can fix: a wrong setting, a used port, an unreachable database, and our own
+ * errors. Undefined for all others, which are bugs and need their stack. It never contains a password: a database is
+ * named by its host.
  */
 export function failureLine(error: unknown, databaseUrl: string | undefined): string | undefined {
   if (!(error instanceof Error)) return undefined
@@ -25,7 +25,7 @@ export function failureLine(error: unknown, databaseUrl: string | undefined): st
   if (databaseUrl !== undefined && code !== undefined && UNREACHABLE.test(code)) {
     return `the database at ${hostOf(databaseUrl)} cannot be used: ${error.message || code}. See SVC_DATABASE_URL`
   }
-  // ConfigError, and the plain errors in which db/ tells what it found; a subclass of Error is a surprise.
+  // ConfigError, and the plain errors of db/; any other subclass of Error is unexpected.
   if (error instanceof ConfigError || (error.constructor === Error && code === undefined))
     return error.message
   return undefined

@@ -1,4 +1,4 @@
-/** What `svc doctor` found about one thing. `advice` says what to do, wherever something is not as it should be. */
+/** One result of `svc doctor`. `advice` says how to fix a problem. */
 export interface Finding {
   state: 'ok' | 'warning' | 'failure'
   subject: string

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 const REPORTER = join(import.meta.dirname, '../../python/reporter')
 
 /**
- * Runs a real training of some minutes that reports to the service, with the Python of this machine; the reporter
- * needs nothing installed.
- * @returns settles when it has ended; undefined when there is no Python 3.10 or newer
+ * Runs a real training that reports to the service, with the Python of this machine. The reporter needs no
+ * installation.
+ * @returns a promise of its end; undefined without Python 3.10 or newer
  */
 export function startLiveTraining(options: {
   url: string

@@ -4,7 +4,7 @@ import { readConfig } from '../config.ts'
 import { failureLine } from './failure.ts'
 import { createProgram } from './program.ts'
 
-/** The only file that reads the environment. Everything below takes values. */
+/** The only file that reads the environment; it passes values to all other code. */
 let databaseUrl: string | undefined
 function settings(): ReturnType<typeof readConfig> {
   const read = readConfig(process.env)

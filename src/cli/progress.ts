@@ -3,12 +3,14 @@ const ON_TERMINAL_MS = 200
 const WIDTH = 24
 
 export interface Progress {
-  /** @param share how much of it is done, from 0 to 1, where that is known */
+  /** @param share the part that is done, from 0 to 1, if known */
   update(text: string, share?: number): void
   end(text: string): void
 }
 
-/** Tells on standard error how far a long work is: on a terminal with a bar in one line, else every two seconds. */
+/**
+ * Reports the progress of a long task on standard error: on a terminal as a bar in one line, else every two seconds.
+ */
 export function createProgress(): Progress {
   const terminal = process.stderr.isTTY === true
   const every = terminal ? ON_TERMINAL_MS : EVERY_MS
@@ -35,7 +37,7 @@ const percent = (share: number): string => `${Math.floor(Math.min(1, share) * 10
 export const amountOf = (rows: number, bytes: number): string =>
   `${rows.toLocaleString('en')} rows, ${(bytes / 1e6).toFixed(1)} MB`
 
-/** Ctrl-C and SIGTERM end the work, which then leaves nothing half done; a second one ends the process. */
+/** Ctrl-C and SIGTERM cancel the task, which then leaves nothing incomplete; a second one ends the process. */
 export function stopSignal(): AbortSignal {
   const stopping = new AbortController()
   const stop = (): void => {

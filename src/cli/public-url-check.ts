@@ -6,7 +6,7 @@ import { type Finding, failure, ok, warning } from './finding.ts'
 const DAY_MS = 86_400_000
 const REQUEST_MS = 10_000
 
-/** Whether the public URL is encrypted, with a certificate that holds, and leads to the service. */
+/** Checks that the public URL uses TLS with a valid certificate, and leads to this service. */
 export async function checkPublicUrl({ publicUrl, host }: Config): Promise<Finding[]> {
   if (publicUrl === undefined) {
     return /^(localhost|127\.|\[?::1)/.test(host)
@@ -81,7 +81,7 @@ async function checkAnswer(publicUrl: string): Promise<Finding> {
   }
 }
 
-/** No certificate was seen. */
+/** There was no certificate. */
 const UNREACHABLE = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',

@@ -3,7 +3,7 @@ import { restore } from '../db/dump/restore.ts'
 import { MIGRATIONS, onDatabase } from './database.ts'
 import { amountOf, createProgress, stopSignal } from './progress.ts'
 
-/** `svc restore FILE [--replace]`: puts a backup into the database, all of it or nothing. */
+/** `svc restore FILE [--replace]`: restores a backup into the database, completely or not at all. */
 export async function runRestore(
   file: string,
   { replace }: { replace: boolean },

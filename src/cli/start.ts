@@ -4,8 +4,9 @@ import { startEmbedded } from '../db/embedded.ts'
 import { startTelemetry } from './telemetry.ts'
 
 /**
- * Runs the service until SIGTERM or Ctrl-C, then drains. A second signal ends it at once. Resolves when it answers.
- * @param environment where OpenTelemetry's settings are
+ * Runs the service until SIGTERM or Ctrl-C, then finishes the requests in progress. A second signal ends it at once.
+ * Resolves when the service answers.
+ * @param environment the settings of OpenTelemetry
  */
 export async function start(
   config: Config,
@@ -17,7 +18,7 @@ export async function start(
   if (exposed !== undefined) console.error(`svc: ${exposed}`)
   const endTelemetry = await startTelemetry(environment)
   const starting = startServer(config, endTelemetry !== undefined)
-  // Before it is up: a Ctrl-C in the middle of a start must stop the database that was just started.
+  // Registered before the start: Ctrl-C during the start must also stop the database.
   const ending = endOnSignals(async () => {
     await (await starting).stop()
     await endTelemetry?.()
@@ -39,7 +40,7 @@ export async function start(
   return app
 }
 
-/** PostgreSQL starts while the code of the service is loaded: each takes about as long as the other. */
+/** PostgreSQL starts while the code of the service is loaded, because both take about equally long. */
 async function startServer(config: Config, telemetry: boolean): Promise<App> {
   const database = config.databaseUrl === undefined ? startDatabase(config.dataDir) : undefined
   const { startApp } = await import('../app.ts')
@@ -50,7 +51,7 @@ function startDatabase(home: string): StartingDatabase {
   const said: string[] = []
   let log = (message: string): void => void said.push(message)
   const started = startEmbedded({ home, keepRunning: true, log: (message) => log(message) })
-  // startApp awaits it and fails with it.
+  // startApp awaits it and reports its error.
   started.catch(() => {})
   return {
     started,
@@ -67,9 +68,9 @@ function endOnSignals(stop: () => Promise<void>): { begun: boolean } {
     if (ending.begun) process.exit(1)
     ending.begun = true
     console.log(`svc: ${signal}, draining`)
-    // Longer than this and an orchestrator would kill it anyway (contract §8).
+    // An orchestrator would kill the process after this time anyway (contract §8).
     setTimeout(() => process.exit(1), 10_000).unref()
-    // A start that fails has closed what it had opened, and main.ts tells why.
+    // A failed start closes what it opened; main.ts prints the reason.
     const failed = await stop().then(
       () => false,
       () => true,

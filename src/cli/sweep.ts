@@ -3,8 +3,8 @@ import { onDatabase, onTables } from './database.ts'
 import { stopSignal } from './progress.ts'
 
 /**
- * `svc sweep [--dry-run]`: removes what is past its time, or says what would go. Servers may run meanwhile; what was
- * begun when Ctrl-C comes is continued by the next sweep.
+ * `svc sweep [--dry-run]`: deletes expired data, or prints what would be deleted. Servers may run meanwhile. The next
+ * sweep continues one that Ctrl-C ended.
  * @throws an Error with one line for the operator
  */
 export async function runSweep({ dryRun }: { dryRun: boolean }, config: Config): Promise<void> {

@@ -1,4 +1,4 @@
-/** Prints rows on standard output, the cells of a column below each other. */
+/** Prints rows on standard output with aligned columns. */
 export function printTable(rows: readonly (readonly string[])[]): void {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)))
   for (const row of rows)

@@ -7,7 +7,7 @@ import { traceStatements } from '../tracing.ts'
 const ASKING =
   /^OTEL_(EXPORTER_OTLP(_TRACES|_METRICS)?_ENDPOINT|(TRACES|METRICS)_EXPORTER|EXPERIMENTAL_CONFIG_FILE|CONFIG_FILE)$/
 const SHUTDOWN_MS = 3_000
-/** A collector that is away fails with every export. */
+/** A collector that cannot be reached fails at every export, so this is logged only now and then. */
 const SAID_AGAIN_MS = 60_000
 
 const asksForTelemetry = (environment: NodeJS.ProcessEnv): boolean =>
@@ -15,9 +15,9 @@ const asksForTelemetry = (environment: NodeJS.ProcessEnv): boolean =>
   Object.entries(environment).some(([name, value]) => ASKING.test(name) && value && value !== 'none')
 
 /**
- * Starts OpenTelemetry's SDK, which reads its settings from the environment by itself, if they ask for it.
- * @returns what sends the rest at the end; undefined when nothing is asked for
- * @throws ConfigError when the SDK is not installed: its packages are half as large as the service
+ * Starts OpenTelemetry's SDK if the environment configures it; the SDK reads those settings itself.
+ * @returns a function that sends the rest at the end; undefined if nothing is configured
+ * @throws ConfigError if the SDK is not installed: its packages are half as large as the service
  */
 export async function startTelemetry(
   environment: NodeJS.ProcessEnv,

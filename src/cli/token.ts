@@ -10,7 +10,7 @@ import { accountOf, OPERATOR } from './user.ts'
 
 type Scope = (typeof TOKEN_SCOPES)[number]
 
-/** `svc token …`: tokens of an account from a shell, for scripts that set up a service. */
+/** `svc token …`: manages tokens of an account in a shell, for scripts that set up a service. */
 export function tokenCommand({ settings }: CommandContext): Command {
   const token = new Command('token').description('manage tokens of programs without signing in')
   const run = (work: (sql: Sql) => Promise<void>): Promise<void> =>

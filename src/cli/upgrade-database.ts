@@ -3,7 +3,7 @@ import { upgradeDatabase } from '../db/embedded/upgrade.ts'
 import { MIGRATIONS } from './database.ts'
 import { createProgress, stopSignal } from './progress.ts'
 
-/** `svc upgrade-database`: an embedded database of an older PostgreSQL, for this release. */
+/** `svc upgrade-database`: upgrades an embedded database of an older PostgreSQL to the one of this release. */
 export async function runUpgradeDatabase(old: string | undefined, config: Config): Promise<void> {
   if (config.databaseUrl !== undefined)
     throw new Error(

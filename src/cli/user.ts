@@ -26,7 +26,7 @@ import { printTable } from './table.ts'
 
 export const OPERATOR: Operator = { kind: 'operator' }
 
-/** What is done to an account, and what is said once it is. */
+/** A change of an account, and the message after it. */
 interface AccountChange {
   change: { role?: User['role']; disabled?: boolean }
   said: string
@@ -43,8 +43,8 @@ const CHANGES = {
 } as const satisfies Record<string, AccountChange>
 
 /**
- * `svc user …`: accounts from a shell, for an operator who has lost the last administrator's password, or who sets a
- * service up without a browser. Works over the database of the settings, also while servers run: they ask it at each
+ * `svc user …`: manages accounts in a shell, for operators that have lost the password of the last administrator or set
+ * up a service without a browser. Works on the database of the settings, also while servers run: they read it at each
  * request.
  */
 export function userCommand({ settings, input }: CommandContext): Command {
@@ -143,7 +143,7 @@ async function create(
   if (madeUp) console.log(password)
 }
 
-/** The password on standard input, or a random one. */
+/** The password from standard input, or a random one. */
 async function choosePassword(
   input: NodeJS.ReadableStream | undefined,
 ): Promise<{ password: string; madeUp: boolean }> {
@@ -171,7 +171,7 @@ async function resetPassword(
   })
   console.error(`svc: ${address} has a new password; all sessions are closed, tokens go on`)
   if (disabled) console.error('svc: the account is disabled: svc user enable lets it in again')
-  // Alone on standard output, so that it can be handed on without passing through a screen.
+  // The only text on standard output, so that a script can pass it on.
   if (madeUp) console.log(password)
 }
 
@@ -186,7 +186,7 @@ async function withoutFactors(sql: Sql, email: string): Promise<void> {
   console.error(`svc: ${address} signs in with the password alone; all sessions are closed, tokens go on`)
 }
 
-/** @throws an Error that names the address */
+/** @throws an Error with the address */
 export async function accountOf(sql: Sql, email: string): Promise<User> {
   const account = await findAccount(sql, email)
   if (account === undefined) throw new Error(`no account has the address ${email}: see svc user list`)

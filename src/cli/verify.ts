@@ -6,7 +6,7 @@ import { archiveAt, isArchive, momentOf } from './wal-archive.ts'
 
 const NAMED = ['users', 'projects', 'batches', 'jobs', 'events', 'log_lines']
 
-/** `svc verify PATH`: restores a backup into a temporary database, and says what is in it. */
+/** `svc verify PATH`: restores a backup into a temporary database, and prints what it contains. */
 export async function runVerify(path: string, at: string | undefined, config: Config): Promise<void> {
   const progress = createProgress()
   const begun = performance.now()

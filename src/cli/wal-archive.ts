@@ -17,15 +17,15 @@ export interface ArchiveChoices {
   keep: number
 }
 
-/** Opens the archive at a place that a user named. */
+/** Opens the archive at the place that was given on the command line. */
 export const archiveAt = async (place: string, config: Config, make: boolean): Promise<Archive> =>
   openArchive(await storeAt(place, config.s3), { passphrase: config.backupPassphrase, make })
 
-/** Whether a path is an archive of `svc wal-archive`, rather than a file of `svc backup`. */
+/** Whether a path is an archive of `svc wal-archive` and not a file of `svc backup`. */
 export const isArchive = (path: string): boolean =>
   isS3(path) || statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
-/** `svc wal-archive PLACE`: base backups and the write-ahead log, so that any moment can be restored. */
+/** `svc wal-archive PLACE`: keeps base backups and the write-ahead log, so that any point in time can be restored. */
 export async function runArchive(place: string, choices: ArchiveChoices, config: Config): Promise<void> {
   if (config.databaseUrl !== undefined)
     throw new Error(
@@ -60,7 +60,7 @@ export async function runArchive(place: string, choices: ArchiveChoices, config:
     while (!signal.aborted)
       await one().catch(async (error) => {
         if (signal.aborted) return
-        // A database that starts again is no reason to end.
+        // A restart of the database is no reason to end.
         const { code = '', message } = error as { code?: string; message: string }
         if (!/^(ECONN|EPIPE|57P0)/.test(code) && !/Connection terminated/.test(message)) throw error
         log(`${message}; trying again in ${RETRY_MS / 1000} s`)
@@ -71,7 +71,7 @@ export async function runArchive(place: string, choices: ArchiveChoices, config:
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
 
-/** `svc restore PLACE [--at TIME]`: an archive into the data folder. */
+/** `svc restore PLACE [--at TIME]`: restores an archive into the data folder. */
 export async function runRecover(
   place: string,
   { at, replace }: { at: string | undefined; replace: boolean },
@@ -100,7 +100,7 @@ export async function runRecover(
   )
 }
 
-/** @throws ConfigError for what is no moment */
+/** @throws ConfigError for text that is not a time */
 export function momentOf(text: string | undefined): Date | undefined {
   if (text === undefined) return undefined
   const moment = new Date(text)

@@ -5,9 +5,9 @@ import { type Caller, isAdmin, type Known } from './caller.ts'
 import { isStorable } from './storable-text.ts'
 
 /**
- * Every "may this viewer do that" of the service (contract §2), for REST, GraphQL, the stream and the `can` fields:
- * one table, pure functions over it, and the look-ups that feed them. Lists are filtered by `visibleProjects` inside
- * their SQL, never after a page was cut.
+ * All permissions of the service (contract §2), for REST, GraphQL, the stream and the `can` fields: one table, pure
+ * functions over it, and the look-ups that they need. Lists are filtered by `visibleProjectsFilter` within their SQL,
+ * never after a page was read.
  */
 
 export type Visibility = 'private' | 'public'
@@ -29,12 +29,12 @@ export type Right =
 
 type Relation = 'visitor' | 'viewer' | 'member' | 'batch_owner' | 'project_owner' | 'admin'
 
-/** Contract §2, row by row. A private project has no visitors, so `read` of one starts at viewer. */
+/** The table of contract §2. A private project has no visitors, so `read` requires a viewer there. */
 const TABLE: Record<Right, readonly Relation[]> = {
   read: ['visitor', 'viewer', 'member', 'batch_owner', 'project_owner', 'admin'],
-  // Addresses of members and recipients: for those who are in the project.
+  // Addresses of members and recipients are only for members of the project.
   know_members: ['viewer', 'member', 'project_owner', 'admin'],
-  // What agents do, and on which hosts: no visitor's business.
+  // Commands and hosts are not for visitors.
   know_commands: ['viewer', 'member', 'batch_owner', 'project_owner', 'admin'],
   send_events: ['member', 'project_owner', 'admin'],
   edit: ['member', 'batch_owner', 'project_owner', 'admin'],
@@ -57,22 +57,22 @@ const CREDENTIALS: Record<'anonymous' | Known['via'], readonly Right[]> = {
   rerun: ['send_events'],
 }
 
-/** A project as the rules see it: `role` is that of the user in question, `owner` never among it. */
+/** What the permissions depend on in a project: `role` is the role of the user in question, never `owner`. */
 export interface ProjectFacts {
   visibility: Visibility
   ownerId: string
   role: 'member' | 'viewer' | null
 }
 
-/** The part of a user that the rules look at. */
+/** What the permissions depend on in a user. */
 export interface Who {
   id: string
   role: 'admin' | 'user'
 }
 
 /**
- * What the user is to the project, and to the batch when its owner is given. All that apply count: an owner of a
- * batch who has become a viewer still owns the batch. A user who does not see the project has no relation to it.
+ * The relations of the user to the project, and to the batch if its owner is given. All of them count: the owner of a
+ * batch who is now a viewer still owns the batch. A user who may not see the project has no relation to it.
  */
 function relationsOf(who: Who | null, project: ProjectFacts, batchOwnerId?: string): Relation[] {
   const relations: Relation[] = project.visibility === 'public' ? ['visitor'] : []
@@ -84,7 +84,7 @@ function relationsOf(who: Who | null, project: ProjectFacts, batchOwnerId?: stri
   return relations
 }
 
-/** May this user do that? The kind of credential is not considered. */
+/** Whether the user may do that. The kind of credential is not considered. */
 export function userMay(
   right: Right,
   who: Who | null,
@@ -94,7 +94,7 @@ export function userMay(
   return relationsOf(who, project, batchOwnerId).some((relation) => TABLE[right].includes(relation))
 }
 
-/** May this caller do that, with the credential it came with? */
+/** Whether the caller may do that with its credential. */
 export function callerMay(
   right: Right,
   caller: Caller,
@@ -105,7 +105,10 @@ export function callerMay(
   return CREDENTIALS[credential].includes(right) && userMay(right, whoIs(caller), project, batchOwnerId)
 }
 
-/** What a caller may do to a batch (contract §4 `can`): its rights, as far as the batch's state lets it. */
+/**
+ * The actions that a caller may take on a batch now (contract §4 `can`): its permissions, limited by the state of the
+ * batch.
+ */
 export interface BatchCan {
   stop: boolean
   rerun: boolean
@@ -114,7 +117,7 @@ export interface BatchCan {
   edit: boolean
 }
 
-/** @param may the caller's right to the batch, such as `callerMay` of it */
+/** @param may the caller's permissions for the batch, such as `callerMay` */
 export function batchCan(
   may: (right: Right) => boolean,
   batch: { status: string; deleted: boolean },
@@ -129,18 +132,18 @@ export function batchCan(
   }
 }
 
-/** A lost batch is not over for sure: it may be stopped or marked as ended, as one that runs. */
+/** A lost batch may still run: it can be stopped or marked as ended, like a running one. */
 export const isOpen = ({ status }: { status: string }): boolean => status === 'running' || status === 'lost'
 
 const whoIs = (caller: Caller): Who | null => (caller.kind === 'known' ? caller.user : null)
 const userIdOf = (caller: Caller): string | null => (caller.kind === 'known' ? caller.user.id : null)
 
-/** Whether this credential reads at all: a reporter or agent token reads nothing but the stop flag (contract §3). */
+/** Whether the credential may read: reporter and agent tokens read only the stop flag (contract §3). */
 export const mayRead = (caller: Caller): boolean =>
   CREDENTIALS[caller.kind === 'anonymous' ? 'anonymous' : caller.via].includes('read')
 
 /**
- * Refuses credentials that read nothing. Every look-up below does.
+ * Refuses credentials that may not read. Every look-up below calls it.
  * @throws Problem forbidden
  */
 export function requireReader(caller: Caller): void {
@@ -153,15 +156,15 @@ export interface VisibleProject {
   slug: string
   ownerId: string
   visibility: Visibility
-  /** What the caller is in it; an administrator who is not in it has null. */
+  /** The caller's role in it; null for an administrator who is not a member. */
   role: Role
   may: (right: Right) => boolean
 }
 
 /**
- * The project, as far as the caller sees it.
+ * The project, if the caller may see it.
  * @throws Problem project_not_found, the same whether it does not exist or is not visible; forbidden for tokens that
- * read nothing
+ *   may not read
  */
 export async function visibleProject(db: Db, caller: Caller, slug: string): Promise<VisibleProject> {
   requireReader(caller)
@@ -197,19 +200,22 @@ export interface BatchAccess {
   status: string
   stopRequested: boolean
   deleted: boolean
-  /** What the caller is in the batch's project. */
+  /** The caller's role in the batch's project. */
   role: Role
-  /** The caller's rights, independent of the batch's state. A right missing here is 403; one missing only in `can` is 409. */
+  /**
+   * The caller's permissions, independent of the batch's state. A missing permission is 403; one that is missing only
+   * in `can` is 409.
+   */
   may: (right: Right) => boolean
   can: BatchCan
 }
 
 /**
- * The batch, as far as the caller sees it.
+ * The batch, if the caller may see it.
  * @param options.deleted also a soft-deleted batch (for restoring it); a purged one is not visible to anyone
- * @param options.polling the caller reads the stop flag: reporter and agent tokens may do so, as their user
- * @throws Problem batch_not_found, the same whether it does not exist or is not visible; forbidden for tokens that
- * read nothing
+ * @param options.polling the caller reads the stop flag, which reporter and agent tokens may do for their user
+ * @throws Problem batch_not_found, the same whether it does not exist or is not visible; forbidden for tokens that may
+ *   not read
  */
 export async function visibleBatch(
   db: Db,
@@ -226,7 +232,7 @@ export async function visibleBatch(
   return batch
 }
 
-/** Those of these batches that the caller sees, in no order; as `visibleBatch`, for many at once. */
+/** The batches that the caller may see, in no order; as `visibleBatch`, for many at once. */
 export async function visibleBatches(
   db: Db,
   caller: Caller,
@@ -237,7 +243,7 @@ export async function visibleBatches(
   return findBatches(db, caller, batchIds, options)
 }
 
-/** Seeing is the user's right here; what the credential may do was settled before (`requireReader`). */
+/** Checks the user only; `requireReader` has checked the credential. */
 export const seesProject = (caller: Caller, facts: ProjectFacts): boolean =>
   userMay('read', whoIs(caller), facts)
 
@@ -295,10 +301,10 @@ async function findBatches(
 }
 
 /**
- * A predicate over a row `p` of projects: those the caller sees. For SQL lists:
- * `from batches b join projects p on p.key = b.project_key where ${visibleProjectsFilter(db, caller)}`, or as
- * `b.project_key in (select p.key from projects p where ${visibleProjectsFilter(db, caller)})`.
- * @throws Problem forbidden for tokens that read nothing
+ * SQL for the projects that the caller may see, as a condition on a row `p` of projects: `from batches b join projects
+ * p on p.key = b.project_key where ${visibleProjectsFilter(db, caller)}`, or `b.project_key in (select p.key from
+ * projects p where ${visibleProjectsFilter(db, caller)})`.
+ * @throws Problem forbidden for tokens that may not read
  */
 export function visibleProjectsFilter(db: Db, caller: Caller) {
   requireReader(caller)
@@ -310,8 +316,8 @@ export function visibleProjectsFilter(db: Db, caller: Caller) {
 }
 
 /**
- * The keys of the projects that the caller sees, of exactly these slugs or, with none given, of all;
- * null: every project there is.
+ * The keys of the projects with exactly these slugs that the caller may see, or of all if none are given; null means
+ * every project.
  */
 export async function visibleProjectKeys(db: Db, caller: Caller, slugs: string[]): Promise<number[] | null> {
   const visible = visibleProjectsFilter(db, caller)
@@ -323,8 +329,8 @@ export async function visibleProjectKeys(db: Db, caller: Caller, slugs: string[]
 }
 
 /**
- * The ids of the people of exactly these ids or addresses. An address counts for callers who may know it: its owner,
- * administrators, and those who share a project with its owner. Names do not count, because they are not unique.
+ * The ids of the users with exactly these ids or addresses. An address is matched only for callers that may know it:
+ * its owner, administrators, and members of a project of its owner. Names are not matched, because they are not unique.
  */
 export async function ownersNamed(db: Db, caller: Caller, words: string[]): Promise<string[]> {
   const userId = userIdOf(caller)

@@ -65,7 +65,7 @@ export interface AuditEntry {
     | 'report.shared'
     | 'report.unshared'
   subject: `${string}:${string}`
-  /** Never a secret. */
+  /** It never contains a secret. */
   detail?: Record<string, unknown>
 }
 
@@ -73,7 +73,7 @@ export interface AuditEntry {
 export const recordAudit = (tx: Tx, actor: Actor, entry: AuditEntry, now: Date): Promise<void> =>
   recordAudits(tx, actor, [entry], now)
 
-/** Several entries of one deed. */
+/** Writes several entries of one action. */
 export async function recordAudits(tx: Tx, actor: Actor, entries: AuditEntry[], now: Date): Promise<void> {
   const [id, via, address] = actorCondition(actor)
   await tx`/* audit.record */
@@ -126,13 +126,13 @@ export const auditFields = {
   detail: { type: json, column: 'detail', public: 'hidden' },
 } as const satisfies Fields
 
-/** An entry on the wire. */
+/** An entry in the API. */
 export type AuditRecord = ViewOf<typeof auditFields>
 
 /** Replaces a command that only the owner of its batch may read: it may contain a secret. */
 export const REDACTED = '[redacted]'
 
-/** Which entries: all that meet every condition given. */
+/** A filter of entries; all conditions must hold. */
 export interface AuditFilter {
   subject?: string | undefined
   /** An action such as `token.created`, or the beginning of some: `token.`. */
@@ -164,10 +164,10 @@ export function auditWhere(filter: AuditFilter): Prisma.AuditEntryWhereInput {
   }
 }
 
-/** Prisma makes a LIKE of `startsWith`, without escaping its wildcards. */
+/** Prisma's `startsWith` is a LIKE without escaped wildcards. */
 const literally = (text: string): string => text.replace(/[\\%_]/g, '\\$&')
 
-/** Entries have milliseconds: of a bound in microseconds counts the next of those. */
+/** Entries have milliseconds, so a bound in microseconds is rounded up. */
 function laterMs(instant: string): Date {
   const floor = new Date(instant)
   return /\.\d{3}0*[1-9]/.test(instant) ? new Date(floor.getTime() + 1) : floor
@@ -223,10 +223,10 @@ const hasCommand = (detail: Prisma.JsonValue): detail is Prisma.JsonObject =>
 const batchIn = (subject: string): string =>
   subject.startsWith('batch:') ? subject.slice('batch:'.length) : ''
 
-/** Entries that one statement of an export reads. */
+/** How many entries one statement of an export reads. */
 const PAGE_SIZE = 1_000
 
-/** All entries as `listAudit` shows them, in pieces: flat memory however long the log is. */
+/** All entries as in `listAudit`, page by page, so that an export of any length needs little memory. */
 export async function* exportAudit(
   prisma: PrismaClient,
   reader: { userId: string },

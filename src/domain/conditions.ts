@@ -2,23 +2,26 @@ import type { Fragment } from 'postgres'
 import { itemAt } from '../checked.ts'
 import type { Db } from '../db/sql.ts'
 
-/** Parts of a `where` that lists share. */
+/** SQL conditions that lists share. */
 
 /**
- * The number as part of the statement. Of a limit that is a parameter PostgreSQL assumes a tenth of all rows: the more
- * rows, the more expensive the generic plan seems, until it plans every time.
+ * The number as a literal. For a limit that is a parameter PostgreSQL assumes a tenth of all rows: in large tables the
+ * generic plan then seems so expensive that it plans every time.
  */
 export const literalNumber = (db: Db, count: number): Fragment => db.unsafe(String(Math.trunc(count)))
 
-/** `a and b and …`; true when there is none. */
+/** `a and b and …`; true if there are none. */
 export const every = (db: Db, conditions: readonly Fragment[]): Fragment =>
   conditions.reduce((joined, next) => db`${joined} and ${next}`, db`true`)
 
-/** `(a or b or …)`; false when there is none. */
+/** `(a or b or …)`; false if there are none. */
 export const some = (db: Db, conditions: readonly Fragment[]): Fragment =>
   db`(${conditions.reduce((joined, next) => db`${joined} or ${next}`, db`false`)})`
 
-/** A condition that the column has one of these values, as an equality where there is one: it keeps an index's order. */
+/**
+ * The condition that the column has one of these values; an equality if there is only one, which keeps the order of an
+ * index.
+ */
 export const oneOf = (db: Db, column: Fragment, values: string[]): Fragment =>
   values.length === 1
     ? db`${column} = ${itemAt(values, 0)}`
@@ -33,5 +36,5 @@ export const oneOfAnyCase = (db: Db, column: Fragment, values: string[]): Fragme
 const commaList = (db: Db, values: string[], one: (value: string) => Fragment): Fragment =>
   values.slice(1).reduce((list, v) => db`${list}, ${one(v)}`, one(itemAt(values, 0)))
 
-/** The text as a LIKE pattern that means itself. */
+/** The text as a LIKE pattern that matches it literally. */
 export const escapeLike = (text: string): string => text.replace(/[\\%_]/g, '\\$&')

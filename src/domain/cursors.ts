@@ -5,20 +5,20 @@ import type { SortPosition } from './keyset-pages.ts'
 import { numberOf, writeNumber } from './numbers.ts'
 
 /**
- * Cursors of all lists, in REST and GraphQL: a position in one list under one order and one set of filters, opaque to
- * callers. With others it would skip or repeat rows, so it is refused there. A cursor never holds an offset: rows that are
- * added or removed meanwhile shift nothing.
+ * Cursors of all lists, in REST and GraphQL: an opaque position in one list with one order and one set of filters. With
+ * others it would skip or repeat rows, so it is refused there. A cursor never contains an offset: rows that are added
+ * or removed meanwhile do not shift the pages.
  */
 export interface Cursor<Position> {
   /**
-   * @param argument the parameter that holds the text, for the refusal
-   * @throws Problem `invalid_cursor` for a text that `write` did not make
+   * @param argument the name of the parameter, for the error
+   * @throws Problem invalid_cursor for text that `write` did not create
    */
   read(text: string | null | undefined, argument?: string): Position | undefined
   write(position: Position): string
 }
 
-/** @param list names the list, and what it is ordered and filtered by */
+/** @param list the name of the list, its order and its filters */
 export function cursorOf<Position>(list: string, position: z.ZodType<Position>): Cursor<Position> {
   const shape = z.tuple([z.literal(list), z.unknown()])
   return {
@@ -46,7 +46,7 @@ const packed = z.tuple([
   z.int().min(0),
 ])
 
-/** Of a list that keyset-pages.ts makes; `list` names what it is ordered and filtered by as well. */
+/** A cursor of a list of keyset-pages.ts; `list` also names its order and filters. */
 export function sortCursor(list: string): Cursor<SortPosition> {
   const cursor = cursorOf<unknown>(list, packed)
   return {

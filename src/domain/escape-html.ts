@@ -5,6 +5,6 @@ const ESCAPES: Record<string, string> = {
   '"': '&quot;',
   "'": '&#39;',
 }
-/** The text for HTML, in elements and in quoted attributes. */
+/** Escapes text for HTML elements and quoted attributes. */
 export const escapeHtml = (raw: string): string =>
   raw.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? character)

@@ -18,7 +18,10 @@ import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, pageSizes } from './paging.ts'
 import { PersonType, ViewerType } from './person.ts'
 import { ProjectType } from './project.ts'
 
-/** What only those see who administer it, in person: rules, mutes, tokens, the audit log; as REST shows them. */
+/**
+ * Rules, mutes, tokens and the audit log: visible only to signed-in administrators of the project or service; the same
+ * as in REST.
+ */
 
 const RuleType = builder.objectRef<Rule>('Rule')
 builder.objectType(RuleType, {
@@ -90,7 +93,7 @@ builder.objectField(ViewerType, 'tokens', (t) =>
 
 const EntryType = builder.prismaObject('AuditEntry', {
   description: 'Who did what.',
-  // What redaction goes by.
+  // Redaction depends on these.
   select: { id: true, subject: true, detail: true },
   fields: (t) => ({
     ...declaredOfRecord(t, auditFields, ['actor', 'subject', 'detail']),
@@ -156,6 +159,6 @@ const filterOf = ({ subject, action, actor, address }: AuditArgs): AuditFilter =
   address: storable(address),
 })
 
-/** Text that the database could hold: what it could not hold names nothing. */
+/** Drops text that the database cannot store: no entity has such a name. */
 const storable = (given: string | null | undefined): string | undefined =>
   given == null ? undefined : storablePart(given)

@@ -21,7 +21,7 @@ import type { BatchNode } from './nodes.ts'
 import { connectionType, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageOf } from './paging.ts'
 import { PersonType } from './person.ts'
 
-/** Agents on hosts, and what they were told to do (contract §5); as REST shows them. */
+/** Agents on hosts, and commands to them (contract §5); the same as in REST. */
 
 const RunningType = builder.objectRef<HostView['running'][number]>('RunningProcess')
 builder.objectType(RunningType, {
@@ -147,7 +147,7 @@ builder.objectField(BatchType, 'agentCommands', (t) =>
       const found = await commandsOf(db, keys, reader, clock.now)
       const after = commandCursors.read(args.after, 'after')
       return keys.map((key) => {
-        // A batch has few of them, so a request for some reads all.
+        // A batch has few of them, so a request for some of them reads all.
         const all = found.get(key) ?? []
         const from = after === undefined ? 0 : all.findIndex(({ cmd_id }) => cmd_id === after) + 1
         if (after !== undefined && from === 0) throw new Problem('invalid_cursor')

@@ -17,7 +17,7 @@ import { JobType } from './job.ts'
 import type { JobNode } from './nodes.ts'
 import { drawingOf, EpochRange, keysArg, type Metric, MetricType, Sampling, spend } from './series.ts'
 
-/** Attempts of a job: restarts within its batch, reruns in others; as REST shows them. */
+/** Attempts of a job: restarts within its batch and reruns in others; the same as in REST. */
 
 const AttemptStatus = builder.enumType('AttemptStatus', {
   values: {
@@ -56,7 +56,7 @@ builder.objectFields(JobType, (t) => ({
   attempts: t.loadableList({
     type: AttemptType,
     byPath: true,
-    // One that was started again has the events since looked through.
+    // For a job that was started again, its later events are scanned.
     complexity: { field: 250, multiplier: 1 },
     description:
       'Its attempts, oldest first: those of its batch and, but through a share, the latest one in each batch that reran it or that it reran',
@@ -79,7 +79,7 @@ builder.objectFields(JobType, (t) => ({
   attemptMetrics: t.field({
     type: PointsType,
     nullable: true,
-    // Events are scanned, which are stored among those of other jobs.
+    // Expensive: the events of a job are stored among those of others and have to be scanned.
     complexity: { field: 2_500, multiplier: 1 },
     description: 'What its `n`th attempt reported; null when it has no such attempt',
     args: {

@@ -20,7 +20,10 @@ import {
   words,
 } from './filters.ts'
 
-/** What lists of batches may be asked for (contract §4, §6), as inputs, and as the domain takes it; as REST's. */
+/**
+ * Filters and orders of lists of batches (contract §4, §6): the GraphQL inputs, and their conversion for the domain;
+ * the same as in REST.
+ */
 
 export const BatchStatusType = builder.enumType('BatchStatus', {
   values: {

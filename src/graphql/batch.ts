@@ -218,7 +218,7 @@ export async function batchPages(
   })
 }
 
-/** Those of these projects that the caller sees: a share shows a project's name, never its batches. */
+/** Those of these projects whose batches the caller may see. A share shows the name of a project, never its batches. */
 export async function seenOf(context: Context, keys: readonly number[]): Promise<number[]> {
   const seen: number[] = []
   for (const key of keys) if (await sees(context, key)) seen.push(key)

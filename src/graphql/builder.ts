@@ -13,7 +13,7 @@ import { Problem } from '../problem.ts'
 import type { Context } from './context.ts'
 import { refusal } from './mask.ts'
 
-/** The one builder of the schema; each file of a type adds to it (schema.ts loads them all). */
+/** The schema builder. The files of the types add to it; schema.ts loads them all. */
 export const builder = new SchemaBuilder<{
   Context: Context
   PrismaTypes: PrismaTypes
@@ -27,9 +27,9 @@ export const builder = new SchemaBuilder<{
   AuthScopes: {
     /** Signed in with any credential that may read. */
     known: boolean
-    /** In the project of this key: its members' addresses are for those. */
+    /** A member of the project with this key, who may see the addresses of its members. */
     inProject: number
-    /** An administrator, in person. */
+    /** A signed-in administrator. */
     administrator: boolean
   }
 }>({
@@ -41,7 +41,7 @@ export const builder = new SchemaBuilder<{
     filterConnectionTotalCount: true,
   },
   relay: {
-    // `id` is the batch_id itself.
+    // `id` is the batch_id, unencoded.
     idFieldName: 'nodeId',
     nodeQueryOptions: { nullable: true },
     nodesQueryOptions: { nullable: { list: false, items: true } },
@@ -65,7 +65,7 @@ export const builder = new SchemaBuilder<{
         }),
       ),
   },
-  // A value costs nothing by itself; what is read from the database says what it costs (costs.ts).
+  // A value costs nothing by itself; fields that read the database declare their costs (costs.ts).
   complexity: { defaultComplexity: 0, defaultListMultiplier: 1, disabled: true },
 })
 

@@ -2,10 +2,10 @@ import { execute, GraphQLNonNull, GraphQLObjectType, GraphQLScalarType, type Gra
 import type { Plugin } from 'graphql-yoga'
 
 /**
- * Queries are executed by graphql-js, over a second build of the schema in which a column of numbers is one leaf: it would
- * complete each of a million points as a value of its own, half of the time of a query for series. Queries are
- * validated and introspected against the public schema, which says `[Int!]!`. Everything else of the two is the same; a
- * test compares their answers.
+ * graphql-js executes queries over a second build of the schema, in which a column of numbers is one leaf: it would
+ * otherwise complete each of a million points as a value of its own, which takes half of the time of a query for
+ * series. Queries are validated and introspected against the public schema, which has `[Int!]!`. Otherwise the two are
+ * equal; a test compares their answers.
  */
 
 /** The fields whose resolvers return a column as finished JSON. */
@@ -16,7 +16,7 @@ const COLUMNS: Record<string, readonly string[]> = {
 
 const Column = new GraphQLScalarType({ name: 'Column', serialize: (list) => list })
 
-/** @param schema one of its own, built from the same types as the public schema: it is changed */
+/** @param schema a separate build from the same types as the public schema; it is changed */
 export function executeColumns(schema: GraphQLSchema): Plugin {
   for (const [name, fields] of Object.entries(COLUMNS)) {
     const type = schema.getType(name)

@@ -8,28 +8,28 @@ import { type BatchEtas, etaOf } from '../domain/eta/index.ts'
 import type { Live } from '../domain/live/index.ts'
 import type { Clock } from '../domain/liveness.ts'
 
-/** What the resolvers of one request share. Everything in it is read once a request. */
+/** The state that the resolvers of one request share. Each value is read once a request. */
 export interface Context {
   caller: Caller
   db: Db
   prisma: PrismaClient
   clock: Clock
-  /** What subscriptions follow. */
+  /** The channels that subscriptions follow. */
   live: Pick<Live, 'cursor' | 'follow'>
-  /** Taken before anything is read, so that a stream from it misses nothing of what the request read. */
+  /** The position in the change log before anything is read, so that a stream from there misses no change. */
   cursor: number
   /** Keys of the projects that the caller sees; null: all of them. */
   visibleProjects: () => Promise<readonly number[] | null>
   /** The view of a project; null if its key is unknown. Does not check whether the caller may see it. */
   projects: DataLoader<number, ProjectRow | null>
-  /** What the caller is in a project, and may do there. */
+  /** The role of the caller in a project, and its permissions there. */
   memberships: DataLoader<number, Membership>
-  /** Estimates by batch; undefined for what does not run. */
+  /** ETAs by batch; undefined for batches that do not run. */
   etas: DataLoader<number, BatchEtas | undefined>
   dashboardCache: DashboardCache
   /** Whether there is a mail server. */
   mailConfigured: boolean
-  /** Points that metrics of this request may still answer with. */
+  /** How many points the metrics of this request may still return. */
   pointsLeft: number
 }
 
@@ -40,7 +40,7 @@ export interface Membership {
 
 export type ProjectRow = Prisma.ProjectGetPayload<{ include: { owner: true } }>
 
-/** Points of one answer: 2 million take 40 MB of JSON. Sampled series hardly reach it. */
+/** The most points of one answer: 2 million take 40 MB of JSON. Sampled series rarely reach it. */
 export const MAX_POINTS_ANSWERED = 2_000_000
 
 export function createContext(options: {
@@ -49,7 +49,7 @@ export function createContext(options: {
   prisma: PrismaClient
   clock: Clock
   live: Context['live']
-  /** Kept from request to request, because it remembers what it summed. */
+  /** Shared by all requests, because it caches sums. */
   dashboardCache?: DashboardCache
   mailConfigured?: boolean
 }): Context {
@@ -106,7 +106,7 @@ export function createContext(options: {
   }
 }
 
-/** No user's id. */
+/** An id that no user has. */
 const NO_USER = '00000000-0000-0000-0000-000000000000'
 
 export async function sees(context: Context, projectKey: number): Promise<boolean> {

@@ -1,8 +1,8 @@
 /**
- * What a query costs before it runs: about the number of rows and series that it may read. Connections multiply by
- * `first`, so a page of pages of pages is refused however short its text is. A test holds the largest queries that
- * the pages and notebooks need against the budget: 50 projects of 50 batches of 50 jobs, the default pages of
- * each, are 140,000. What is not a row costs about as many rows as take the same time.
+ * The estimated cost of a query before it runs: about the number of rows and series that it may read. Connections
+ * multiply by `first`, so nested pages are refused however short the text is. A test compares the largest queries of
+ * the page and of notebooks with the limit: 50 projects of 50 batches of 50 jobs, the default pages of each, cost
+ * 140,000. A field that is not a row costs as much as the number of rows that take the same time.
  */
 export const BUDGET = 150_000
 
@@ -13,11 +13,11 @@ export const connectionCost = ({ first }: { first?: number | null | undefined })
 })
 const LIST = 5
 
-/** A look-up of one thing. */
+/** Reading one entity by its key. */
 export const LOOKUP = { field: 5, multiplier: 1 }
 /** One job's series. */
 export const JOB_SERIES = { field: 10, multiplier: 1 }
 /** The series of all jobs of a batch. */
 export const BATCH_SERIES = { field: 250, multiplier: 1 }
-/** What reads more than rows of its own: health, estimates, resources. */
+/** Fields that read more than their own rows: health, ETA, resources. */
 export const DERIVED = { field: 50, multiplier: 1 }

@@ -3,7 +3,7 @@ import { recordName, shownValue } from '../domain/record-view.ts'
 import type { builder } from './builder.ts'
 
 type SchemaTypes = typeof builder.$inferSchemaTypes
-/** What `t` is in the fields of an object. */
+/** The type of `t` in the fields of an object. */
 type FieldBuilder<Node> = PothosSchemaTypes.ObjectFieldBuilder<SchemaTypes, Node>
 type Declared<Node> = Record<string, ReturnType<FieldBuilder<Node>['field']>>
 
@@ -30,7 +30,8 @@ export function declared<Node extends object>(
       nullable,
       ...(field.means !== undefined && { description: field.means }),
       resolve: (node: Node) => viewOf(node)[name as never],
-      // The table's types are held against the view's where it is made; Pothos cannot follow them here.
+      // The types of the table are checked against the view where the table is defined; Pothos cannot infer
+      // them here.
     } as never)
   }
   return found
@@ -54,7 +55,7 @@ export function declaredOfRecord<Name extends string>(
       throw new Error(`the field ${name} is no column: the GraphQL type adds it`)
     const key = recordName(column)
     const isId = type.graphql === 'ID'
-    // Which builder it is depends on the entity, which the types of Pothos cannot leave open.
+    // The type of the builder depends on the entity, and the types of Pothos have no generic one.
     found[inSchema] = (t as FieldBuilder<object>).field({
       type: type.list ? [type.graphql] : type.graphql,
       nullable: type.nullable,

@@ -13,7 +13,7 @@ import { builder } from './builder.ts'
 import { connectionCost, DERIVED } from './costs.ts'
 import { connectionType, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageOf } from './paging.ts'
 
-/** Whether everything that was sent has arrived; as REST shows it. */
+/** The delivery report of a batch: whether everything that was sent has arrived; the same as in REST. */
 
 const CountsType = builder.objectRef<NonNullable<DeliveryView['reported']>>('DeliveryCounts')
 builder.objectType(CountsType, {

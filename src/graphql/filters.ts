@@ -6,7 +6,7 @@ import { isStorable } from '../domain/storable-text.ts'
 import { Problem } from '../problem.ts'
 import { builder } from './builder.ts'
 
-/** What lists of jobs may be asked for (contract §6 "GraphQL"), as inputs, and as the domain takes it. */
+/** Filters of lists of jobs (contract §6 "GraphQL"): the GraphQL inputs, and their conversion for the domain. */
 
 export const JobStatusType = builder.enumType('JobStatus', {
   values: {
@@ -60,7 +60,7 @@ export const ComparisonInput = builder
       .object({
         key: z.string().min(1).max(512).refine(isStorable),
         op: z.enum(['lt', 'le', 'eq', 'ne', 'ge', 'gt']),
-        // `z.number()` takes no NaN.
+        // `z.number()` does not accept NaN.
         number: z
           .union([z.number(), z.nan(), z.literal([Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])])
           .nullish(),
@@ -153,7 +153,7 @@ export const jobSearch = (where: JobFilterValue | null | undefined, textless: bo
   textless,
 })
 
-/** Whether a filter lets everything through. */
+/** Whether a filter matches everything. */
 export const asksNothing = (where: JobFilterValue | null | undefined): boolean =>
   Object.values(where ?? {}).every((list) => list == null || list.length === 0)
 

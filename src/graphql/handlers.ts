@@ -10,10 +10,10 @@ import type { Context } from './context.ts'
 import { limits, tooLarge } from './limits.ts'
 import { maskWith } from './mask.ts'
 
-/** Parsed and validated documents that are kept. */
+/** How many parsed and validated documents are cached. */
 const DOCUMENTS = 200
 
-/** What the HTTP door asks of GraphQL (http/graphql.ts): it knows the caller and has read the body. */
+/** The handler that http/streams/graphql.ts calls, which has the caller and has read the body. */
 export interface Graphql {
   answer(request: GraphqlRequest, caller: Caller): Promise<GraphqlAnswer>
 }
@@ -34,13 +34,13 @@ export interface GraphqlAnswer {
 }
 
 /**
- * Queries over HTTP (contract §6; the GraphQL-over-HTTP specification), by yoga without what it adds for the open web:
- * no CORS, no page from a CDN, no batching, no uploads.
- * @param options.contextFor makes what one request's resolvers share
+ * Queries over HTTP (contract §6; the GraphQL-over-HTTP specification), by yoga without its features for the public
+ * web: no CORS, no page from a CDN, no batching, no uploads.
+ * @param options.contextFor creates the context that the resolvers of one request share
  */
 export function createGraphql(options: {
   schema: GraphQLSchema
-  /** Another of the same types, which is changed to be quick. */
+  /** A second build from the same types, which columns.ts changes. */
   executable: GraphQLSchema
   contextFor: (caller: Caller) => Context
   log: Logger
@@ -56,12 +56,12 @@ export function createGraphql(options: {
     multipart: false,
     logging: false,
     maskedErrors: { maskError: maskWith(log) },
-    // As many as the pages and some notebooks have, each bounded by its tokens.
+    // Enough for the documents of the page and of some notebooks; the size of each is limited.
     parserAndValidationCache: {
       documentCache: new LRUCache<string, DocumentNode>({ max: DOCUMENTS }),
       errorCache: new LRUCache<string, ReadonlyArray<unknown>>({ max: DOCUMENTS }),
     },
-    // The last of them that looks at an execution decides when it begins.
+    // The last plugin decides when the execution begins.
     plugins: [executeColumns(executable), ...limits(), noSubscriptions()],
   })
   return {
@@ -82,7 +82,7 @@ export function createGraphql(options: {
   }
 }
 
-/** Errors without what looks like a secret, where there is nothing but errors. */
+/** Removes text that looks like a secret from an answer that has only errors. */
 const withoutSecrets = (body: string): string => (body.includes('"data":{') ? body : scrub(body))
 
 /** Subscriptions go to /api/sse, which can pace and resume them. */

@@ -17,7 +17,7 @@ import { declared } from './declared.ts'
 import { JobType } from './job.ts'
 import type { BatchNode } from './nodes.ts'
 
-/** What the records amount to: how long it will take, whether it lives, what goes on; the same judgements as REST's. */
+/** ETA, health and activity, computed by the same functions as in REST. */
 
 const EtaType = builder.objectRef<ShownEta>('Eta')
 builder.objectType(EtaType, {
@@ -95,7 +95,7 @@ builder.objectType(AgentType, {
   }),
 })
 
-/** Whether the caller may know what agents do about the batch (contract §2): never through a share. */
+/** Whether the caller may see the commands about the batch (contract §2): never through a share. */
 const knowsCommands = async (
   { row, share }: BatchNode,
   { memberships: standings }: Context,

@@ -55,11 +55,11 @@ builder.node(JobType, {
 
 export const JobConnection = connectionType<typeof JobType, JobNode>('Job', JobType)
 
-/** Whose jobs are wanted. */
+/** The batch or project whose jobs are read. */
 export interface JobParent {
   key: number
   share: Share | null
-  /** How many jobs it has in all, where that is known. */
+  /** The number of its jobs, if known. */
   total?: number
 }
 
@@ -78,7 +78,7 @@ export async function jobPages(
   args: JobArgs,
   info: GraphQLResolveInfo,
 ): Promise<Connection<JobNode>[]> {
-  // Parents that one field of one query has are all shared or none is.
+  // All parents of one field of a query are shared, or none is.
   const textless = parents.some(({ share }) => share?.anonymous === true)
   const scope = { column, keys: parents.map(({ key }) => key) }
   const shares = new Map(parents.map(({ key, share }) => [key, share]))
@@ -87,7 +87,7 @@ export async function jobPages(
     scope,
     column,
     args,
-    // What is hidden of a job is hidden of all of its texts.
+    // An anonymous share hides the same values in every text of a job.
     textless ? WHOLE : selectionOf(info),
     textless,
     (row) => shares.get(row.parent) ?? null,
@@ -105,7 +105,7 @@ export async function jobsTogether(
   return (await readPages(context, scope, 'together', args, selectionOf(info), false, () => null))(0)
 }
 
-/** What is read of each job of a page. */
+/** The columns and related data that are read for each job of a page. */
 interface JobSelection {
   parts: readonly JobPart[]
   fields: readonly JobField[]
@@ -113,7 +113,7 @@ interface JobSelection {
 
 const WHOLE: JobSelection = { parts: JOB_PARTS, fields: JOB_FIELDS }
 
-/** What is needed for the fields that a query selects of the jobs of a connection. */
+/** What the selected fields of the jobs of a connection need. */
 function selectionOf(info: GraphQLResolveInfo): JobSelection {
   const selected = selectedFields(info, ['edges', 'node'])
   selected.delete('__typename')
@@ -132,7 +132,7 @@ const partOf = (name: JobField): JobPart | undefined => {
   return 'part' in field ? field.part : undefined
 }
 
-/** The parts of the row that fields beside the table's need; those that are not here need all. */
+/** The parts of the row that fields outside of the table need; a field that is not listed needs all of it. */
 const PARTS_OF_OTHERS: Record<string, readonly JobPart[]> = {
   nodeId: ['batch'],
   metrics: ['series', 'progress'],
@@ -187,7 +187,7 @@ function nameIn(id: string): { batchId: string; id: string } {
     if (Array.isArray(name) && typeof name[0] === 'string' && typeof name[1] === 'string')
       return { batchId: name[0], id: name[1] }
   } catch {
-    // Not an id of ours: it names nothing.
+    // Not an id of this type, so nothing has it.
   }
   return { batchId: '', id: '' }
 }

@@ -18,11 +18,11 @@ import { BUDGET } from './costs.ts'
 import { refusal } from './mask.ts'
 
 /**
- * What one request may ask for. Text, depth, aliases and directives are bounded while it is read and validated; what it
- * would cost is counted from its arguments before it runs. A test keeps each bomb under 100 ms.
+ * Limits of one request. Text, depth, aliases and directives are limited while it is parsed and validated; its cost is
+ * estimated from its arguments before it runs. A test requires that each bomb is refused in under 100 ms.
  */
 export const LIMITS = {
-  /** The longest body: what has too many tokens is read so far for its 400. */
+  /** The longest body. A document with too many tokens is read up to here, so that the 400 can say so. */
   bodyBytes: 1024 * 1024,
   tokens: 2_000,
   /** project > batches > edges > node > jobs > edges > node > metrics > values is 9. */
@@ -30,9 +30,9 @@ export const LIMITS = {
   aliases: 30,
   directives: 20,
   cost: BUDGET,
-  /** A query that may cost more than this waits for its turn. */
+  /** A query that may cost more waits until few others run. */
   heavyCost: BUDGET / 10,
-  /** Heavy queries that one process executes at a time, and how many wait; more are refused as `overloaded`. */
+  /** How many heavy queries one process executes at a time, and how many may wait; more are refused as `overloaded`. */
   heavyAtOnce: 2,
   heavyWaiting: 50,
 } as const
@@ -69,10 +69,10 @@ const armor = (): Plugin =>
     maxDirectives: bounded(LIMITS.directives, `The query has more than ${LIMITS.directives} directives`),
   }) as Plugin
 
-/** All of them, as plugins of yoga. */
+/** All limits, as plugins of yoga. */
 export const limits = (): Plugin[] => [armor(), limitsFirst(), costLimit(), refusedAs400()]
 
-/** What is too large is not looked at any further: the rules of the language may take long over it. */
+/** A document that is too large is not validated further: the rules of the language may take long for it. */
 const limitsFirst = (): Plugin => ({
   onValidate({ setValidationFn, validateFn }) {
     setValidationFn((schema: GraphQLSchema, document: DocumentNode, rules: readonly ValidationRule[]) => {
@@ -96,8 +96,8 @@ const refusedAs400 = (): Plugin => ({
 })
 
 /**
- * Counts what the operation may cost, with its variables, before anything of it runs. A heavy one waits until few others
- * run, so that large questions cannot take the database from small ones.
+ * Estimates the cost of the operation, with its variables, before it runs. A heavy one waits until few others run, so
+ * that heavy queries cannot use all of the database.
  */
 function costLimit(): Plugin {
   const heavy = createBoundedQueue({
@@ -125,7 +125,7 @@ function costLimit(): Plugin {
   }
 }
 
-/** @returns the refusal of an operation that may cost too much */
+/** @returns the error for an operation that may cost too much */
 export function costError(
   schema: GraphQLSchema,
   document: DocumentNode,
@@ -142,7 +142,7 @@ const tooCostly = (cost: number): GraphQLError =>
     `The query may read about ${Math.ceil(cost).toLocaleString('en')} rows, more than ${LIMITS.cost.toLocaleString('en')}: ask for fewer with first`,
   )
 
-/** @returns undefined for what cannot run at all: the executor says what is wrong with it */
+/** @returns undefined for a document that cannot run: the executor reports what is wrong with it */
 export function costOf(
   schema: GraphQLSchema,
   document: DocumentNode,

@@ -3,8 +3,8 @@ import type { Frame } from '../stream/frame.ts'
 import { builder } from './builder.ts'
 
 /**
- * `Subscription.live`: the same channels and messages as GET /api/sse (contract §6), for clients of graphql-sse. The
- * handler in sse.ts gives the context the `live` that it watches over.
+ * `Subscription.live`: the same channels and messages as GET /api/sse (contract §6), for clients of graphql-sse. sse.ts
+ * sets the `live` of the context, which it supervises.
  */
 const LiveMessage = builder.objectRef<Frame>('LiveMessage').implement({
   description:
@@ -46,7 +46,7 @@ builder.subscriptionField('live', (t) =>
   }),
 )
 
-/** @throws Problem invalid_query for what cannot be a cursor */
+/** @throws Problem invalid_query for text that cannot be a cursor */
 export function streamCursor(text: string | null | undefined): number | undefined {
   if (text === null || text === undefined || text === '') return undefined
   if (/^\d{1,15}$/.test(text)) return Number(text)

@@ -6,8 +6,8 @@ import { Problem } from '../problem.ts'
 import { scrub } from '../secrets.ts'
 
 /**
- * The error that a caller sees: code and text of a refusal. Of an unexpected error it sees only that
- * it happened; the log has the details.
+ * The error that a caller sees: code and text of a Problem. An unexpected error is shown as internal; the log has its
+ * details.
  */
 export const maskWith =
   (log: Logger) =>
@@ -30,15 +30,18 @@ export const maskWith =
     return refusal(problem, graphql)
   }
 
-/** The Prisma plugin's word for a cursor that it cannot read, and Prisma's for one that is of another list. */
+/**
+ * The message of the Prisma plugin for a cursor that it cannot read, and the one of Prisma for a cursor of another
+ * list.
+ */
 const isBadCursor = (error: unknown): boolean =>
   error instanceof Error &&
   ((error instanceof PothosValidationError && /cursor/i.test(error.message)) ||
     (error.name === 'PrismaClientValidationError' && /\bcursor: /.test(error.message)))
 
 /**
- * A refusal as GraphQL tells it.
- * @param at the error whose place in the query it keeps
+ * A Problem as a GraphQL error.
+ * @param at the error whose position in the query it keeps
  */
 export const refusal = (problem: Problem, at?: GraphQLError): GraphQLError =>
   new GraphQLError(scrub(problem.message), {

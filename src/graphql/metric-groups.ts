@@ -17,7 +17,7 @@ import { builder } from './builder.ts'
 import { BATCH_SERIES } from './costs.ts'
 import { drawingOf, EpochRange, Sampling, spend } from './series.ts'
 
-/** Series of a batch over all jobs of a group, and what part of them is worth an axis; the same as REST. */
+/** Series of a batch by groups of jobs, and the range of the y-axis without outliers; the same as in REST. */
 
 const GroupType = builder.objectRef<Group>('MetricGroup')
 builder.objectType(GroupType, {

@@ -13,12 +13,15 @@ import { type LookedUp, presentBatches, viewsOfJobs } from '../domain/present.ts
 import { anonymizeBatch, anonymizeJob, openShare, sharedView } from '../domain/shares/index.ts'
 import type { Context } from './context.ts'
 
-/** What a batch and a job are to the resolvers: the row, its one view (the same as REST's), and how it was reached. */
+/**
+ * The values that resolvers have for a batch and a job: the row, its view (the same as in REST), and the share that it
+ * was reached through.
+ */
 
 export interface BatchNode {
   row: BatchRow
   view: BatchView
-  /** Set when a share opened it: then it is all that its reader sees. */
+  /** Set if it was reached through a share: then the reader sees nothing else. */
   share: Share | null
 }
 
@@ -34,9 +37,9 @@ export class JobNode {
 }
 
 export interface Share {
-  /** Hides who, where, paths and log lines. */
+  /** Hides user, host, paths and log lines. */
   anonymous: boolean
-  /** Hides the same in a text, or in what texts it holds. */
+  /** Hides the same in a text, or in all texts of a value. */
   text: <T>(value: T) => T
 }
 
@@ -65,7 +68,7 @@ export async function jobNodes(
   })
 }
 
-/** Those of these batches that the caller sees; null for the others. */
+/** The batches that the caller may see; null for the others. */
 export async function batchesById(
   context: Context,
   ids: readonly string[],
@@ -103,7 +106,7 @@ export async function sharedBatch(context: Context, token: string): Promise<Batc
   return { row, view: hidden.batch, share: { anonymous: true, text: hidden.text } }
 }
 
-/** Those of these jobs that a share's batch has, as its reader sees them; none when the token opens nothing. */
+/** The jobs of the shared batch, as the reader of the share sees them; none if the token is not valid. */
 export async function sharedJobs(
   context: Context,
   token: string,

@@ -16,8 +16,8 @@ import {
 import { escapeHtml as text } from '../domain/escape-html.ts'
 
 /**
- * A page for people at /graphql: the whole schema to read, and a box to ask in. It is made once, by the server, so it
- * works without a network and under a policy that allows no script but its own small one.
+ * The page at /graphql: the schema as documentation, and a form to run queries. It is generated once by the server,
+ * works without a network, and needs no inline script.
  */
 export interface Page {
   html: string

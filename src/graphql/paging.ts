@@ -20,11 +20,11 @@ export interface Connection<Node> {
     readonly startCursor: string | null
     readonly endCursor: string | null
   }
-  /** Asked for only when it is wanted. */
+  /** Called only if the query selects it. */
   total: () => Promise<number> | number
 }
 
-/** The largest pages; a page of jobs is what a notebook reads whole. */
+/** The largest page sizes. A page of jobs is what a notebook reads in one request. */
 export const MAX_PAGE_SIZE = {
   projects: 500,
   batches: 500,
@@ -42,11 +42,11 @@ export const DEFAULT_PAGE_SIZE = 50
 export const firstArgument = (most: number) =>
   z.number().int().min(0, 'first must not be negative').max(most, `first must be at most ${most}`)
 
-/** For connections of the Prisma plugin, which would cut a page that is too large short without a word. */
+/** For connections of the Prisma plugin, which would shorten a page that is too large without an error. */
 export const pageSizes = (most: number) =>
   z.looseObject({ first: firstArgument(most).nullish(), last: firstArgument(most).nullish() })
 
-/** @param named the rows, such as Job: the types are JobConnection and JobEdge */
+/** @param named the type of the rows, such as Job: the types are JobConnection and JobEdge */
 export function connectionType<Type extends OutputType<typeof builder.$inferSchemaTypes>, Node>(
   named: string,
   type: Type,

@@ -117,7 +117,7 @@ export const ProjectType = builder.prismaNode('Project', {
   }),
 })
 
-/** The part of a `where` that keeps to the projects that the caller sees. */
+/** The part of a `where` that limits it to projects that the caller may see. */
 export async function visibleOnly(context: Context): Promise<{ AND?: Prisma.ProjectWhereInput[] }> {
   const visible = await context.visibleProjects()
   return visible === null ? {} : { AND: [{ key: { in: [...visible] } }] }

@@ -7,10 +7,10 @@ import type { Context } from './context.ts'
 import type { Share } from './nodes.ts'
 
 /**
- * The fields of batches and jobs that callers without an account may read: visitors of public projects and holders of a
- * share link. Fields that are declared in tables are as public as those say; of the others, a
- * field that is not declared here is hidden from them, so a new one is private until it is declared public. What an anonymous share hides beyond that is empty in the
- * views that the resolvers read.
+ * The fields of batches and jobs that callers without an account may read: visitors of public projects and readers of a
+ * share. The fields of the tables say themselves whether they are public. Other fields are hidden unless they are
+ * listed here, so a new one is private until it is listed. Values that an anonymous share hides are empty in the views
+ * already.
  */
 const PUBLIC: Record<string, readonly string[]> = {
   Batch: [
@@ -50,7 +50,7 @@ function publicIn(fields: Fields): string[] {
 }
 
 /**
- * Hides the other fields from them: null where the field may be null, `forbidden` where it may not. Changes the schema.
+ * Hides all other fields from these callers: null if the field is nullable, else `forbidden`. Changes the schema.
  * @returns the schema
  */
 export function hideUndeclaredFields(schema: GraphQLSchema): GraphQLSchema {

@@ -11,7 +11,7 @@ import { batchesById, jobsByName, sharedBatch } from './nodes.ts'
 import { type Connection, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE } from './paging.ts'
 import { ProjectType, visibleOnly } from './project.ts'
 
-/** The entry points of a query. Only they check what the caller sees; everything below is reached through them. */
+/** The entry points of a query. Only they check what the caller may see; all other objects are reached through them. */
 
 builder.queryFields((t) => ({
   projects: t.prismaConnection(

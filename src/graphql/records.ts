@@ -21,7 +21,7 @@ import {
 } from './paging.ts'
 import { type Drawing, drawn, keysArg, type Metric, Sampling, written } from './series.ts'
 
-/** What a batch and its jobs recorded besides metrics: log lines and resource snapshots. */
+/** Log lines and resource snapshots of a batch and its jobs. */
 
 const LogStreamType = builder.enumType('LogStream', {
   description: 'Where the process printed a line',

@@ -18,16 +18,16 @@ import './query.ts'
 import './live.ts'
 import './updates.ts'
 
-/** The schema of the service, from all the files of types. */
+/** The schema of the service, from the files of all types. */
 export const buildSchema = (): GraphQLSchema => hideUndeclaredFields(builder.toSchema())
 
-/** The two schemas that servers use. They hold nothing of a server, so all servers of a process share them. */
+/** The two schemas that servers use. They have no state of a server, so all servers of a process share them. */
 let served: { schema: GraphQLSchema; executable: GraphQLSchema } | undefined
 export const servedSchemas = (): NonNullable<typeof served> => {
   served ??= { schema: buildSchema(), executable: buildSchema() }
   return served
 }
 
-/** As schemas/graphql is checked in. */
+/** The text of the schema, as committed in schemas/graphql. */
 export const schemaText = (schema: GraphQLSchema): string =>
   `${printSchema(lexicographicSortSchema(schema))}\n`

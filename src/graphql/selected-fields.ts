@@ -27,7 +27,7 @@ function fieldsOf(
       if (selection.kind === Kind.INLINE_FRAGMENT) return fieldsOf([selection.selectionSet], fragments, seen)
       const name = selection.name.value
       const fragment = fragments[name]
-      // A fragment that was spread before has nothing to add, and one that spreads many others is followed once.
+      // Each fragment is followed only once.
       if (fragment === undefined || seen.has(name)) return []
       seen.add(name)
       return fieldsOf([fragment.selectionSet], fragments, seen)

@@ -16,7 +16,7 @@ import { Problem } from '../problem.ts'
 import { builder } from './builder.ts'
 import { type Context, MAX_POINTS_ANSWERED } from './context.ts'
 
-/** Series in columns, whole or sampled so that no spike is hidden (contract §6); the same numbers as REST. */
+/** Series in columns, in full or sampled so that no spike is lost (contract §6); the same numbers as in REST. */
 
 export interface Metric extends Sampled {
   job: string | null
@@ -86,7 +86,7 @@ builder.objectType(MetricType, {
   }),
 })
 
-/** The values as JSON has them: a column is not looked at again (columns.ts). */
+/** The values as finished JSON: a column is not completed value by value (columns.ts). */
 export const written = ({ values, nonFinite }: Sampled): (number | string)[] =>
   nonFinite === 0 ? Array.from(values) : Array.from(values, writeNumber)
 
@@ -181,7 +181,7 @@ export interface Drawing {
 }
 const AXES = { EPOCH: 'epoch', RELATIVE: 'relative', WALL: 'wall' } as const
 
-/** What a chart asks for, as the domain calls it. */
+/** The arguments of a chart, converted for the domain. */
 export function drawingOf({ sampling, range }: Drawing): Drawn {
   const x = AXES[sampling?.x ?? 'EPOCH']
   const xKey = sampling?.xKey ?? undefined
@@ -218,7 +218,7 @@ export function drawn<S extends Steps>(
   return shown
 }
 
-/** @throws Problem `too_many_points` past what one answer may hold */
+/** @throws Problem too_many_points if the answer has more points than allowed */
 export function spend(context: Context, points: number): void {
   context.pointsLeft -= points
   if (context.pointsLeft < 0) {
@@ -228,7 +228,7 @@ export function spend(context: Context, points: number): void {
   }
 }
 
-/** The series of these jobs, job by job, by name within a job; in one packed read. */
+/** The series of these jobs, by job and then by name; one read for all of them. */
 export async function metricsOfJobs(
   context: Context,
   jobs: readonly SeriesSource[],
@@ -250,7 +250,7 @@ export async function metricsOfJobs(
   return found
 }
 
-/** The series of all jobs, or those named, of these batches: as `metricsOfJobs`, one list a batch. */
+/** The series of all jobs of these batches, or of the named ones: as `metricsOfJobs`, one list a batch. */
 export async function metricsOfBatches(
   context: Context,
   batchKeys: readonly number[],

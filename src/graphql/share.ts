@@ -6,7 +6,7 @@ import { declaredOfRecord } from './declared.ts'
 import type { BatchNode } from './nodes.ts'
 import { PersonType } from './person.ts'
 
-/** All that is read of an account that others see. */
+/** The fields of an account that others may see. */
 const PERSON = { select: { id: true, name: true } } as const
 
 /** A public link to a batch, never its token. */

@@ -31,9 +31,12 @@ export interface SharedExecution {
   readonly counts: { executed: number; shared: number }
 }
 
-/** Subscribers get a change within milliseconds of each other; those that come back after a cut take longer. */
+/**
+ * How long results are kept: subscribers get a change within milliseconds of each other; those that reconnect take
+ * longer.
+ */
 const KEPT_MS = 5_000
-/** Sum of the sizes of the frames whose results are kept, in bytes. */
+/** The total size of the frames whose results are kept, in bytes. */
 const MAX_BYTES = 8 * 1024 * 1024
 
 export function createSharedExecution(): SharedExecution {
@@ -54,7 +57,7 @@ export function createSharedExecution(): SharedExecution {
     counts.executed++
     const result = run()
     results.set(ofFrame, result, { size: frame.size })
-    // What failed may work for the next subscriber.
+    // A failed execution is not shared: it may work for the next subscriber.
     const forget = (): void => void (results.peek(ofFrame) === result && results.delete(ofFrame))
     result.then(({ errors }) => errors && forget(), forget)
     return result
@@ -74,7 +77,7 @@ export function createSharedExecution(): SharedExecution {
   }
 }
 
-/** What the result of a frame depends on, beside the frame and the database. */
+/** Everything that the result of a frame depends on, besides the frame and the database. */
 function keyOf({ document, operationName, variableValues }: ExecutionArgs, caller: Caller): string {
   const credential = caller.kind === 'known' ? [caller.via, caller.credentialId, caller.user] : null
   const cursor = cursorVariable(document, operationName)
@@ -83,7 +86,7 @@ function keyOf({ document, operationName, variableValues }: ExecutionArgs, calle
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64')
 }
 
-/** The variable that is given as `after` of the subscription and used nowhere else: results do not depend on it. */
+/** The variable that is used only for `after` of the subscription: results do not depend on it. */
 function cursorVariable(document: DocumentNode, operationName: string | null | undefined) {
   const operation = getOperationAST(document, operationName)
   const field = operation?.selectionSet.selections.find((selection) => selection.kind === 'Field')

@@ -13,12 +13,12 @@ import type { Frame } from '../stream/frame.ts'
 import type { Subscription } from '../stream/subscription.ts'
 import { costError } from './limits.ts'
 
-/** What graphql-sse is given to run: a subscription's frames as they are, or an operation that a client sent. */
+/** The sources that graphql-sse runs: the frames of a subscription, or an operation that a client sent. */
 
-/** A subscription has one field; a document that is longer wants something else. */
+/** The largest document. A subscription has one field, so a longer document is not one. */
 const MAX_TOKENS = 1_000
 
-/** A result with the frame that it was made of. */
+/** A result with the frame that it was computed from. */
 export interface FrameResult extends ExecutionResult {
   frame: Frame
 }
@@ -53,7 +53,7 @@ export function resultsOf(
   }
 }
 
-/** Whether the request is a subscription, so that it is answered with a stream where the client takes one. */
+/** Whether the request is a subscription, which is answered with a stream if the client accepts one. */
 export function isSubscription({ query, operationName }: Record<string, unknown>): boolean {
   try {
     const document = parse(String(query), { maxTokens: MAX_TOKENS, noLocation: true })
@@ -65,8 +65,8 @@ export function isSubscription({ query, operationName }: Record<string, unknown>
 }
 
 /**
- * A request that is not executed. graphql-sse looks whether `data` is there at all, and it must not be sent: a property that
- * is undefined, which the type of graphql-js does not foresee.
+ * An answer without execution. graphql-sse checks whether the property `data` exists, and it must not be sent: so it is
+ * undefined, which the types of graphql-js do not allow for.
  */
 export const refused = (errors: readonly GraphQLError[]): ExecutionResult => {
   const refusal: ExecutionResult = { errors }
@@ -78,7 +78,7 @@ export const refused = (errors: readonly GraphQLError[]): ExecutionResult => {
 export type Operation = { args: ExecutionArgs } | { answer: Response | ExecutionResult }
 
 /**
- * Parses, validates and limits the operation of a request.
+ * Parses and validates the operation of a request, and checks its limits.
  * @param context of the operation, for the estimate of its cost and for `subscribe`
  */
 export function readOperation(

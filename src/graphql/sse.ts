@@ -35,10 +35,10 @@ import {
  * with its cursor, and the status of that request says whether it may still follow.
  */
 export interface Sse {
-  /** The profile of EventSource, over a subscription that was permitted. Ends with the stream. */
+  /** The profile of EventSource, over a subscription whose permission was checked. Ends with the stream. */
   serveEvents(res: ServerResponse, headers: OutgoingHttpHeaders, subscription: Subscription): Promise<void>
   /**
-   * The profile of graphql-sse's clients. Faults of the operation are GraphQL errors.
+   * The profile of graphql-sse's clients. Errors of the operation are GraphQL errors.
    * @param params the request: {query, variables?, operationName?, extensions?}
    * @param options.until when the caller's credential expires
    * @param options.lastEventId the cursor that a reconnecting client sends; wins over the operation's own
@@ -160,7 +160,7 @@ function createOperationHandler(
       const stream = req.context
       const { frame, errors, ...rest } = result as Partial<FrameResult>
       await enqueue(stream, frame)
-      // The bytes of this profile are made already.
+      // The bytes of this profile are ready.
       if (stream.profile === 'events') return {}
       return errors === undefined ? rest : { ...rest, errors: errors.map(mask) }
     },

@@ -19,7 +19,7 @@ import { LogLineType } from './records.ts'
  * same document, variables and credential share one execution of each update (shared-execution.ts).
  */
 
-/** Jobs or batches that one change names at most, for the estimate of the cost. */
+/** How many jobs or batches one change may name, for the estimate of the cost. */
 const CHANGED_AT_ONCE = 100
 
 const CURSOR = 'Where the stream goes on after this update: `after` of the next subscription'
@@ -100,7 +100,7 @@ builder.objectType(MetricsUpdateType, {
   }),
 })
 
-/** The points of a message by job and series, in the order in which they came. */
+/** The points of a message by job and series, in the order of the message. */
 function seriesIn(frame: Frame, keys: ReadonlySet<string> | undefined): SeriesUpdate[] {
   const { points = [] } = frame.payload() as { points?: PayloadPoint[] }
   const found = new Map<string, SeriesUpdate>()
@@ -163,13 +163,13 @@ builder.objectType(ProjectUpdateType, {
   }),
 })
 
-/** The messages of a channel that a subscription is about; a reset is about all. */
+/** Whether a message concerns a subscription. A reset concerns all. */
 const accepting =
   (type: string, wanted: (frame: Frame) => boolean = () => true) =>
   (frame: Frame): boolean =>
     isReset(frame) || (frame.type === type && wanted(frame))
 
-/** What a subscription about one batch was asked for. */
+/** The arguments of a subscription to one batch. */
 interface Asked {
   batchId: string
   after?: string | null | undefined

@@ -1,7 +1,7 @@
 import { instantOf } from '../../db/instant.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 
-/** Mails an hour: of one project, and to one recipient from all senders together. */
+/** The most mails an hour: of one project, and to one recipient from all senders together. */
 export interface MailLimits {
   perProject: number
   perRecipient: number
@@ -21,7 +21,7 @@ const scopesOf = ({ projectKey, address }: MailOf) => ({
 
 /**
  * Counts one mail in this hour's budgets of its project and of its recipient.
- * @returns false, and counts nothing, when either of them is used up
+ * @returns false, and counts nothing, if one of them is used up
  */
 export async function reserveMail(tx: Tx, mail: MailOf, limits: MailLimits, now: Date): Promise<boolean> {
   const { project, recipient } = scopesOf(mail)
@@ -33,7 +33,7 @@ export async function reserveMail(tx: Tx, mail: MailOf, limits: MailLimits, now:
   return false
 }
 
-/** Counts one mail less: the server did not take it. */
+/** Takes back the count of a mail that the mail server did not accept. */
 export async function releaseMail(db: Db, mail: MailOf, now: Date): Promise<void> {
   const { project, recipient } = scopesOf(mail)
   await release(db, [project, recipient], hourOf(now))

@@ -7,13 +7,13 @@ import { recordAudit } from '../audit.ts'
 import type { CallerUser, Known } from '../caller.ts'
 import { addressesOf } from './state.ts'
 
-/** How long a link is good, in days. */
+/** How long a link is valid, in days. */
 export const LINK_DAYS = 7
-/** Confirmation mails to one address, from all accounts together. */
+/** The most confirmation mails to one address in a day, from all accounts together. */
 export const PER_ADDRESS = { day: 3, gapS: 60 }
-/** Addresses that one account may have asked in an hour, over all of its projects. */
+/** How many addresses one account may have asked in an hour, over all of its projects. */
 const PER_REQUESTER_HOUR = 50
-/** The name of the task that sends them, in graphile-worker's table. */
+/** The name of graphile-worker's task that sends the mails. */
 const TASK = 'account_mail'
 
 const ago = (now: Date, seconds: number): string => instantOf(new Date(now.getTime() - seconds * 1000))
@@ -31,7 +31,7 @@ interface ConfirmationRequest {
   projectKey: number | null
 }
 
-/** Enqueues the mail; its token is made when the mail is written, so only that mail contains it. */
+/** Enqueues the mail. The task creates the token, so only the mail contains it. */
 async function request(tx: Tx, wanted: ConfirmationRequest, now: Date): Promise<void> {
   await tx`/* addresses.request */
     with asked as (
@@ -44,8 +44,8 @@ async function request(tx: Tx, wanted: ConfirmationRequest, now: Date): Promise<
 }
 
 /**
- * How long until the address may be asked again, in seconds; 0: now. An address whose link still waits is left alone
- * unless `again`: one mail is enough.
+ * Seconds until the address may be asked again; 0: now. An address with a pending link is not asked again unless
+ * `again` is set: one mail is enough.
  */
 async function waitFor(tx: Tx, wanted: ConfirmationRequest, again: boolean, now: Date): Promise<number> {
   await lock(tx, `address ${wanted.address.toLowerCase()}`)
@@ -73,8 +73,8 @@ async function waitFor(tx: Tx, wanted: ConfirmationRequest, again: boolean, now:
 }
 
 /**
- * Asks the owner of an account to confirm its address. `again`: because they want another mail.
- * @throws Problem address_already_verified, too_many_attempts; without `again` it does nothing then
+ * Asks the owner of an account to confirm its address. `again`: the owner requests another mail.
+ * @throws Problem address_already_verified, too_many_attempts; without `again` it does nothing instead
  */
 export async function requestAccountConfirmation(
   tx: Tx,
@@ -99,10 +99,10 @@ export async function requestAccountConfirmation(
 }
 
 /**
- * Asks the owners of those addresses of a project that may not be mailed yet. One that was asked before is left out,
- * and so is what one account may not ask in this hour.
- * @param of.requestedBy who counts as asking; null: the project's owner
- * @param of.address that one alone, again
+ * Asks the owners of the project's addresses that may not be mailed yet. Skips an address that was asked before, and
+ * addresses beyond the hourly limit of the account.
+ * @param of.requestedBy the user that asks; null: the project's owner
+ * @param of.address only this address, also if it was asked before
  * @throws Problem, only with `address`: address_not_found, address_already_verified, address_stopped, too_many_attempts
  */
 export async function requestConfirmations(
@@ -157,18 +157,21 @@ async function ownerOf(tx: Tx, projectKey: number): Promise<string> {
   return row.owner
 }
 
-/** What the worker needs to write the mail of a request. */
+/** The data for the mail of a request. */
 export interface PendingMail {
   id: string
   purpose: 'account' | 'mail'
   address: string
-  /** Of the account. The name was chosen by the person who registered it. */
+  /** The name of the account. The person who registered it chose it. */
   account: { email: string } | null
   project: string | null
   expiresAt: string
 }
 
-/** Undefined once nothing is to be sent: it was used or ended, or the account was deleted or has another address. */
+/**
+ * Undefined if no mail should be sent: the request was used or ended, or the account was deleted or has another
+ * address.
+ */
 export async function pendingMail(db: Db, id: string, now: Date): Promise<PendingMail | undefined> {
   const [row] = await db<PendingMail[]>`/* addresses.pending */
     select c.id, c.purpose, c.address, p.slug project, c.expires_at "expiresAt",
@@ -181,7 +184,7 @@ export async function pendingMail(db: Db, id: string, now: Date): Promise<Pendin
   return row
 }
 
-/** A new token for the mail, 256 random bits; what an earlier try was given opens nothing any more. */
+/** Creates the token for the mail, 256 random bits; the token of an earlier try becomes invalid. */
 export async function issueToken(tx: Tx, id: string, now: Date): Promise<string> {
   const token = makeSecret(32)
   await tx`/* addresses.issue */
@@ -189,7 +192,7 @@ export async function issueToken(tx: Tx, id: string, now: Date): Promise<string>
   return token
 }
 
-/** The server did not take the mail, so it is to be written again. */
+/** The mail server did not accept the mail, so it is written again. */
 export async function returnToken(db: Db, id: string): Promise<void> {
   await db`/* addresses.return */
     update address_confirmations set token_hash = null, sent_at = null where id = ${id} and used_at is null`
@@ -197,7 +200,7 @@ export async function returnToken(db: Db, id: string): Promise<void> {
 
 const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
 
-/** What a link is about, as shown to its holder. */
+/** The content of the page of a link. */
 export interface Confirmation {
   id: string
   purpose: 'account' | 'mail'
@@ -208,7 +211,7 @@ export interface Confirmation {
   expiresAt: string
 }
 
-/** Undefined for a link that was never given out, was used, has expired, or whose account has another address now. */
+/** Undefined for a link that does not exist, was used or has expired, or whose account has another address now. */
 export async function findConfirmation(db: Db, token: string, now: Date): Promise<Confirmation | undefined> {
   if (!/^[A-Za-z0-9_-]{43}$/.test(token)) return undefined
   const [row] = await db<Confirmation[]>`/* addresses.find */
@@ -223,7 +226,7 @@ export async function findConfirmation(db: Db, token: string, now: Date): Promis
 }
 
 /**
- * Uses a link up: the address is confirmed.
+ * Confirms the address of a link, which can be used once.
  * @throws Problem confirmation_not_found
  */
 export async function confirmAddress(tx: Tx, token: string, now: Date): Promise<Confirmation> {
@@ -256,7 +259,7 @@ export async function confirmAddress(tx: Tx, token: string, now: Date): Promise<
 export interface Verification {
   email: string
   verifiedAt: string | null
-  /** When a link was last asked for. */
+  /** When a link was last requested. */
   askedAt: string | null
 }
 

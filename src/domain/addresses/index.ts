@@ -1,4 +1,4 @@
-/** Whether an address is its account's, whether its owner agreed to mail, and how much mail it gets. */
+/** Verification of addresses, consent to mail, and limits on how much mail an address gets. */
 export { type MailLimits, releaseMail, reserveMail } from './budgets.ts'
 export {
   type Confirmation,

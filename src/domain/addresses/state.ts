@@ -2,10 +2,10 @@ import { instantOf } from '../../db/instant.ts'
 import type { Db, Fragment, Tx } from '../../db/sql.ts'
 
 /**
- * A predicate over an address in lower case: may it be mailed? Its owner confirmed it, it is the verified address of an
- * account, or its domain is allowed as a whole; and its owner has not stopped all mail.
+ * SQL for whether an address in lower case may be mailed: its owner confirmed it, it is the verified address of an
+ * account, or its whole domain is allowed; and its owner has not stopped all mail.
  * @param key an SQL expression, such as `lower(a.address)`
- * @param domains those of `SVC_MAIL_ALLOWED_DOMAINS`; a domain means itself, not what is below it
+ * @param domains those of `SVC_MAIL_ALLOWED_DOMAINS`; subdomains are not included
  */
 export const mayBeMailed = (db: Db, key: Fragment, domains: readonly string[]): Fragment => db`(
   not exists (select from mail_addresses x where x.address_key = ${key} and x.stopped_at is not null)
@@ -21,7 +21,7 @@ export async function isMailable(db: Db, address: string, domains: readonly stri
   return row?.may === true
 }
 
-/** Where mail of a project is to go, and whether it may. */
+/** An address that a project sends mail to, and whether it may be mailed. */
 export interface AddressState {
   address: string
   state: 'confirmed' | 'unconfirmed' | 'stopped'
@@ -30,8 +30,8 @@ export interface AddressState {
 }
 
 /**
- * Every address that a project or its rules name, or the owner's where they name none.
- * @param of.ruleId of that rule alone
+ * All addresses of a project and its rules, or its owner's where they have none.
+ * @param of.ruleId only this rule
  */
 export async function addressesOf(
   db: Db,
@@ -57,7 +57,7 @@ export async function addressesOf(
     from keys k order by k.key`
 }
 
-/** No rule of any project mails the address from now on, until its owner takes that back. */
+/** Stops all rules of all projects from mailing the address, until its owner allows it again. */
 export async function stopAllMail(tx: Tx, address: string, now: Date): Promise<void> {
   await tx`/* addresses.stop */
     insert into mail_addresses (address_key, stopped_at) values (${address.toLowerCase()}, ${instantOf(now)})

@@ -24,7 +24,7 @@ export const commandFields = {
   linked_batch_ids: { type: ids, means: 'The batches that the process of a rerun reports', public: 'hidden' },
   host_id: { type: id, public: 'hidden' },
   hostname: { type: text, public: 'hidden' },
-  // It may carry a secret.
+  // It may contain a secret.
   command: {
     type: nullable(text),
     means: '`[redacted]` for everyone but the owner of the batch',
@@ -64,5 +64,5 @@ export const commandFields = {
   finished_at: { type: nullable(instant), public: 'hidden' },
 } as const satisfies Fields
 
-/** A command on the wire. */
+/** A command in the API. */
 export type CommandView = ViewOf<typeof commandFields>

@@ -4,14 +4,14 @@ import { EXPIRES_MS, pendingSince } from './agent.ts'
 import type { CommandView } from './command-fields.ts'
 import type { StepView } from './step-fields.ts'
 
-/** For whom commands are read: that user alone reads those of its own batches. */
+/** The user that reads commands. Only the owner of a batch sees the command lines. */
 export interface CommandReader {
   userId: string | null
 }
 
 /**
- * By batch key, the commands about the batch, and the rerun whose process reports it; newest first. What the caller
- * may know (access.ts `know_commands`) was settled before.
+ * The commands about these batches, and the reruns whose processes report them; newest first, by batch key. The
+ * permission (access.ts `know_commands`) was checked before.
  */
 export async function commandsOf(
   db: Db,
@@ -45,10 +45,10 @@ export async function commandsOf(
 }
 
 /**
- * What happened to the batch, oldest first: its begin and end, every step of its stops and reruns and of the process
- * that reports it, what people did to it (from the audit log), its mails, and its agent coming or being revoked. So a
- * clean stop, a killed process and a lost host read differently. What the caller may know
- * (access.ts `know_commands`) was settled before.
+ * The timeline of a batch, oldest first: its start and end, every step of its stops and reruns and of the process that
+ * reports it, changes by users (from the audit log), its mails, and the registration or revocation of its agent. So a
+ * clean stop, a killed process and a lost host can be told apart. The permission (access.ts `know_commands`) was
+ * checked before.
  */
 export async function timelineOf(
   db: Db,

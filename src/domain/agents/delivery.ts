@@ -22,8 +22,8 @@ import {
 } from './steps.ts'
 
 /**
- * What an agent does with its commands (contract §5): it takes one over, says that the process runs or cannot, and says
- * how it ended. Each answer may get lost on the way, so each may be repeated.
+ * How an agent handles its commands (contract §5): it claims one, reports that the process started or why not, and
+ * reports how it ended. An answer may get lost, so each request may be repeated.
  */
 
 interface CommandRow {
@@ -52,9 +52,9 @@ async function lockCommand(tx: Tx, agent: AgentCaller, cmdId: string, now: Date)
 const isWaiting = (command: CommandRow): boolean => command.state === 'pending' && !command.expired
 
 /**
- * The agent is about to start the process of a rerun: from now on the command cannot be taken back. It is given a
- * token for the process to report with, in place of its own, which reports one batch, does nothing else and ends with
- * the command; asked again (the answer got lost) it gets another and the first holds no more.
+ * Claims a rerun right before its process is started: it can no longer be cancelled. The agent gets a token for the
+ * process to report with. It is limited to one batch and ends with the command. A repeated claim (the answer got lost)
+ * returns another token and revokes the first.
  * @throws Problem command_not_found, command_not_pending
  */
 export async function claimCommand(
@@ -85,13 +85,13 @@ export async function claimCommand(
   return { result: { token }, changes: await commandChanges(tx, [cmdId]) }
 }
 
-/** What an agent says of a command that it took: its process, or why there is none. */
+/** What an agent reports of a claimed command: its process, or why there is none. */
 export type Acknowledgement = { pid: number; agoS?: number | undefined } | { failureReason: string }
 
 /**
  * @returns the command's state
- * @throws Problem command_not_found; command_not_pending when it was taken back, is over, or was acknowledged
- *   otherwise before
+ * @throws Problem command_not_found; command_not_pending if it was cancelled, has ended, or was acknowledged with other
+ *   data before
  */
 export async function acknowledge(
   tx: Tx,
@@ -134,7 +134,7 @@ export async function acknowledge(
 }
 
 export interface Ending {
-  /** Null if it can no longer be found out. */
+  /** Null if it is unknown. */
   exitCode: number | null
   failureReason?: string | undefined
   outputTail?: string | undefined
@@ -142,9 +142,9 @@ export interface Ending {
 }
 
 /**
- * How the process of a rerun ended, or what became of a stop. A rerun is done when its process says so (exit code 0);
- * a stop is done with any exit code of the stopped process, unless a reason says that it failed.
- * @throws Problem command_not_found; command_not_in_flight before it was acknowledged, or when another end was told
+ * Records how a command ended. A rerun has succeeded with exit code 0; a stop has succeeded with any exit code of the
+ * stopped process, unless a reason says that it failed.
+ * @throws Problem command_not_found; command_not_in_flight before it was acknowledged, or if it ended otherwise before
  */
 export async function finish(
   tx: Tx,
@@ -187,7 +187,7 @@ export async function finish(
       },
     },
   ]
-  // A stop that the agent has not begun with has nothing left to stop.
+  // A stop that the agent has not begun is obsolete.
   const moot = await tx<{ id: string; batch_key: number }[]>`/* commands.moot_stops */
     update agent_commands set state = 'cancelled', finished_at = ${now.toISOString()}
     where target_id = ${cmdId} and state = 'pending' returning id, batch_key`
@@ -210,7 +210,7 @@ export interface ReportedStep {
   agoS?: number | undefined
 }
 
-/** Steps on the way, as they happen. Those that are known already stay as they were. */
+/** Records steps of a command as they happen. Steps that are recorded already do not change. */
 export async function noteSteps(
   tx: Tx,
   agent: AgentCaller,

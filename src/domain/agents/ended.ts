@@ -5,15 +5,15 @@ import { type Closing, closeBatches, type Process } from '../batches/index.ts'
 import { fireRules } from '../notifications/index.ts'
 import type { AgentCaller } from './agent.ts'
 
-/** The agent of the batch's host found that the process that reported the batch has ended. */
+/** An agent's report that the process that reports a batch has ended. */
 export interface EndedProcess extends Process {
   batch_id: string
   reason?: string | undefined
 }
 
 /**
- * Running batches whose recorded process has ended become lost at once (contract §10 "Lost"). Only a batch of the agent's owner
- * that ran on the agent's host counts, and only when all three marks of its process agree; anything else is ignored.
+ * Marks running batches as lost whose recorded process has ended (contract §10 "Lost"). Only batches of the agent's
+ * owner on the agent's host count, and only if all three marks of the process agree; others are ignored.
  */
 export async function noteEndedProcesses(
   tx: Tx,
@@ -63,7 +63,7 @@ export async function noteEndedProcesses(
   return changes
 }
 
-/** The agent's reason is the cause alone, or the whole sentence. */
+/** The agent's reason is only the cause, or the whole sentence. */
 function inWords(pid: number, reason: string | undefined): string {
   if (reason?.startsWith('process ') === true) return reason
   return `process ${pid} ended unexpectedly${reason === undefined ? '' : ` (${reason})`}`

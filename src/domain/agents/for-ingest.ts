@@ -2,22 +2,23 @@ import type { Tx } from '../../db/sql.ts'
 import type { Change } from '../../stream/change.ts'
 import { commandChanges, recordSteps, SERVICE } from './steps.ts'
 
-/** A batch whose batch_start came, from its owner's own token. */
+/** A batch whose batch_start was sent with a token of its owner. */
 export interface StartedBatch {
   key: number
-  /** The command that the sender's token was made for; null for any other token. */
+  /** The command that the sender's token belongs to; null for any other token. */
   commandId: string | null
 }
 
-/** A reporter sends its first event soon after its process began; its clock may be off by so much. */
+/** How long after the start of its process a reporter may send its first event, including the error of its clock. */
 const CLOCK_TOLERANCE = '10 minutes'
 
 /**
- * Ties batches to the processes that report them (contract §4, `rerun_of`). The token that the process was given says
- * it; a process that uses another token of the same user is found by what it says: which batch it repeats, on which
- * host, and when. It then gets the newest rerun of that batch there that no other batch is tied to; where none fits
- * by time, as when the host's clock is wrong, one whose process is running now. Nothing here looks beyond the agents of the batch's own owner.
- * @returns what to tell
+ * Links batches to the commands whose processes report them (contract §4, `rerun_of`). The token of the process
+ * identifies its command. A process that uses another token of the same user is matched by the batch that it repeats,
+ * its host and its time: it gets the newest rerun of that batch there that no other batch is linked to; if none matches
+ * by time, as with a wrong clock of the host, one whose process is running now. Only agents of the batch's owner are
+ * considered.
+ * @returns the changes
  */
 export async function linkReruns(tx: Tx, started: readonly StartedBatch[], now: Date): Promise<Change[]> {
   const rows = await tx<

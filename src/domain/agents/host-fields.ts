@@ -49,5 +49,5 @@ export const hostFields = {
   },
 } as const satisfies Fields
 
-/** A host on the wire. */
+/** A host in the API. */
 export type HostView = ViewOf<typeof hostFields>

@@ -51,7 +51,7 @@ const columns = (db: Db): Fragment => db`
   (select count(*)::int from agent_commands c where c.agent_id = a.id and c.state = 'pending') pending_commands,
   true has_agent, ${skewsOf(db, db`a.user_id`, db`a.hostname`)} clock_skews`
 
-/** Of the newest batch that its owner ran on the host. */
+/** From the newest batch that its owner ran on the host. */
 const skewsOf = (db: Db, owner: Fragment, hostname: Fragment): Fragment => db`coalesce((
   select s.clock_skews from batches b join batch_progress s on s.batch_key = b.key
   where filter_text(b.host) = filter_text(${hostname}) and b.host = ${hostname} and b.owner_id = ${owner}
@@ -59,8 +59,8 @@ const skewsOf = (db: Db, owner: Fragment, hostname: Fragment): Fragment => db`co
   order by b.started_at desc, b.key desc limit 1), '{}')`
 
 /**
- * Hosts that batches reported from, whose owners have no agent there: with the columns of an agent's. Their ids follow
- * from the owner and the name (as of version 5: made from a name).
+ * Hosts that batches reported from, whose owners have no agent there, with the same columns as agents. Their ids are
+ * derived from the owner and the host's name (UUID version 5).
  */
 const agentless = (db: Db, caller: Known): Fragment => db`
   select (substr(r.hash, 1, 12) || '5' || substr(r.hash, 14, 3) || 'a' || substr(r.hash, 18))::uuid id, 0::bigint as key,
@@ -83,7 +83,7 @@ const hostsSeen = (db: Db, caller: Known): Fragment => db`(
   union all
   ${agentless(db, caller)}) h`
 
-/** Agents are for their owners and for administrators (contract §2). */
+/** Only their owners and administrators see agents (contract §2). */
 const seenBy = (db: Db, caller: Known): Fragment =>
   isAdmin(caller) ? db`true` : db`a.user_id = ${caller.user.id}::uuid`
 
@@ -93,8 +93,8 @@ export interface HostPosition {
 }
 
 /**
- * The caller's hosts, with or without an agent, all of them for an administrator; newest first, `limit` after `after`.
- * @throws Problem forbidden for tokens that read nothing
+ * The caller's hosts, with or without an agent, or all hosts for an administrator; newest first, `limit` after `after`.
+ * @throws Problem forbidden for tokens that may not read
  */
 export async function listHosts(
   db: Db,
@@ -109,7 +109,7 @@ export async function listHosts(
     order by h.registered_at desc, h.id desc limit ${page.limit}`
 }
 
-/** How many `listHosts` has in all. */
+/** How many hosts `listHosts` has in all. */
 export async function countHosts(db: Db, caller: Known): Promise<number> {
   const [row] = await db<
     { n: number }[]
@@ -117,7 +117,7 @@ export async function countHosts(db: Db, caller: Known): Promise<number> {
   return row?.n ?? 0
 }
 
-/** @throws Problem agent_not_found, also for another's; forbidden for tokens that read nothing */
+/** @throws Problem agent_not_found, also for an agent of another user; forbidden for tokens that may not read */
 export async function readHost(db: Db, caller: Known, id: string): Promise<HostRow> {
   requireReader(caller)
   const [row] = isUuid(id)
@@ -128,14 +128,14 @@ export async function readHost(db: Db, caller: Known, id: string): Promise<HostR
   return row
 }
 
-/** The rows of these agents by key, for who was found to see them. */
+/** The rows of these agents by key. The permission was checked before. */
 export async function hostsByKey(db: Db, keys: readonly number[]): Promise<HostRow[]> {
   if (keys.length === 0) return []
   return db<HostRow[]>`/* hosts.by_key */
     select ${columns(db)} from agents a join users u on u.id = a.user_id where a.key = any (${keys}::bigint[])`
 }
 
-/** The agent that would run a batch again. */
+/** The agent that would rerun a batch. */
 export interface AgentOfBatch {
   id: string
   hostname: string
@@ -146,8 +146,8 @@ export interface AgentOfBatch {
 }
 
 /**
- * By batch key, the agent of the batch's owner on the batch's host (contract §4 `host_id`), and whether it is online. One plan
- * for any number of keys, as in `readBatches`.
+ * The agent of the batch's owner on the batch's host (contract §4 `host_id`), and whether it is online; by batch key.
+ * One plan for any number of keys, as in `readBatches`.
  */
 export async function hostsOfBatches(
   db: Db,
@@ -163,10 +163,10 @@ export async function hostsOfBatches(
   return new Map(rows.map(({ key, ...host }) => [key, host]))
 }
 
-/** Batches whose resources one page of a host shows. */
+/** How many batches one page of a host shows resources of. */
 const MAX_BATCHES = 20
 
-/** The newest batches that ran on the host in a span of Unix seconds, as far as the caller sees them. */
+/** The newest batches that ran on the host within a span of Unix seconds and that the caller may see. */
 export async function batchesOnHost(
   db: Db,
   caller: Known,
@@ -183,7 +183,7 @@ export async function batchesOnHost(
     order by b.started_at desc, b.key desc limit ${MAX_BATCHES}`
 }
 
-/** Those of these agents that the caller may follow: its own, all of them for an administrator. */
+/** The agents that the caller may follow: its own, all of them for an administrator. */
 export async function hostsFollowed(db: Db, caller: Known, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db<{ id: string }[]>`/* hosts.followed */

@@ -1,4 +1,4 @@
-/** Agents on the hosts that run what batches recorded (specification §3.3, §3.4, §4.3; contract §2 "Rerun", §5). */
+/** Agents: they rerun and stop batches on their hosts (specification §3.3, §3.4, §4.3; contract §2 "Rerun", §5). */
 export {
   type AgentCaller,
   COMMAND_KINDS,

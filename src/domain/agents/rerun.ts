@@ -122,7 +122,7 @@ async function targetOf(
   return { host: { id: target.agent_id, key: target.agent_key }, start }
 }
 
-/** SHA-256 of a command in UTF-8, in hexadecimal; the reporter's record of a run has the same. */
+/** SHA-256 of a command in UTF-8, in hexadecimal; the reporter's record of a run has the same hash. */
 export const commandHash = (command: string): string => createHash('sha256').update(command).digest('hex')
 
 /** The command and working directory: the recorded ones, or those that the owner gave. An unknown directory is null. */
@@ -174,7 +174,7 @@ async function environmentFor(
   const { planned, known, wanted, done } = found ?? { planned: null, known: 0, wanted: [], done: [] }
   const missing = Math.max(0, (planned ?? 0) - known)
   if (wanted.length === 0 && missing === 0) throw new Problem('nothing_to_rerun')
-  // The names of jobs that never began are not known, so the process is given the names of those that are done.
+  // The names of jobs that never started are not known, so the process also gets the names of finished ones.
   env.SVC_RERUN_JOBS = JSON.stringify(wanted)
   env.SVC_RERUN_DONE = JSON.stringify(done)
   for (const list of [env.SVC_RERUN_JOBS, env.SVC_RERUN_DONE]) {

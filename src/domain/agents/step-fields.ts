@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Fields, id, instant, json, nullable, own, type ViewOf, word } from '../field.ts'
 import { COMMAND_KINDS, STEPS } from './agent.ts'
 
-/** What happened to the batch itself, beside the steps of its stops and reruns. */
+/** Steps of the batch itself, besides those of its stops and reruns. */
 const HISTORY = [
   'began',
   'ended',
@@ -43,5 +43,5 @@ export const stepFields = {
   detail: { type: json, public: 'hidden' },
 } as const satisfies Fields
 
-/** A step on the wire. */
+/** A step in the API. */
 export type StepView = ViewOf<typeof stepFields>

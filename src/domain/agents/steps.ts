@@ -2,7 +2,7 @@ import type { Db, Tx } from '../../db/sql.ts'
 import type { Change } from '../../stream/change.ts'
 import type { AgentCaller, Step } from './agent.ts'
 
-/** What a write did, as `commit` wants it. */
+/** The result of a write and its changes, as `commit` expects them. */
 export interface Done<T> {
   result: T
   changes: Change[]
@@ -10,7 +10,7 @@ export interface Done<T> {
 
 export interface NewStep {
   batchKey: number
-  /** Null for what concerns the batch alone: the stop flag. */
+  /** Null for steps of the batch without a command, such as the stop flag. */
   commandId: string | null
   step: Step
   at: Date
@@ -28,8 +28,8 @@ export const agentActor = (agent: AgentCaller): Actor => ({ kind: 'agent', id: a
 export const userActor = (user: { id: string }): Actor => ({ kind: 'user', id: user.id })
 
 /**
- * Writes down what happened; a step that is written already stays as it was. An agent tells its steps in their order
- * and each with its age, so delays of the network cannot reverse two steps.
+ * Records steps; one that is recorded already does not change. An agent reports steps in order and with their ages, so
+ * network delays cannot reverse two of them.
  * @returns how many were new
  */
 export async function recordSteps(tx: Tx, steps: readonly NewStep[]): Promise<number> {
@@ -56,7 +56,7 @@ export async function recordSteps(tx: Tx, steps: readonly NewStep[]): Promise<nu
   return written.length
 }
 
-/** That these commands changed: told to who follows their batches, and those that their processes report. */
+/** The changes of these commands, for followers of their batches and of the batches that their processes report. */
 export async function commandChanges(db: Db, commandIds: readonly string[]): Promise<Change[]> {
   if (commandIds.length === 0) return []
   const rows = await db<{ key: number; id: string }[]>`/* commands.batches_of */
@@ -70,7 +70,7 @@ export async function commandChanges(db: Db, commandIds: readonly string[]): Pro
   return rows.map(({ key, id }) => ({ channel: `batch:${id}`, type: 'commands', batchKey: key, keys: [] }))
 }
 
-/** That the agent changed, to who follows it or the list. */
+/** The change of an agent, for followers of it and of the list. */
 export const hostChanges = (agent: { id: string; key: number }): Change[] => [
   { channel: `host:${agent.id}`, type: 'host', keys: [agent.key] },
   { channel: 'hosts', type: 'host', keys: [agent.key] },

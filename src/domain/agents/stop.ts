@@ -9,10 +9,10 @@ import { onlineSince, pendingSince } from './agent.ts'
 import { commandChanges, type Done, hostChanges, type NewStep, recordSteps, userActor } from './steps.ts'
 
 /**
- * What a stop means for agents, in the transaction of the stop flag (contract §4, §10 "Stop"): an online agent of the
- * batch's owner gets a command to end the process that reports the batch, if it started that process, or if it is on the
- * batch's host and the batch recorded its process so that no other can be taken for it. Asking again queues nothing
- * more while a stop is under way.
+ * Queues a stop for an agent, in the transaction of the stop flag (contract §4, §10 "Stop"): an online agent of the
+ * batch's owner gets a command to end the process that reports the batch, if it started that process, or if it is on
+ * the batch's host and the batch recorded an unambiguous process. While a stop is pending, another request queues
+ * nothing.
  */
 export async function queueStop(tx: Tx, actor: Known, batchId: string, now: Date): Promise<Change[]> {
   const batch = await visibleBatch(tx, actor, batchId)
@@ -82,8 +82,8 @@ export async function stopRequestOf(
 }
 
 /**
- * That a reporter was told of the stop flag, the first time. Costs one look-up where it is known already.
- * @returns undefined where there is nothing to write
+ * Records the first time that a reporter read the stop flag. If it is recorded already, this costs one look-up.
+ * @returns undefined if there is nothing to write
  */
 export async function flagSeenBefore(db: Db, batchKey: number): Promise<boolean> {
   const [row] = await db`/* control.seen */
@@ -112,7 +112,7 @@ export async function noteFlagSeen(
 }
 
 /**
- * Takes back a command that no agent has begun with.
+ * Cancels a command that no agent has claimed.
  * @throws Problem batch_not_found, command_not_found, forbidden; command_not_pending
  */
 export async function cancelCommand(

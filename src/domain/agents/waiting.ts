@@ -11,23 +11,25 @@ export interface WaitingCommand {
   batchId: string
   command: string | null
   cwd: string | null
-  /** Of a stop: the process to end, and the command that started it. */
+  /** For a stop: the process to end, and the command that started it. */
   pid: number | null
   targetId: string | null
-  /** Of a stop: what the batch recorded of the process, which tells it from a later one with the same number. */
+  /**
+   * For a stop: what the batch recorded of the process, which distinguishes it from a later one with the same number.
+   */
   process: Process | null
   env: Record<string, string>
-  /** Of a rerun: what the agent's own record must agree with, or that the owner gave the command in a session. */
+  /** For a rerun: whether the agent must compare the command with its own record, or the owner gave it in a session. */
   authorizedBy: 'record' | 'owner_words'
-  /** What of command and cwd the owner gave. */
+  /** Which of command and cwd the owner gave. */
   overridden: string[]
   createdAt: string
 }
 
-/** Commands in one answer; the others wait for the next poll. */
+/** The most commands in one answer; the others wait for the next poll. */
 const MAX_DELIVERED = 500
 
-/** The agent's pending commands, oldest first. Those that waited for a day are expired. */
+/** The agent's pending commands, oldest first. Those that have waited for a day expire. */
 export async function deliver(tx: Tx, agent: AgentCaller, now: Date): Promise<Done<WaitingCommand[]>> {
   const at = now.toISOString()
   const expired = await tx<{ id: string; batch_key: number }[]>`/* commands.expire */

@@ -59,5 +59,5 @@ export const attemptFields = {
   },
 } as const satisfies Fields
 
-/** An attempt on the wire. */
+/** An attempt in the API. */
 export type Attempt = ViewOf<typeof attemptFields>

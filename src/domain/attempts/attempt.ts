@@ -1,8 +1,8 @@
 import { itemAt } from '../../checked.ts'
 /**
- * What belongs to which attempt of a job. Every job_start begins one; an event belongs to the attempt whose start is the
- * latest not after it, those before the first start to the first. Pure, and a function of the set of events: neither
- * their order of arrival nor repeats of them change it.
+ * The attempts of a job. Every job_start begins one; an event belongs to the attempt with the latest start that is not
+ * after it, and events before the first start belong to the first. Pure, and independent of the order of arrival and of
+ * repeats.
  */
 
 /** A job_start, job_done or job_failed. */
@@ -15,11 +15,11 @@ export interface Mark {
 
 export interface Bounds<M extends Mark> {
   start: M
-  /** The latest of its ends; null when it has none. */
+  /** The latest of its ends; null if it has none. */
   end: M | null
 }
 
-/** Times first, then event_id: the order of events that say the same thing (domain/merge.ts). */
+/** By time, then by event_id: the same order as in domain/merge.ts. */
 const inOrder = (a: Mark, b: Mark): number =>
   a.at < b.at ? -1 : a.at > b.at ? 1 : a.eventId < b.eventId ? -1 : a.eventId > b.eventId ? 1 : 0
 
@@ -34,8 +34,8 @@ export function attemptsIn<M extends Mark>(marks: readonly M[]): Bounds<M>[] {
     while (place + 1 < starts.length && itemAt(starts, place + 1).at <= end.at) place++
     ends[place]?.push(end)
   }
-  // On a coarse clock an attempt ends in the very moment in which the next one starts. An end then belongs to the one
-  // that starts, as the job's status has it, unless that one is seen to end later.
+  // With a coarse clock an attempt may end at the time at which the next one starts. The end then belongs to
+  // the next one, as in the job's status, unless that one has a later end.
   for (let i = starts.length - 1; i > 0; i--) {
     const { at } = itemAt(starts, i)
     const mine = itemAt(ends, i)

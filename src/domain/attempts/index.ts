@@ -1,4 +1,4 @@
-/** What a restart or a rerun makes of a job: attempts, read from the stored events; nothing of them is kept. */
+/** Attempts of a job, by restarts and reruns. They are computed from the stored events and not stored. */
 
 export { type Attempt, attemptFields } from './attempt-fields.ts'
 export type { AttemptedJob } from './latest.ts'

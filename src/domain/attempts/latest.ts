@@ -7,7 +7,7 @@ import type { JobRow } from '../jobs/index.ts'
 import { warm } from '../warm.ts'
 import type { Attempt } from './attempt-fields.ts'
 
-/** What of a job's row its attempts need. */
+/** The columns of a job that its attempts need. */
 export type AttemptedJob = Pick<
   JobRow,
   | 'key'
@@ -28,7 +28,7 @@ export type AttemptedJob = Pick<
 
 export interface Latest {
   attempt: Attempt
-  /** Of any event of the job. */
+  /** The newest of all events of the job. */
   firstSeenAt: string
 }
 
@@ -43,8 +43,8 @@ interface Row {
 }
 
 /**
- * The latest attempt of each of these jobs, for nearly every job its only one, in one statement of look-ups. Its status
- * is the job's status; its epochs are those whose latest event it reported.
+ * The latest attempt of each of these jobs, which for nearly every job is its only one; one statement. Its status is
+ * the job's status; its epochs are those whose latest event it reported.
  */
 export async function latestAttempts(
   db: Db,
@@ -94,7 +94,7 @@ export async function latestAttempts(
 function view(job: AttemptedJob, row: Row, now: Date): Attempt {
   const again = row.starts > 1
   const startedAt = again ? required(row.last_start) : job.started_at
-  // What the job says of its length and of its last event may be an earlier attempt's word.
+  // The job's length and last event may come from an earlier attempt.
   const said = again ? numberOf(row.reported) : (job.reported_s ?? undefined)
   const lastSeenAt = again ? (job.ended_at ?? job.last_seen_at) : job.last_seen_at
   return {

@@ -11,20 +11,20 @@ import type { Span } from './reads.ts'
 export interface AttemptPoints {
   /** By name; each with its epochs increasing. */
   series: Series[]
-  /** False when retention purged points of it that nothing else holds. */
+  /** False if retention purged points that are stored nowhere else. */
   complete: boolean
 }
 
-/** Values that are in memory at once. */
+/** The most values in memory at once. */
 const MAX_VALUES = 4_000_000
-/** Events that are read at a time. */
+/** How many events are read at a time. */
 const PAGE_SIZE = 1_000
 
 /**
- * What one attempt of a job reported, from the payloads of its events: the points as they were before a later attempt
- * reported the same epochs. Within the attempt they merge as everywhere, the later event overriding per series.
- * @param keys names of series; every one when undefined
- * @throws Problem too_many_points past what is held at once
+ * The points that one attempt of a job reported, from the payloads of its events: as they were before a later attempt
+ * reported the same epochs. Within the attempt the later event wins per series, as everywhere.
+ * @param keys names of series; undefined: all
+ * @throws Problem too_many_points if they do not fit into memory
  */
 export async function pointsOf(
   db: Db,
@@ -80,7 +80,7 @@ export async function pointsOf(
   }
 }
 
-/** The job's series: values of an event beyond the limit of series were left out. */
+/** The job's series. Values beyond the limit of series were not stored. */
 async function seriesNames(db: Db, job: AttemptedJob): Promise<Set<string>> {
   const [row] = await db<{ series: string[] }[]>`/* attempts.series_names */
     select series from job_progress where job_key = ${job.key}`
@@ -95,7 +95,7 @@ function seriesFrom(jobId: string, key: string, column: ReadonlyMap<number, numb
 }
 
 /**
- * The current values that this attempt reported. They are kept even if raw events were purged.
+ * The current values that this attempt reported. They remain when raw events are purged.
  * @returns the db_ids of the events whose values are all stored
  */
 async function currentValues(

@@ -16,12 +16,12 @@ import { attemptsIn, type Bounds, type Mark } from './attempt.ts'
 import type { Attempt } from './attempt-fields.ts'
 import { type AttemptedJob, type Latest, latestAttempts } from './latest.ts'
 
-/** Of a job that began more often, the latest so many attempts are told of. */
+/** The most attempts of a job that are shown: the latest ones. */
 const MAX_ATTEMPTS = 500
 
 /**
  * The attempts of each of these jobs within its batch, oldest first. A job with one attempt costs look-ups; one with
- * several costs a scan of the events that were stored between its first start and its last, for what was superseded.
+ * several costs a scan of the events between its first and last start, for superseded epochs.
  */
 export async function attemptsOfJobs(
   db: Db,
@@ -46,7 +46,7 @@ export async function attemptsOfJobs(
 }
 
 interface ReportedMark extends Mark {
-  /** What its payload says, where it still has one. */
+  /** The data of its payload, unless it was purged. */
   reason: string | null
   elapsed: unknown
   purged: boolean
@@ -116,9 +116,9 @@ interface EpochsRow {
 }
 
 /**
- * Which epochs each attempt reported. Those of the last one are in the table of epochs; for those before it the raw events are
- * looked through that were stored, and happened, before the last start: by the job's own times, so that the block ranges
- * of other times are not opened. Purged events are replaced, as far as possible, by what the tables still contain.
+ * Which epochs each attempt reported. Those of the last one are in the table of epochs. For earlier ones the raw events
+ * that were stored and happened before the last start are scanned, by the job's own times, so that the scan is limited
+ * to their block ranges. Purged events are replaced, as far as possible, by what the tables still contain.
  */
 async function epochsOf(
   db: Db,
@@ -170,7 +170,7 @@ async function allOf(
   { attempt: last, firstSeenAt }: Latest,
 ): Promise<Attempt[]> {
   const starts = attempts.map(({ start }) => start.at)
-  // Events before the first start belong to the first attempt, unless that is not among those told of.
+  // Events before the first start belong to the first attempt, unless it is older than those shown.
   const whole = last.n === attempts.length
   const first = itemAt(starts, 0)
   const epochs = await epochsOf(
@@ -186,7 +186,7 @@ async function allOf(
   })
 }
 
-/** An attempt that others came after. */
+/** An attempt that has a later one. */
 function view(
   job: AttemptedJob,
   n: number,
@@ -225,13 +225,13 @@ function view(
   }
 }
 
-/** One attempt of a job as its points are read: from when to before when; null: as long as the job went. */
+/** The time span of an attempt's events: `until` is excluded; null: no end. */
 export interface Span {
   from: string
   before: string | null
 }
 
-/** @returns where the `n`th attempt lies; undefined when there is none, or it is older than those told of */
+/** @returns the span of the `n`th attempt; undefined if there is none, or it is older than those shown */
 export async function spanOf(db: Db, job: AttemptedJob, n: number, now: Date): Promise<Span | undefined> {
   const last = (await latestAttempts(db, [job], now)).get(job.key)
   if (last === undefined || n > last.attempt.n) return undefined

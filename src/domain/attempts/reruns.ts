@@ -5,15 +5,15 @@ import { readJobs } from '../jobs/index.ts'
 import type { Attempt } from './attempt-fields.ts'
 import { type AttemptedJob, latestAttempts } from './latest.ts'
 
-/** How many generations of reruns are followed back, and from there forward. */
+/** How many generations of reruns are followed backwards, and from there forwards. */
 const MAX_ANCESTORS = 20
 const MAX_DESCENDANTS = 40
-/** Of a job that was run in more batches, the latest so many are told of. */
+/** The most batches of a job that are shown: the latest ones. */
 const MAX_RERUNS = 100
 
 /**
- * The same job in the batches that reran its batch and in those that its batch reran, as far as the caller sees them: of
- * each batch its latest attempt, by the key of the job that was asked about, oldest first. What may not be seen ends a chain.
+ * The same job in batches that reran its batch or that its batch reran, if the caller may see them: the latest attempt
+ * in each batch, oldest first, by the key of the requested job. The search ends at a batch that is not visible.
  */
 export async function rerunsOfJobs(
   db: Db,

@@ -27,7 +27,7 @@ export const BATCH_STATES = [
   'lost',
 ] as const satisfies BatchStatus[]
 
-/** Where the batch was started: these four, and what else its sender gave. */
+/** The environment that the batch was started in: these four fields, and others that its sender gave. */
 const environment = z.looseObject({
   commit: z.string().nullable(),
   command: z.string().nullable(),
@@ -69,7 +69,7 @@ export const batchFields = {
   command: { type: nullable(text), column: 'command', public: 'scrubbed' },
   experiment_type: { type: nullable(text), column: 'experiment_type', public: 'scrubbed' },
   tags: { type: texts, column: 'tags', public: 'scrubbed' },
-  // What a run was given, wrote and left behind may name people, hosts and folders in words of its own.
+  // Configuration, summary and notes may contain names of people, hosts and folders.
   notes: { type: text, means: 'Markdown', column: 'notes', public: 'empty' },
   group: { type: nullable(text), column: 'group_name', public: 'scrubbed' },
   config: {
@@ -148,7 +148,7 @@ export const batchFields = {
   can: { type: own(can), means: 'What the caller may do to it now', public: 'shown' },
 } as const satisfies Fields
 
-/** A batch on the wire. */
+/** A batch in the API. */
 export type BatchView = ViewOf<typeof batchFields>
 /** The columns of `batches` that are fields. */
 export type BatchColumns = StoredOf<typeof batchFields>

@@ -12,10 +12,10 @@ export type BatchStatus = 'running' | 'completed' | 'failed' | 'stopped' | 'lost
 export type JobStatus = 'running' | 'completed' | 'failed' | 'stopped' | 'lost'
 export type JobCounts = Record<JobStatus, number>
 
-/** The reason with which a reporter ends what was asked to stop (contract §4). */
+/** The failure reason of a batch that its reporter ended because a stop was requested (contract §4). */
 export const STOP_REASON = 'stop_requested'
 
-/** A batch as events change it. Times are canonical instants. Pure: no I/O in this file. */
+/** The state of a batch that events change. Times are canonical instants. This file does no I/O. */
 export interface BatchState extends Heard {
   key: number
   id: string
@@ -23,17 +23,20 @@ export interface BatchState extends Heard {
   stopRequested: boolean
   tagsEdited: boolean
   tags: string[]
-  /** What batch_start events said, field by field; null while only other events were seen. */
+  /** The fields of batch_start events, merged; null before the first one. */
   start: Merged | null
   /** The latest of batch_start, batch_done and batch_failed; null before any of them. */
   ending: Ending | null
-  /** An end that its reporter did not give; null while there is none, or since the reporter gave one. */
+  /**
+   * An end that was not reported: set by the service or by a user. Null if there is none, or once the reporter sent
+   * one.
+   */
   closing: Closing | null
-  /** Of the first batch_start of its owner that said it. */
+  /** From the first batch_start of its owner that has it. */
   process: Process | null
   /** Name, group, notes, `config/…` and `summary/…`, field by field; null before any of them. */
   details: Merged | null
-  /** Of the failure that `ending` is, null where it is none; undefined leaves the stored value. */
+  /** The reason of the failure in `ending`, null if it is no failure; undefined keeps the stored value. */
   traceback?: string | null
   firstSeenAt: string
   lastSeenAt: string
@@ -41,14 +44,14 @@ export interface BatchState extends Heard {
   /** Events stored, each once. */
   events: number
   gpu: GpuEvidence
-  /** Which of the two rows must be written. */
+  /** Which of the two rows have to be written. */
   changed: { summary: boolean; progress: boolean; counts: boolean }
 }
 
-/** An end given by the service (`lost`) or by a person (contract §10 "Lost"). */
+/** An end set by the service (`lost`) or by a user (contract §10 "Lost"). */
 export interface Closing {
   status: 'lost' | 'failed' | 'stopped'
-  /** Canonical instant: an event that was made after it shows that the run goes on. */
+  /** Canonical instant: an event created after it shows that the run continues. */
   at: string
   reason: string | null
 }
@@ -63,16 +66,16 @@ export interface Ending {
   delivery?: Delivery & { sender?: string }
 }
 
-/** Comes before every instant, so that what the owner's own reporter said wins over anything that others say. */
+/** Sorts before every instant, so that what the owner's own reporter sent wins over what others sent. */
 const FOREIGN = '!'
 
-/** Whether the owner's own reporter said so: what others say of a batch never decides what a rerun runs (contract §2). */
+/** Whether the owner's own reporter sent the field: a rerun never uses what others sent (contract §2). */
 export const isFromOwner = (start: Merged | null, field: string): boolean =>
   start !== null &&
   Object.hasOwn(start.values, field) &&
   !(start.stamps?.[field] ?? start.stamp).startsWith(FOREIGN)
 
-/** What a later start said otherwise about what the first one settled. */
+/** A later start that contradicts fields that the first start fixed. */
 export interface StartConflict {
   /** `command`, `host`, and fields of the environment such as `env_snapshot.cwd`. */
   fields: string[]
@@ -80,11 +83,11 @@ export interface StartConflict {
 }
 
 /**
- * Folds one event into the batch it belongs to. The order of events does not matter (contract §1), with one exception
- * on purpose: `command`, `host` and the environment are settled by the first start that is applied (contract §10), so
- * that a token that leaks later cannot change what a rerun executes.
+ * Applies one event to its batch. The order of events does not matter (contract §1), with one intended exception: the
+ * first start that is applied fixes `command`, `host` and the environment (contract §10), so that a token that leaks
+ * later cannot change what a rerun executes.
  * @param byOwner whether the batch's owner sent it
- * @returns what a later start says otherwise; it changed nothing
+ * @returns the fields in which a later start differs; they are not changed
  */
 export function applyToBatch(
   batch: BatchState,
@@ -112,9 +115,9 @@ export function applyToBatch(
   switch (event.event_type) {
     case 'batch_start':
       noteDetails(batch, event.data, rankedStamp)
-      // An update of a running batch starts nothing.
+      // An update of a running batch is no start.
       if (event.data.update === true) break
-      // A resumed run goes on in another process, so the end of the first process is no sign of its end.
+      // A resumed run continues in another process, so the end of the first process does not end it.
       if (byOwner && isNewestStart(batch.start, rankedStamp)) batch.process = processIn(event.data)
       batch.changed.summary = true
       settle(batch, { outcome: 'running', stamp: incoming.stamp }, null)
@@ -151,7 +154,7 @@ export function applyToBatch(
   return undefined
 }
 
-/** Kept with whose counts they are: a sender that names itself has its own (senders.ts). */
+/** Stored with the sender of the counts: a sender with a name has counts of its own (senders.ts). */
 function endingDelivery(data: Record<string, unknown>): Pick<Ending, 'delivery'> {
   const counts = deliveryIn(data)
   if (counts === undefined || !counts.final) return {}
@@ -159,13 +162,13 @@ function endingDelivery(data: Record<string, unknown>): Pick<Ending, 'delivery'>
   return { delivery: sender === undefined ? delivery : { ...delivery, sender } }
 }
 
-/** Starts come in any order, and `started_at` is that of the newest one that was applied. */
+/** Starts arrive in any order; `started_at` is that of the newest one that was applied. */
 const isNewestStart = (start: Merged | null, rankedStamp: string): boolean =>
   start === null || rankedStamp > (start.stamps?.started_at ?? start.stamp)
 
 /**
- * The first start settles what a rerun executes, all of it at once: what it leaves out, no later one adds. A start of
- * the owner's own reporter settles it in place of what another member's start said before.
+ * The first start fixes what a rerun executes, all fields at once: a later start cannot add what it lacks. A start of
+ * the owner's own reporter replaces the fields of an earlier start of another member.
  */
 function applyStart(
   batch: BatchState,
@@ -196,7 +199,7 @@ function applyStart(
   }
 }
 
-/** Differs with every process, also when a run is resumed by the same command. */
+/** This field differs with every process, also if a run is resumed with the same command. */
 const OF_THE_PROCESS = new Set(['env/pid', 'env/env_names'])
 const MAX_CONFLICTING = 50
 const MAX_SHOWN = 4_096
@@ -216,13 +219,13 @@ const short = (value: unknown): string | null => text(value)?.slice(0, MAX_SHOWN
 function settle(batch: BatchState, ending: Ending, traceback: string | null): void {
   if (batch.ending !== null && ending.stamp <= batch.ending.stamp) return
   batch.ending = ending
-  // What the reporter itself says of the end counts above what was concluded without it.
+  // An end that the reporter sends takes precedence over one that was concluded without it.
   if (ending.outcome !== 'running') batch.closing = null
   batch.traceback = traceback
   batch.changed.summary = true
 }
 
-/** `running` until an end event; a failure is a stop when it says so or when a stop was asked for. */
+/** `running` until an end event. A failure is a stop if it says so or a stop was requested. */
 export function statusOf(batch: Pick<BatchState, 'ending' | 'closing' | 'stopRequested'>): BatchStatus {
   const { ending, closing } = batch
   if (ending === null || ending.outcome === 'running') return closing?.status ?? 'running'
@@ -234,7 +237,9 @@ export function statusOf(batch: Pick<BatchState, 'ending' | 'closing' | 'stopReq
 export const startedAt = (batch: BatchState): string =>
   text(batch.start?.values.started_at) ?? batch.firstSeenAt
 
-/** When its end event was made; of one that was closed without, its last sign of life (contract §10 "Lost"). */
+/**
+ * When its end event was created; for a batch that was ended without one, its last sign of life (contract §10 "Lost").
+ */
 export function endedAt({ ending, closing, lastSeenAt }: BatchState): string | null {
   if (ending !== null && ending.outcome !== 'running') return ending.stamp.slice(0, 27)
   return closing === null ? null : lastSeenAt
@@ -250,7 +255,7 @@ const record = (value: unknown): Record<string, unknown> | undefined => (isRecor
 const isFromHost = ({ start }: BatchState, { source }: Event): boolean =>
   source.host === undefined || start?.values.host === undefined || source.host === start.values.host
 
-/** What one batch_start says, under the names of the columns; a field it does not mention is absent. */
+/** The fields of one batch_start, under the names of the columns; a field that it does not have is absent. */
 function startFields(
   event: Extract<Event, { event_type: 'batch_start' }>,
   at: string,

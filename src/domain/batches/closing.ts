@@ -6,9 +6,9 @@ import { lockBatches, saveBatchSummaries } from './for-ingest.ts'
 import { settleJobs } from './settle-jobs.ts'
 
 /**
- * Gives batches an end that their reporters did not give (contract §10 "Lost"), by batch id; those that ended
- * otherwise meanwhile stay as they are. Their jobs without an end are lost.
- * @returns the keys of the batches that it closed, and what changed for followers of each
+ * Ends batches whose reporters did not end them (contract §10 "Lost"), by batch id; batches that have ended otherwise
+ * meanwhile do not change. Their unfinished jobs become lost.
+ * @returns the keys of the batches that it ended, and the changes for followers of each
  */
 export async function closeBatches(
   tx: Tx,

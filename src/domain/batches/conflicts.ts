@@ -2,19 +2,19 @@ import { createHash } from 'node:crypto'
 import type { Tx } from '../../db/sql.ts'
 import type { StartConflict } from './batch.ts'
 
-/** A conflict with who sent it. */
+/** A conflict and its sender. */
 export interface SentConflict extends StartConflict {
   batchKey: number
   tokenId: string
   userId: string
 }
 
-/** Per batch. More of them would tell its owner nothing new. */
+/** The most conflicts that are stored of a batch; its owner learns nothing new from more. */
 const MAX_OF_A_BATCH = 20
 
 /**
- * Records starts that contradict what the first start of their batch settled (contract §10), for the timeline. The
- * same again is recorded once. Called with the batches locked.
+ * Records starts that contradict the first start of their batch (contract §10), for the timeline. A repeated conflict
+ * is recorded once. The caller has locked the batches.
  * @returns the batches whose timeline changed
  */
 export async function recordConflicts(

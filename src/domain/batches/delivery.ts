@@ -7,45 +7,47 @@ import { type Delivery, type DeliveryState, missingOf, receiptOf } from './recei
 export interface DeliveryView {
   batch_id: string
   state: DeliveryState
-  /** Events of the batch that are stored here, each counted once. */
+  /** Stored events of the batch, each counted once. */
   stored: number
-  /** What its senders counted, in all, in the last counts of each; null until each has sent any. */
+  /** The sum of the latest counts of its senders; null until each has sent counts. */
   reported: Delivery | null
-  /** Produced, neither given up by the reporter nor refused, and not here: still to come. */
+  /** Events that were produced, but not dropped, rejected or stored: they may still arrive. */
   missing: number | null
-  /** Epochs that the steady pace of their jobs leads to expect and that are not here, in all. */
+  /** Missing epochs, as expected by the steady pace of their jobs, over all jobs. */
   missing_epochs: number
-  /** Where they are missing: the first jobs that lack any. */
+  /** The first jobs that lack epochs. */
   gaps: { job_id: string; ranges: [from: number, to: number][] }[]
-  /** The processes that reported it, those first whose events are not all here: at most 100. */
+  /** The processes that reported it, those with missing events first: at most 100. */
   senders: SenderDelivery[]
 }
 
-/** What has arrived of one process that reported a batch. */
+/** The events that have arrived from one process that reported a batch. */
 export interface SenderDelivery {
-  /** The last 12 digits of its event ids; null: events whose sender is not known. */
+  /** The last 12 digits of its event ids; null for events with an unknown sender. */
   sender: string | null
   host: string | null
   stored: number
-  /** Its own latest counts; null where it sent none. */
+  /** Its latest counts; null if it sent none. */
   reported: Delivery | null
-  /** Whether it counted at its end; otherwise it runs, or it ended without a word and more events may have followed. */
+  /** Whether it sent counts at its end; if not, it still runs, or it ended without counts and more events may exist. */
   final: boolean
   missing: number | null
 }
 
-/** Jobs whose gaps are told with the receipt of the batch. */
+/** How many jobs with gaps a receipt lists. */
 const MAX_JOBS_WITH_GAPS = 20
 const MAX_SENDERS = 100
 const JOBS_AT_ONCE = 500
 
-/** A receipt for callers without an account and for shares: `host` of a batch is hidden from them, and so is a sender's. */
+/**
+ * The receipt for callers without an account and for shares: the hosts of its senders are hidden, as is the batch's.
+ */
 export const withoutHosts = (delivery: DeliveryView): DeliveryView => ({
   ...delivery,
   senders: delivery.senders.map((sender) => ({ ...sender, host: null })),
 })
 
-/** The delivery receipt of a batch that exists. */
+/** The delivery receipt of a batch. */
 export async function deliveryOf(db: Db, batch: { key: number; id: string }): Promise<DeliveryView> {
   const [row] = await db<
     {
@@ -99,7 +101,7 @@ export async function deliveryOf(db: Db, batch: { key: number; id: string }): Pr
 
 const NOTHING = { status: 'running' as const, stored: 0, ended: null, senders: [] }
 
-/** How much a sender is to be looked at: events that are lost or to come, then counts that are missing. */
+/** Sorts senders: first those with lost or pending events, then those without counts. */
 const concern = ({ missing, reported, final }: SenderDelivery): number => {
   const lost = (missing ?? 0) + (reported?.dropped ?? 0) + (reported?.rejected ?? 0)
   return lost > 0 || final ? lost : 0.5
@@ -111,7 +113,7 @@ function countsOf(reports: readonly Partial<Delivery>[]): Delivery {
   return total
 }
 
-/** Of jobs with a steady pace: where steps are uneven anyway, one that is longer says nothing about a loss. */
+/** Only for jobs with a steady pace: if steps are uneven anyway, a longer one does not indicate a loss. */
 async function gapsIn(db: Db, batchKey: number): Promise<Pick<DeliveryView, 'missing_epochs' | 'gaps'>> {
   const found: Pick<DeliveryView, 'missing_epochs' | 'gaps'> = { missing_epochs: 0, gaps: [] }
   for (let after: number | undefined; ; ) {
@@ -125,35 +127,35 @@ async function gapsIn(db: Db, batchKey: number): Promise<Pick<DeliveryView, 'mis
   }
 }
 
-/** What has arrived of one job. Epochs are told apart by their numbers, so what is missing between them is known. */
+/** The epochs that have arrived of one job. Epochs have numbers, so gaps between them are known. */
 export interface JobDelivery {
   job_id: string
   key: number
   status: JobStatus
-  /** Distinct epochs that are stored, the first and the last of them; null before any. */
+  /** The number of stored epochs, the first and the last one; null before any. */
   epochs: number
   first_epoch: number | null
   last_epoch: number | null
-  /** How many epochs its end said that it trained; null where it said nothing. */
+  /** How many epochs it trained, according to its end event; null if that does not say. */
   said_epochs: number | null
-  /** The usual distance of its epochs; null with fewer than two. */
+  /** The usual step between its epochs; null with fewer than two. */
   every: number | null
-  /** Epochs that its pace leads to expect and that are not here, in all. */
+  /** Missing epochs, as expected by its pace. */
   missing: number
-  /** Whether its pace is steady enough for them to count as a loss. */
+  /** Whether its pace is steady enough to count them as lost. */
   steady: boolean
-  /** Where they are missing: first and last of each range, the earliest first, at most 50. */
+  /** The gaps: the first and last epoch of each, the earliest first, at most 50. */
   gaps: [from: number, to: number][]
 }
 
 const MAX_GAPS = 50
 /**
- * A pace is steady where so many of the steps have the usual length and no two longer ones follow each other, as they do
- * where a script logs less often from some point on.
+ * A pace is steady if this share of the steps has the usual length and no two longer ones follow each other, as they do
+ * in a script that logs less often from some point on.
  */
 const STEADY_SHARE = 0.75
 
-/** The receipt job by job, in the order in which they came: `limit` after the job with the key `after`. */
+/** The receipts of the jobs, in the order of creation: `limit` after the job with the key `after`. */
 export async function deliveryOfJobs(
   db: Db,
   batchKey: number,

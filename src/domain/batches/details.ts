@@ -1,17 +1,17 @@
 import { type Merged, mergeFields } from '../merge.ts'
 
 /**
- * What a run says of itself (contract §10): its name, group, notes, configuration and summary. Any event of the batch
- * itself may bring them: `batch_start`, `batch_done`, `batch_failed`, and a `batch_start` with `data.update: true`,
- * which changes nothing else. Configuration and summary merge key by key; of each the later timestamp wins. Pure.
+ * Details of a run (contract §10): its name, group, notes, configuration and summary. The events `batch_start`,
+ * `batch_done`, `batch_failed` may bring them, and a `batch_start` with `data.update: true`, which changes nothing
+ * else. Configuration and summary are merged by key; the later timestamp wins. Pure.
  */
 
-/** Of a name and of a group, in characters; longer ones are cut. A page shows them in one line. */
+/** The longest name and group, in characters; longer ones are cut. The page shows them in one line. */
 export const MAX_LABEL = 256
-/** Of notes, in characters; longer ones are cut. */
+/** The longest notes, in characters; longer ones are cut. */
 export const MAX_NOTES = 65_536
 
-/** The part of a batch that they are kept in. */
+/** The part of a batch with its details. */
 interface Detailed {
   details: Merged | null
 }
@@ -24,7 +24,7 @@ export interface Details {
   summary: Record<string, unknown> | null
 }
 
-/** Folds the details that an event brings into the batch. */
+/** Merges the details of an event into the batch. */
 export function noteDetails(
   batch: Detailed & { changed: { summary: boolean } },
   data: Record<string, unknown>,
@@ -48,7 +48,7 @@ export function noteDetails(
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
-/** The details as the merged events leave them; null where no event brought any. */
+/** The merged details; null for those that no event brought. */
 export function detailsOf({ details }: Detailed): Details {
   const values = details?.values ?? {}
   return {
@@ -71,7 +71,7 @@ function under(details: Merged | null, prefix: string): Record<string, unknown> 
   return found ? fields : null
 }
 
-/** One line of text; undefined for anything that is none. */
+/** The value as one line of text; undefined if it is not a text or has more lines. */
 function labelOf(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   const label = cut(value.replace(/\p{Cc}+/gu, ' ').trim(), MAX_LABEL).trim()

@@ -1,8 +1,8 @@
 import { type Comparison, comparedWith, partsOfComparison, type SearchOperator } from '../json-field.ts'
 
 /**
- * What a batch amounts to by its jobs, under names that users gave: a parameter, the last value of a series (of the job
- * that reported it last), its least and its greatest finite value.
+ * Fields of a batch that are computed from its jobs, under names that users chose: a parameter, or the last value of a
+ * series (of the job that reported it last), its lowest and its highest finite value.
  */
 export interface BatchField {
   of: 'param' | 'last' | 'min' | 'max'
@@ -17,16 +17,16 @@ export interface FieldCondition extends Comparison<SearchOperator> {
   of: BatchField['of'] | 'final' | 'config' | 'any'
 }
 
-/** Texts are ordered by their beginnings: a cursor carries them. */
+/** How many characters of a text determine the order: a cursor contains them. */
 export const MAX_SORTED = 200
 
-/** `last.val_loss`; null for what names no field. */
+/** `last.val_loss`; null for text that names no field. */
 export function readField(text: string): BatchField | null {
   const [, of, name] = /^(param|last|min|max)\.(.{1,128})$/u.exec(text) ?? []
   return of === undefined || name === undefined ? null : { of: of as BatchField['of'], name }
 }
 
-/** `lr<0.01`, `max.acc>=0.9`, `param.model:resnet`, `config.opt/lr=1`; null for what is no condition. */
+/** `lr<0.01`, `max.acc>=0.9`, `param.model:resnet`, `config.opt/lr=1`; null for text that is not a condition. */
 export function readCondition(text: string): FieldCondition | null {
   const parts: { key: string; op: SearchOperator; value: string } | null =
     partsOfComparison(text) ?? partsOfSearch(text)
@@ -39,7 +39,7 @@ export function readCondition(text: string): FieldCondition | null {
     key: name,
     op: parts.op,
     ...wanted,
-    // A name that holds digits is found by them.
+    // A number also matches a text that contains its digits.
     ...(parts.op === 'has' && { text: parts.value }),
   }
 }

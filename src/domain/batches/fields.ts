@@ -5,14 +5,14 @@ import { writeNumber } from '../events/index.ts'
 import { type Field, fieldOf, holds } from '../json-field.ts'
 import { type BatchField, type FieldCondition, MAX_SORTED } from './field-names.ts'
 
-/** Least, greatest and the number of distinct values over the jobs; of a series there is one. */
+/** The lowest and highest value and the number of distinct values over the jobs; a series has one value. */
 export interface FieldValue {
   low: unknown
   high: unknown
   n: number
 }
 
-/** Over a row `t` of batches: whether any of its jobs meets it. */
+/** SQL for whether any job of the batch `t` meets the condition. */
 export function meets(db: Db, condition: FieldCondition): Fragment {
   const { of, key: name } = condition
   const inJobs = (...fields: Field[]): Fragment => db`exists (
@@ -38,14 +38,17 @@ export function meets(db: Db, condition: FieldCondition): Fragment {
   }
 }
 
-/** What batches (as `t`) are ordered by. Of several values of a parameter the least counts when ascending, else the greatest. */
+/**
+ * SQL for the value that batches (as `t`) are ordered by. Of several values of a parameter the lowest counts in
+ * ascending order, else the highest.
+ */
 export function fieldOrder(
   db: Db,
   field: BatchField,
   descending: boolean,
 ): { number?: Fragment; text?: Fragment; joins: Fragment } {
   if (field.of !== 'param') {
-    // Read once for each batch: without the offset it would be read wherever the order speaks of it.
+    // `offset` makes PostgreSQL compute it once for each batch, and not at each use in the order.
     return {
       number: db`tf.number`,
       joins: db`left join lateral (select ${seriesOf(db, field)} number offset 0) tf on true`,
@@ -87,7 +90,10 @@ function seriesOf(db: Db, { of, name }: BatchField): Fragment {
     where sp.batch_key = t.key)`
 }
 
-/** The values of these fields, by batch key and then by the field's full name; what a batch lacks is absent. */
+/**
+ * The values of these fields, by batch key and then by the field's full name; fields that a batch does not have are
+ * absent.
+ */
 export async function fieldsOf(
   db: Db,
   keys: readonly number[],
@@ -138,19 +144,19 @@ export async function fieldsOf(
   return all
 }
 
-/** What the newest jobs of a project offer to be filtered by and shown. */
+/** The fields of the newest jobs of a project, for filters and columns. */
 export interface KnownFields {
   params: string[]
   series: string[]
   hosts: string[]
   owners: string[]
   tags: string[]
-  /** Values of parameters that are texts, by name. */
+  /** Text values of parameters, by name. */
   values: Record<string, string[]>
 }
 const LOOKED_AT = 2_000
 const MAX_NAMES = 300
-/** Values of one parameter; who has more types what they look for. */
+/** The most values of one parameter; with more, users type the value. */
 const MAX_VALUES = 20
 
 export async function knownFields(db: Db, projectKey: number): Promise<KnownFields> {

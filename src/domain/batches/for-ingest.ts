@@ -22,11 +22,11 @@ export interface LoadedBatch {
   state: BatchState
   ownerId: string
   purged: boolean
-  /** Its telemetry is in the archive: it has to be brought back before anything is written. */
+  /** Its telemetry is in the archive and has to be restored before anything is written. */
   cold: boolean
-  /** Of its progress row: another one after every write. */
+  /** The version of its progress row: it differs after every write. */
   version: string
-  /** Of its own row. */
+  /** The version of its own row. */
   ownVersion: string
 }
 
@@ -132,7 +132,7 @@ export interface NewBatch {
   firstSeenAt: string
 }
 
-/** Creates placeholders; an id that another transaction took meanwhile is missing from the answer. */
+/** Creates rows for new batches; an id that another transaction inserted meanwhile is missing from the answer. */
 export async function createBatches(tx: Tx, wanted: NewBatch[]): Promise<LoadedBatch[]> {
   const ordered = wanted.toSorted((a, b) => (a.id < b.id ? -1 : 1))
   const rows = await tx<{ key: number; id: string }[]>`/* batches.create */
@@ -238,7 +238,7 @@ export function saveBatchSummaries(batches: BatchState[]): SqlFragment {
     where b.key = x.key`
 }
 
-/** Writes the signs of life and the counts: one narrow row each. */
+/** Writes the signs of life and the counts: one narrow row for each batch. */
 export function saveBatchProgress(batches: BatchState[]): SqlFragment {
   const column = (value: (batch: BatchState) => string | number | null): string =>
     batches.map(value).join('\n')

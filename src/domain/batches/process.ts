@@ -6,7 +6,7 @@ export interface Process {
   boot_id: string
 }
 
-/** `data.process` of a batch_start, when it is whole. */
+/** `data.process` of a batch_start, if it is complete. */
 export function processIn(data: Record<string, unknown>): Process | null {
   const { pid, start_time, boot_id } = isRecord(data.process) ? data.process : {}
   const isWord = (value: unknown): value is string =>

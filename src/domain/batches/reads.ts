@@ -13,25 +13,25 @@ import type { FieldCondition } from './field-names.ts'
 import { eventSkews } from './receipts.ts'
 import type { BatchRow } from './view.ts'
 
-/** Which batches (contract §4): OR within a field, AND between fields; an empty field asks nothing. */
+/** A filter of batches (contract §4): OR within a field, AND between fields; an empty field is no condition. */
 export interface BatchFilter {
   project: string[]
   status: BatchStatus[]
   host: string[]
-  /** Ids or names of people; addresses where the caller may know them. */
+  /** Ids of users; addresses if the caller may know them. */
   owner: string[]
   tag: string[]
   group: string[]
   starred: boolean[]
-  /** If empty: those that are not archived, unless the filter names ids or selects deleted ones. */
+  /** If empty: batches that are not archived, unless the filter names ids or selects deleted ones. */
   archived: boolean[]
   /** Text in the id, name, group, experiment type, command, notes or tags. */
   q: string[]
-  /** The deleted ones that the caller may restore, instead of the others. */
+  /** Deleted batches that the caller may restore, instead of the others. */
   deleted: boolean
-  /** Ids as they are written. */
+  /** Exact ids. */
   id?: string[]
-  /** Conditions on what its jobs were given and what came of them; all must hold. */
+  /** Conditions on parameters and metrics of its jobs; all must hold. */
   where?: FieldCondition[]
 }
 
@@ -48,12 +48,15 @@ export const EVERY_BATCH: BatchFilter = {
   deleted: false,
 }
 
-/** Whether the best plan depends on how common a word is: walking the list until a page is full, or its own index. */
+/**
+ * Whether the best plan depends on how common a word is: reading the list in order until a page is full, or using the
+ * index of words.
+ */
 export const wordDecides = ({ q }: BatchFilter): boolean => q.length > 0
 
 /**
- * Over a row `t` of batches, all of which must hold, without the filter's `where`; `owners` are the ids that the filter's
- * words mean.
+ * The conditions on a row `t` of batches, without the filter's `where`; `owners` are the ids that the filter's `owner`
+ * matches.
  */
 export function conditions(
   db: Db,
@@ -88,7 +91,7 @@ export function conditions(
   return where
 }
 
-/** A condition that the mark has one of these values; none where both, or neither, are named. */
+/** The condition that the mark has one of these values; none if both or neither are given. */
 const isMarked = (db: Db, mark: Fragment, values: readonly boolean[]): Fragment[] =>
   values.length === 0 || new Set(values).size === 2 ? [] : [values[0] ? mark : db`not ${mark}`]
 
@@ -108,9 +111,9 @@ function restorable(db: Db, caller: Caller): Fragment {
 }
 
 /**
- * The rows of these batches, in no order. What the caller sees of them was settled before. The keys come by way of a
- * sub-select, so that a plan for one is not dearer than one for any number, and PostgreSQL keeps it: where much is
- * stored it planned each time, which took ten times as long as the rest.
+ * The rows of these batches, in no order. The permissions were checked before. The keys are passed through a
+ * sub-select, so that one plan fits any number of keys and PostgreSQL caches it: in large databases planning each time
+ * took ten times as long as the rest.
  */
 export async function readBatches(db: Db, caller: Caller, keys: number[]): Promise<BatchRow[]> {
   return wideRows(db<BatchRow[]>`/* batches.read */
@@ -118,7 +121,7 @@ export async function readBatches(db: Db, caller: Caller, keys: number[]): Promi
     where b.key = any ((select ${keys}::bigint[])::bigint[])`)
 }
 
-/** Those of these batches that the caller sees, in no order: their rights and what they hold in one statement. */
+/** The batches that the caller may see, in no order: permissions and content in one statement. */
 export async function readVisibleBatches(
   db: Db,
   caller: Caller,

@@ -1,30 +1,30 @@
 import { isRecord } from '../../checked.ts'
-/** The reporter's own count of its events (goals: delivery receipt). */
+/** The reporter's counts of its events, for the receipt. */
 export interface Delivery {
   produced: number
   accepted: number
   duplicate: number
   spilled: number
   dropped: number
-  /** Refused by the service: they never come. */
+  /** Rejected by the service. */
   rejected: number
 }
 
-/** A sender as it names itself: the last 12 digits of its event ids. */
+/** The id of a sender: the last 12 digits of its event ids. */
 const SENDER = /^[0-9a-f]{12}$/
 
-/** Counts as an event carries them. */
+/** The counts in an event. */
 export interface SentCounts {
   delivery: Delivery
-  /** Whose they are; absent where the event does not say. */
+  /** Their sender; absent if the event does not say. */
   sender?: string
-  /** Whether the sender counted at its end. Otherwise it counted while it ran, and more events may have followed. */
+  /** Whether the sender counted at its end; if not, it counted while it ran, and more events may have followed. */
   final: boolean
 }
 
 /**
- * `data.delivery` of a sender's last event, or `data.delivery_so_far` of an earlier one, when it counts what was
- * produced; counts that it lacks are 0. Undefined where there is none.
+ * `data.delivery` of a sender's last event, or `data.delivery_so_far` of an earlier one; missing counts are 0.
+ * Undefined if neither has `produced`.
  */
 export function deliveryIn(data: Record<string, unknown>): SentCounts | undefined {
   const final = data.delivery !== undefined
@@ -49,33 +49,34 @@ export function deliveryIn(data: Record<string, unknown>): SentCounts | undefine
 }
 
 /**
- * Whether everything that was produced has arrived. `open` while the batch runs; `unknown` when it ended and one of its
- * senders did not count at its end (killed, or another client). Late events, such as replayed spill files, complete it afterwards.
+ * Whether everything that was produced has arrived. `open` while the batch runs; `unknown` if it ended and one of its
+ * senders did not count at its end (it was killed, or is another client). Late events, such as replayed spill files,
+ * complete it afterwards.
  */
 export type DeliveryState = 'open' | 'complete' | 'incomplete' | 'unknown'
 
-/** What is known of one process that reported the batch, or of all that do not name themselves. */
+/** One process that reported the batch, or all senders without an id together. */
 export interface SenderEvidence {
-  /** Its events that are stored, each counted once. */
+  /** Its stored events, each counted once. */
   stored: number
   /** Its own latest counts; null where it sent none. */
   reported: Pick<Delivery, 'produced' | 'dropped' | 'rejected'> | null
-  /** Whether it counted at its end; false where it sent no counts, or only some while it ran. */
+  /** Whether it counted at its end; false if it sent no counts, or only while it ran. */
   final: boolean
-  /** Whether it is one process; otherwise events whose sender is not known. */
+  /** Whether it is one process; if not, these are events with an unknown sender. */
   named: boolean
 }
 
-/** What a receipt is made of. */
+/** The input of a receipt. */
 export interface Evidence {
-  /** Whether the batch is over. */
+  /** Whether the batch has ended. */
   over: boolean
   senders: readonly SenderEvidence[]
-  /** Epochs that the steady pace of their jobs leads to expect and that are not stored. */
+  /** Missing epochs, as expected by the steady pace of their jobs. */
   missingEpochs: number
 }
 
-/** Events of a sender that are still to come: produced, not given up, and not stored; null where it did not count. */
+/** Pending events of a sender: produced, not dropped or rejected, and not stored; null if it did not count. */
 export const missingOf = ({
   stored,
   reported,
@@ -83,10 +84,11 @@ export const missingOf = ({
   reported === null ? null : Math.max(0, reported.produced - reported.dropped - reported.rejected - stored)
 
 /**
- * The one place that says `complete` (contract §10 "Receipt"): only where every sender counted at its end, all
- * that each produced is stored, nothing was dropped or rejected, and no epoch is missing in a steady row of others. What one sender stored
- * never makes up for what another lost. Uneven steps are no gap: whether an event was lost there, the counts say. Pure.
- * @returns also how many events are still to come; null if no sender counted
+ * Computes the state of a receipt (contract §10 "Receipt"). It is `complete` only if every sender counted at its end,
+ * everything that each produced is stored, nothing was dropped or rejected, and no epoch is missing from a steady
+ * sequence. Stored events of one sender never replace lost ones of another. Uneven steps are no gap: there, the counts
+ * show whether an event was lost. Pure.
+ * @returns also how many events are pending; null if no sender counted
  */
 export function receiptOf({ over, senders, missingEpochs }: Evidence): {
   state: DeliveryState
@@ -96,7 +98,7 @@ export function receiptOf({ over, senders, missingEpochs }: Evidence): {
   const missing = counted.length === 0 ? null : sum(counted, (one) => missingOf(one) ?? 0)
   if (!over) return { state: 'open', missing }
   const lost = sum(counted, ({ reported }) => (reported?.dropped ?? 0) + (reported?.rejected ?? 0))
-  // Events that came through an older release of the service or from another run's file have no sender.
+  // Events of an older release, or of the file of another run, have no sender.
   const unassigned = sum(senders, ({ named, reported, stored }) => (named || reported ? 0 : stored))
   if (lost > 0 || missingEpochs > 0 || (missing ?? 0) > unassigned) return { state: 'incomplete', missing }
   const whole = senders.length > 0 && senders.every(({ final }) => final) && missing === 0

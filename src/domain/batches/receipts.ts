@@ -2,8 +2,8 @@ import { itemAt } from '../../checked.ts'
 import { type Incoming, madeAt, type Receipt } from '../events/index.ts'
 
 /**
- * When a batch was heard of, by the service's clock (contract §10 "Time"). What is kept here follows the order of
- * receipt, on purpose: that a late replay is no sign of life is what it is for. Pure.
+ * When events of a batch were received, by the service's clock (contract §10 "Time"). These fields depend on the order
+ * of receipt on purpose: a late replay must not count as a sign of life. Pure.
  */
 export interface Heard {
   /** Canonical instants: the last receipt of any event, and of the last that was a sign of life. */
@@ -15,11 +15,14 @@ export interface Heard {
   lastReceipt: Receipt | null
 }
 
-/** One delayed request among them does not move the middle one; a clock that was put right is known after three. */
+/** The median ignores one delayed request, and follows a corrected clock after three. */
 const SKEWS_KEPT = 5
-/** A timestamp that far ahead of its receipt counts as received (ingest/receipt-clock.ts), so nothing is left to correct. */
+/**
+ * A timestamp this far ahead of its receipt is stored as the time of receipt (ingest/receipt-clock.ts), so no
+ * correction is needed.
+ */
 const SHOWN_AS_RECEIVED_S = -300
-/** An event is made before it is sent; so much is left to clocks that are being put right. */
+/** An event is created before it is sent; this much is tolerated for clocks that are being corrected. */
 const MADE_BEFORE_SENT_S = 5
 
 export const unheard = (): Heard => ({
@@ -29,7 +32,7 @@ export const unheard = (): Heard => ({
   lastReceipt: null,
 })
 
-/** @param sameHost whether the event came from the host that the batch runs on: ranks elsewhere have clocks of their own */
+/** @param sameHost whether the event came from the batch's host: other hosts have clocks of their own */
 export function noteHeard(heard: Heard, { receipt, live }: Incoming, sameHost: () => boolean): void {
   if (live && (heard.lastLiveAt === null || receipt.at > heard.lastLiveAt)) heard.lastLiveAt = receipt.at
   if (receipt === heard.lastReceipt) return
@@ -40,10 +43,10 @@ export function noteHeard(heard: Heard, { receipt, live }: Incoming, sameHost: (
   heard.clockSkews = [...heard.clockSkews.slice(1 - SKEWS_KEPT), skew]
 }
 
-/** Whether a live event shows that what counted as over at `at` (a canonical instant) still runs. */
+/** Whether a live event shows that a run that counted as ended at `at` (a canonical instant) continues. */
 export const provesLife = (incoming: Incoming, at: string): boolean => incoming.live && madeAt(incoming) > at
 
-/** How far the host's clock is behind the service's, in seconds: the middle of the latest; null where nothing is known. */
+/** How far the host's clock is behind the service's, in seconds: the median of the latest; null if unknown. */
 export function clockSkewS(skews: readonly number[]): number | null {
   if (skews.length === 0) return null
   const sorted = skews.toSorted((a, b) => a - b)
@@ -51,8 +54,8 @@ export function clockSkewS(skews: readonly number[]): number | null {
 }
 
 /**
- * SQL for those skews of a batch that are its events' own; `progress` names its row of batch_progress. None where its
- * latest event was made after it was sent: then the sending time is by another clock than the events.
+ * SQL for the clock skews that apply to a batch's events; `progress` names its row of batch_progress. None if its
+ * latest event was created after it was sent: then the sending time is by another clock than the events.
  */
 export function eventSkews(progress: string): string {
   const of = (column: string): string => `${progress}.${column}`
@@ -62,7 +65,7 @@ export function eventSkews(progress: string): string {
 }
 
 /**
- * What is added to the times of a batch's events to have them by the service's clock, in milliseconds.
+ * The correction of the times of a batch's events to the service's clock, in milliseconds.
  * @param skews as `eventSkews` reads them
  */
 export function correctionMs(skews: readonly number[]): number {

@@ -38,7 +38,7 @@ export interface BatchOrder {
 
 export type FoundBatch = BatchRow & SortColumns & { parent: number }
 
-/** The batches that the caller sees. All comparing is without case. */
+/** The batches that the caller may see. Texts are compared without case. */
 export async function listBatches(
   db: Db,
   caller: Caller,
@@ -51,8 +51,8 @@ export async function listBatches(
 }
 
 /**
- * A page of batches for each of these projects, in one statement; or one page of all of them. Which projects the caller
- * sees was settled before (`visibleProjectKeys`); the filter's own `project` is not looked at.
+ * A page of batches for each of these projects, or one page of all of them, in one statement. The permissions were
+ * checked before (`visibleProjectKeys`); `project` of the filter is ignored.
  */
 export async function searchBatches(
   db: Db,
@@ -78,7 +78,7 @@ export async function searchBatches(
   return wideRows(wordDecides(filter) ? withCustomPlan(query) : query)
 }
 
-/** How many batches of each project match; under 0 those of a scope that is one. */
+/** How many batches of each project match; by key 0 for a scope of several projects together. */
 export async function countBatches(
   db: Db,
   caller: Caller,
@@ -92,13 +92,13 @@ export async function countBatches(
   return new Map(rows.map((row) => [row.parent, row.n]))
 }
 
-/** Projects that get a page each, or that share one (null: every project there is). */
+/** Projects with a page each, or with one page together (null: all projects). */
 export type BatchScope = PageScope
 
 const ownersOf = async (db: Db, caller: Caller, filter: BatchFilter): Promise<string[] | undefined> =>
   filter.owner.length === 0 ? undefined : ownersNamed(db, caller, filter.owner)
 
-/** A condition of a filter, computed and from the stored fields. */
+/** A condition of a filter: as it is computed, and as the stored fields have it. */
 interface Asked {
   computed: Fragment
   stored: Met | undefined
@@ -160,7 +160,7 @@ function sortBy(db: Db, { by, descending }: BatchOrder): SortBy & { joins?: Frag
     case 'id':
       return { text: db`left(t.id, ${MAX_SORTED})`, descending }
     case 'progress':
-      // Of a running one it moves, but by its events only: the pages of a list are of one moment.
+      // It changes while a batch runs, but only by events, and all pages of a list are of one moment.
       return {
         number: db`(tp.n_completed + tp.n_failed + tp.n_stopped)::float8
           / greatest(t.n_total, tp.n_completed + tp.n_failed + tp.n_stopped, 1)`,

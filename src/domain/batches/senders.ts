@@ -4,19 +4,20 @@ import { type Delivery, deliveryIn } from './receipt.ts'
 
 /**
  * What a group of events adds to the counts of one sender: a process that reports a batch (contract §10 "Receipt").
- * Several may report the same batch, each with its own losses, so what is stored is compared sender by sender.
+ * Several may report the same batch, each with its own losses, so stored events are compared with the counts of each
+ * sender.
  */
 export interface SenderCounts {
   batchKey: number
   sender: string
   host: string | null
-  /** Events that the group stores. */
+  /** How many events of the sender the group stores. */
   events: number
-  /** The sender's own counts, the latest of the group; null where the group has none. `so_far`: it was not at its end. */
+  /** The sender's latest counts in the group; null if it has none. `so_far`: not sent at its end. */
   delivery: (Delivery & { so_far?: true }) | null
 }
 
-/** Collects the counts of a group, event by event. */
+/** Collects the counts of a group from its events. */
 export function createSenderTally(): {
   add(batchKey: number, incoming: Incoming, eventId: string): void
   readonly counts: SenderCounts[]
@@ -56,8 +57,8 @@ const SENDER_DIGITS = 12
 const senderIn = (eventId: string): string => eventId.slice(-SENDER_DIGITS).toLowerCase()
 
 /**
- * Adds them to what is stored. Counts are kept from the report with the most events produced: a sender only ever
- * produces more, so the order of arrival does not matter.
+ * Adds them to the stored counts. The report with the most produced events is kept: that number never decreases, so the
+ * order of arrival does not matter.
  */
 export function saveSenders(counts: readonly SenderCounts[]): SqlFragment {
   const rows = counts.map(({ batchKey, ...rest }) => ({ batch_key: batchKey, ...rest }))

@@ -2,8 +2,8 @@ import type { Tx } from '../../db/sql.ts'
 import { type BatchState, type JobStatus, statusOf } from './batch.ts'
 
 /**
- * When a batch ends, its jobs without an end of their own are lost; when it turns out to run on, they run again.
- * Run after the jobs of the same events were saved.
+ * When a batch ends, its unfinished jobs become lost; if it turns out to continue, they run again. Called after the
+ * jobs of the same events were saved.
  * @returns the jobs whose status changed, and the counts of every batch
  */
 export async function settleJobs(

@@ -14,17 +14,17 @@ import { type BatchField, type FieldCondition, MAX_SORTED } from './field-names.
  * these JSON columns holds more than numbers and texts, which a path as a name could reach.
  */
 
-/** Longer names are not stored. */
+/** The longest name that is stored. */
 const MAX_NAME = 128
-/** A batch that runs is stored when it was silent for so long. */
+/** The fields of a running batch are stored after this many seconds of silence. */
 const SILENT_S = 600
 
 export const unknownFields = (db: Db): Fragment =>
   db`select u.batch_key from batch_progress u where not u.fields_known`
 
 /**
- * How the stored rows order batches; undefined where they cannot: a parameter whose name may be a path.
- * @param met what they say of the filter's conditions
+ * The order of batches by stored rows; undefined if they cannot give it: for a parameter whose name may be a path.
+ * @param met the conditions of the filter, as the stored fields have them
  */
 export function storedOrder(
   db: Db,
@@ -45,15 +45,17 @@ export function storedOrder(
   }
 }
 
-/** In which direction the index of a field has the newest first among equals; `storeFields` writes it so. */
+/**
+ * Whether the index of a field has the newest batch first among equals in descending order; `storeFields` writes it so.
+ */
 const isListedDescending = (field: string): boolean => field.startsWith('high.') || field.startsWith('max.')
 
-/** So few batches are looked up one by one; of more, a list soon meets a page. */
+/** Up to this many batches are looked up one by one; with more, reading the list in order soon fills a page. */
 const FEW = 1_000
 
-/** What the stored fields say of a condition. */
+/** A condition, as far as the stored fields answer it. */
 export interface Met {
-  /** Over a row `t` of batches whose fields are known. */
+  /** Conditions on a row `t` of batches whose fields are stored. */
   where: readonly Fragment[]
   bound: Bound
 }
@@ -63,13 +65,13 @@ interface Bound {
   fields: readonly string[]
   value: Fragment
   open: readonly string[]
-  /** Whether it is all of the condition; else that has to be looked at as well. */
+  /** Whether it is the whole condition; if not, the condition is checked as well. */
   exact: boolean
 }
 
 /**
- * Undefined where they say nothing. The planner cannot know how many batches a value of one field leaves, so a look into
- * the index tells it.
+ * Undefined if the stored fields cannot answer it. The planner cannot estimate how many batches have a value of one
+ * field, so this counts them in the index.
  */
 export async function metByStored(db: Db, condition: FieldCondition): Promise<Met | undefined> {
   const bound = boundOf(db, condition)
@@ -82,7 +84,7 @@ export async function metByStored(db: Db, condition: FieldCondition): Promise<Me
   const [look] = await db<{ n: number }[]>`/* batches.few_by_field */
     select count(*)::int n from (select from (${candidates}) f limit ${literalNumber(db, FEW + 1)}) c`
   const where: Fragment[] = []
-  // The candidates themselves are read by the statement of the list: a batch may be stored or change between the two.
+  // The statement of the list reads the candidates again: a batch may be stored or change in between.
   if ((look?.n ?? 0) <= FEW) where.push(db`t.key = any (array(${candidates}))`)
   else if (open.length === 0) where.push(db`t.key in (${meeting})`)
   return { where, bound }
@@ -113,7 +115,8 @@ function boundOf(db: Db, { of, key: name, op, number, text }: FieldCondition): B
     const value = db`f.rank = 0 and f.number ${db.unsafe(SIGNS[op])} (select ${number ?? 0}::float8)`
     return { fields, value, open: nested, exact: !path }
   }
-  // Beginnings, and texts beside numbers are not there: the condition itself says the rest.
+  // Only the beginnings of texts are stored, and no texts beside numbers: the condition itself is checked
+  // too.
   const beyond = op === 'lt' || op === 'le' ? db`<=` : db`>=`
   const value = db`(f.rank <> 1 or f.word = '' or f.word ${beyond} left((select ${text}::text), ${MAX_SORTED}))`
   return { fields, value, open: nested, exact: false }
@@ -121,7 +124,7 @@ function boundOf(db: Db, { of, key: name, op, number, text }: FieldCondition): B
 
 const SIGNS = { lt: '<', le: '<=', ge: '>=', gt: '>' }
 
-/** The fields that have the least, the greatest, or each value of a condition's name. */
+/** The stored fields with the lowest, the highest, or each value under a condition's name. */
 function fieldsOf(of: FieldCondition['of'], name: string, which: 'low' | 'high' | 'equal'): string[] {
   const params = which === 'equal' ? ['low', 'high', 'also'] : [which]
   const param = params.map((prefix) => `${prefix}.${name}`)
@@ -142,7 +145,7 @@ function fieldsOf(of: FieldCondition['of'], name: string, which: 'low' | 'high' 
   }
 }
 
-/** Batches older than `before` whose fields are not stored and that nothing changes now, the newest first. */
+/** Batches older than `before` whose fields are not stored and that do not change now, the newest first. */
 export async function findUnstored(sql: Sql, limit: number, before: number): Promise<number[]> {
   const rows = await sql<{ key: number }[]>`/* batches.unstored_fields */
     select p.batch_key key from batch_progress p join batches b on b.key = p.batch_key
@@ -153,8 +156,8 @@ export async function findUnstored(sql: Sql, limit: number, before: number): Pro
 }
 
 /**
- * Stores the fields of a batch as they are.
- * @returns false where it did nothing: another holds the batch's lock, or has stored them
+ * Stores the current fields of a batch.
+ * @returns false if it did nothing: another transaction has the batch's lock, or has stored them
  */
 export async function storeFields(tx: Tx, batchKey: number): Promise<boolean> {
   const locked = await tx`/* batches.lock_fields */

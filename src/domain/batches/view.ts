@@ -6,7 +6,7 @@ import { type BatchColumns, type BatchView, batchFields } from './batch-fields.t
 import type { Process } from './process.ts'
 import { clockSkewS, correctionMs } from './receipts.ts'
 
-/** A batch as `batchColumns` reads it: its columns, and what other fields are made of. */
+/** The row of a batch, as `batchColumns` reads it: its columns, and the input of other fields. */
 export interface BatchRow extends BatchColumns {
   key: number
   project_key: number
@@ -29,11 +29,11 @@ export interface BatchRow extends BatchColumns {
   deleted_at: string | null
   visibility: ProjectFacts['visibility']
   project_owner_id: string
-  /** The asking caller's role in the project. */
+  /** The caller's role in the project. */
   role: ProjectFacts['role']
 }
 
-/** What a batch's view needs that its row does not hold. */
+/** What the view of a batch needs besides its row. */
 export interface BatchExtras {
   can: BatchCan
   hostId: string | null
@@ -49,7 +49,7 @@ const derived: Derived<typeof batchFields, Given> = {
   stop_requested: (row) => row.stop_requested,
   owner: (row) => ({ id: row.owner_id, name: row.owner_name }),
   host_id: (_row, _clock, { hostId }) => hostId,
-  // Jobs that other processes reported are not among what the one that ended it counted.
+  // The process that ended the batch did not count jobs of other processes.
   n_done: (row) => Math.max(row.reported?.n_done ?? 0, row.n_completed),
   n_failed: (row) => Math.max(row.reported?.n_failed ?? 0, row.n_failed),
   n_running: (row) => row.n_running,
@@ -68,10 +68,10 @@ const derived: Derived<typeof batchFields, Given> = {
   can: (_row, _clock, { can }) => can,
 }
 
-/** The one form of a batch for REST and GraphQL. Pure. */
+/** The view of a batch for REST and GraphQL. Pure. */
 export const batchView: (...given: Given) => BatchView = viewsOf(batchFields, derived)
 
-/** What the caller may do to the batch of this row, which was read with the caller's role. */
+/** What the caller may do to the batch of this row, which has the caller's role. */
 export function canOf(row: BatchRow, caller: Caller): BatchCan {
   const project = { visibility: row.visibility, ownerId: row.project_owner_id, role: row.role }
   return batchCan((right) => callerMay(right, caller, project, row.owner_id), {
@@ -80,11 +80,11 @@ export function canOf(row: BatchRow, caller: Caller): BatchCan {
   })
 }
 
-/** The last sign of life by the service's clock; of a batch that never showed any, when its newest event was made. */
+/** The last sign of life by the service's clock; if there was none, the time of its newest event. */
 export const aliveAt = (row: { last_live_at: string | null; last_seen_at: string }): string =>
   row.last_live_at ?? row.last_seen_at
 
-/** The same, but of a batch that never showed one the last receipt of an event: a run that is being copied is not lost. */
+/** The same, but if there was no sign of life, the last receipt of an event: a run that is being copied is not lost. */
 export const heardAt = (row: {
   last_live_at: string | null
   last_received_at: string | null
@@ -93,7 +93,7 @@ export const heardAt = (row: {
 
 /**
  * Seconds from the start to now while it runs, else to the last sign of life (contract §4); never below 0. While it
- * runs the start is put into the service's time by what is known of the host's clock.
+ * runs, the start is corrected by the clock skew of the host.
  */
 export function elapsedS(
   run: { status: string; started_at: string; last_seen_at: string; event_skews: readonly number[] },

@@ -8,22 +8,22 @@ import type { Known } from '../caller.ts'
 import { type Closing, STOP_REASON } from './batch.ts'
 import { closeBatches } from './closing.ts'
 
-/** What a write did, as `commit` wants it. */
+/** The result of a write and its changes, as `commit` expects them. */
 interface Done<T> {
   result: T
   changes: Change[]
 }
 
 /**
- * Asks the batch's reporter to stop (specification §3.1). Asking again changes nothing.
- * @throws Problem batch_not_found, forbidden; batch_finished when there is nothing left to stop
+ * Asks the batch's reporter to stop (specification §3.1). A repeated request changes nothing.
+ * @throws Problem batch_not_found, forbidden; batch_finished if it has ended
  */
 export async function requestStop(tx: Tx, actor: Known, id: string, now: Date): Promise<Done<void>> {
   const batch = await lockedBatch(tx, actor, id, 'stop')
   if (!isOpen(batch)) throw new Problem('batch_finished')
   const changes: Change[] = []
   if (batch.status === 'lost') {
-    // No process is left that could end it.
+    // No process is left that could end it, so it is ended here.
     const closing = {
       status: 'stopped',
       at: canonicalInstant(now.toISOString()),
@@ -40,10 +40,10 @@ export async function requestStop(tx: Tx, actor: Known, id: string, now: Date): 
 }
 
 /**
- * Marks a batch as ended that its reporter did not end (contract §10 "Lost"): failed or stopped, with the
- * given reason. A later end event of its reporter replaces it, and an event that was made later takes it back. The
- * same again changes nothing.
- * @throws Problem batch_not_found, forbidden; batch_finished when it is over otherwise
+ * Ends a batch that its reporter did not end (contract §10 "Lost"): failed or stopped, with the given reason. A later
+ * end event of its reporter replaces this, and an event that was created later undoes it. A repeated request changes
+ * nothing.
+ * @throws Problem batch_not_found, forbidden; batch_finished if it has ended otherwise
  */
 export async function endBatch(
   tx: Tx,
@@ -69,23 +69,23 @@ export async function endBatch(
   return { result: batch.key, changes: [...batchChanges([batch]), ...changes] }
 }
 
-/** What people may change of a batch; what is undefined stays. */
+/** The fields of a batch that users may change; undefined ones keep their values. */
 export interface BatchEdit {
   tags?: string[] | undefined
   /** Markdown. */
   notes?: string | undefined
-  /** Null: none, so that the batch is known by its id. */
+  /** Null removes it; the batch is then shown by its id. */
   name?: string | null | undefined
   group?: string | null | undefined
   starred?: boolean | undefined
   archived?: boolean | undefined
 }
 
-/** Of these fields an edit outlasts what events say of them later. */
+/** After an edit, events no longer change these fields. */
 const OUTLASTING = ['name', 'group', 'notes'] as const
 
 /**
- * Changes what is given; from then on events no longer set the tags, name, group or notes that were changed.
+ * Changes the given fields; events then no longer change the tags, name, group or notes that were edited.
  * @returns the batch's key
  * @throws Problem batch_not_found, forbidden
  */
@@ -130,7 +130,7 @@ export interface Deletions {
   forbidden: string[]
 }
 
-/** Deletes those of the batches that the actor may delete; each id is answered once, in the order given. */
+/** Deletes the batches that the actor may delete; each id is answered once, in the given order. */
 export async function deleteBatches(
   tx: Tx,
   actor: Known,
@@ -144,7 +144,7 @@ export async function deleteBatches(
     tx,
     seen.filter((batch) => batch.may('delete')).map((batch) => batch.key),
   )
-  // Again, now that no other transaction can delete them.
+  // Checked again under the lock: no other transaction can delete them now.
   const deletable = (await visibleBatches(tx, actor, wanted)).filter(
     (batch) => permitted.get(batch.id) === true,
   )
@@ -175,7 +175,7 @@ async function markDeleted(tx: Tx, actor: Known, batches: BatchAccess[], now: Da
 }
 
 /**
- * Undoes a deletion while the sweeper has not purged the batch. Has no effect on a batch that is not deleted.
+ * Restores a deleted batch until the sweeper has purged it. Does nothing if it is not deleted.
  * @returns the batch's key
  * @throws Problem batch_not_found, forbidden
  */
@@ -188,8 +188,8 @@ export async function restoreBatch(tx: Tx, actor: Known, id: string, now: Date):
 }
 
 /**
- * The batch, locked, with what it is now. The lock is the batch's progress row, as for events, so a stop and the end
- * it races with come one after the other.
+ * Locks the batch and reads its current state. The lock is on its progress row, as for events, so a stop and a
+ * simultaneous end run one after the other.
  */
 async function lockedBatch(
   tx: Tx,
@@ -204,7 +204,7 @@ async function lockedBatch(
   return visibleBatch(tx, actor, id, options)
 }
 
-/** In the order of keys and of tables that ingest locks in, so that no two writers wait for each other. */
+/** Locks in the same order of keys and tables as ingest, so that writers cannot deadlock. */
 async function lock(tx: Tx, keys: number[]): Promise<void> {
   await tx`/* batches.lock_for_control */
     select from batches b join batch_progress p on p.batch_key = b.key
@@ -216,7 +216,7 @@ const subjectOf = (batch: BatchAccess) => ({
   detail: { project: batch.projectSlug },
 })
 
-/** That these batches and their timelines changed, on every channel that shows them. */
+/** The changes of these batches and their timelines, on every channel that shows them. */
 function batchChanges(batches: BatchAccess[]): Change[] {
   if (batches.length === 0) return []
   const byProject = new Map<string, number[]>()

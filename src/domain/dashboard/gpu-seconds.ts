@@ -8,11 +8,11 @@ export interface GpuSeconds {
 }
 
 /**
- * How long GPUs were used and idle in these batches, from the snapshots: each counts until the next one of the same job
- * (or of the batch), at most two of its usual intervals, so that a gap in the reports is not taken for hours. Late
- * snapshots may fall between others, so a batch's sums are computed again when it changed; nothing is added up as events
- * come in.
- * @param away is given the keys of batches whose worker is away, which are left out; without it that is an error
+ * How long GPUs were used and idle in these batches, in seconds. Each snapshot counts until the next one of the same
+ * job (or of the batch), but at most two of its usual intervals, so that a gap is not counted as hours. Late snapshots
+ * may fall between others, so the sums of a batch are recomputed when it changes.
+ * @param away is called with the keys of batches whose worker cannot be reached, which are left out; without it that is
+ *   an error
  */
 export async function sumSnapshots(
   db: Db,

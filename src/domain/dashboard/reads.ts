@@ -5,9 +5,12 @@ import type { Caller } from '../caller.ts'
 import { type Clock, isIdle, isStalled } from '../liveness.ts'
 import type { DashboardCache } from './cache.ts'
 
-/** What goes on in the projects that the caller sees (contract §4). Batches are counted, unless it says jobs. */
+/**
+ * Counts and activity in the projects that the caller may see (contract §4). The counts are of batches unless they say
+ * jobs.
+ */
 export interface Summary {
-  /** Those that show signs of life; the others are `stalled`. */
+  /** Batches with signs of life; the others are `stalled`. */
   running: number
   completed: number
   failed: number
@@ -26,7 +29,7 @@ export interface Summary {
 
 const DAY_MS = 86_400_000
 
-/** @param projects slugs, in any case; all that the caller sees when empty */
+/** @param projects slugs, in any case; empty: all that the caller may see */
 export async function summaryOf(
   db: Db,
   caller: Caller,
@@ -41,8 +44,8 @@ export async function summaryOf(
       select p.last_seen_at, p.last_live_at, p.n_running from batches b join batch_progress p on p.batch_key = b.key
       where b.status = 'running' and b.deleted_at is null
         and (${keys}::int[] is null or b.project_key = any (${keys}::int[]))`,
-    // A job runs only while its batch does, so that is not asked: where statistics know of no batch that runs, each job
-    // would be sought among all that do.
+    // A job runs only while its batch does, so the status of the batch is not a condition: if the statistics
+    // know of no running batch, PostgreSQL would look up each job among all running ones.
     db<Evidence[]>`/* dashboard.gpu_evidence */
       select j.gpu_first_at, j.gpu_last_at, j.gpu_busy_at, j.gpu_low_samples,
         p.gpu_low_samples batch_low_samples, p.last_seen_at, p.last_live_at, p.gpu_first_at batch_first_at, p.gpu_last_at batch_last_at,
@@ -106,7 +109,7 @@ interface Evidence {
   batch_busy_at: string | null
 }
 
-/** To a thousandth of an hour, some seconds. */
+/** Rounded to a thousandth of an hour. */
 const hours = (seconds: number): number => Math.round(seconds / 3.6) / 1000
 
 export const ACTIVITY_TYPES = [
@@ -136,10 +139,10 @@ export interface ActivityPosition {
   key: number
 }
 
-/** Failed jobs are looked for among those that started within this time. */
+/** Failed jobs are shown if they started within this time. */
 const FAILED_JOBS_DAYS = 30
 
-/** What began and what ended, newest first, in the projects that the caller sees. */
+/** What started and ended, newest first, in the projects that the caller may see. */
 export async function activityOf(
   db: Db,
   caller: Caller,

@@ -1,6 +1,6 @@
 import Bowser from 'bowser'
 
-/** What people call the program behind a `User-Agent` header: `Firefox on Linux`, `python-requests`. */
+/** The usual name of the program behind a `User-Agent` header: `Firefox on Linux`, `python-requests`. */
 export function deviceName(userAgent: string | null): string {
   if (userAgent === null || userAgent.trim() === '') return 'Unknown device'
   const { browser, os } = Bowser.parse(userAgent)

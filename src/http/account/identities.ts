@@ -24,7 +24,7 @@ interface Context {
   providers: readonly IdentityProvider[]
 }
 
-/** Which identities open my account (contract §3); oauth.ts adds them. */
+/** The identities that the caller can sign in with (contract §3); oauth.ts adds them. */
 export function identityRoutes(
   app: FastifyInstance,
   services: Services,

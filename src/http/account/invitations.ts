@@ -68,7 +68,7 @@ const showPending = (one: ProjectInvitation): z.output<typeof pendingShape> => (
 const tags = ['projects']
 const answer = { tags, params: shapes.byId, querystring: shapes.nothing, body: shapes.noInput }
 
-/** Invitations to projects: those of mine, and those of a project (contract §10 "Accounts"). */
+/** Invitations to projects: the caller's own, and those that a project has sent (contract §10 "Accounts"). */
 export function invitationRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [
     listInvitationsRoute,

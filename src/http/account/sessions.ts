@@ -29,7 +29,7 @@ const sessionShape = z.object({
 const cursor = cursorOf('sessions', shapes.creationPosition)
 const tags = ['identity']
 
-/** The places where the caller is signed in, and signing out there. */
+/** The caller's sessions: lists and closes them. */
 export function sessionRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [listSessionsRoute, closeSessionRoute, closeOtherSessionsRoute])
 }

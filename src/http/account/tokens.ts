@@ -14,7 +14,7 @@ const tokenShape = shapeOf(tokenFields)
 const cursor = cursorOf('tokens', shapes.creationPosition)
 const tags = ['tokens']
 
-/** Tokens for programs (contract §3): the caller's own, made and revoked in person only. */
+/** The caller's tokens for programs (contract §3). Only a signed-in person can create and revoke them. */
 export function tokenRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [listTokensRoute, createTokenRoute, revokeTokenRoute])
 }

@@ -167,8 +167,8 @@ function requestConfirmationRoute(routes: Routes, { services, requests }: Contex
 }
 
 /**
- * Where the link of a confirmation leads. Its holder reads the address's mail. That alone gives the right, so
- * cookies are ignored. GET changes nothing, because mail programs open links by themselves.
+ * The page of a confirmation link. Who has the link can read the mail of the address; that is the only permission it
+ * needs, so cookies are ignored. GET changes nothing, because mail programs open links by themselves.
  */
 function linkRoutes(app: FastifyInstance, { sql, writer, now }: Services): void {
   app.register(async (scope) => {

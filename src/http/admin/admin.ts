@@ -20,7 +20,7 @@ const show = (user: User): z.output<typeof accountShape> => ({
 const cursor = cursorOf('users', shapes.creationPosition)
 const tags = ['administration']
 
-/** What only administrators may do, in person (contract §2, §3). */
+/** Actions that only a signed-in administrator may do (contract §2, §3). */
 export function adminRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [rotateSigningKeyRoute, listUsersRoute, changeUserRoute, resetFactorsRoute])
 }

@@ -28,7 +28,7 @@ const COLUMNS = ['id', 'at', 'actor_id', 'actor_name', 'via', 'address', 'action
 const tags = ['administration']
 const asFile = { ...administratorOnly, compress: false } as const
 
-/** Who did what (contract §2), for administrators: as a list, and as files that are written while they are read. */
+/** The audit log (contract §2), for administrators: as a list, and as files that are streamed. */
 export function auditRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [listAuditRoute, auditCsvRoute, auditJsonLinesRoute])
 }

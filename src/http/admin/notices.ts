@@ -6,7 +6,7 @@ import type { Services } from '../../services.ts'
 import { administratorOnly } from '../request/credentials.ts'
 import * as shapes from '../request/shapes.ts'
 
-/** What administrators should know about how the service is set up. */
+/** Notices for administrators about the configuration of the service. */
 export function noticeRoutes(app: FastifyInstance, { config }: Services): void {
   app.withTypeProvider<ZodTypeProvider>().get(
     '/api/admin/notices',

@@ -82,7 +82,7 @@ export function batchListRoutes(app: FastifyInstance, services: Services): void 
   )
 }
 
-/** The items with the columns that were asked for, which stay out of other answers because they are computed. */
+/** Adds the requested columns. They are computed, so other answers do not have them. */
 async function withColumns(
   services: Services,
   items: BatchView[],

@@ -3,7 +3,7 @@ import { batchFields } from '../../domain/batches/index.ts'
 import { shapeOf } from '../../domain/field.ts'
 import { jobFields } from '../../domain/jobs/index.ts'
 
-/** The Batch and the Job of the API (contract §4), as they are described; domain/{batches,jobs}/view.ts makes them. */
+/** The shapes of a batch and a job in the API (contract §4); domain/{batches,jobs}/view.ts creates their values. */
 export const batchShape = shapeOf(batchFields)
 export const jobShape = shapeOf(jobFields)
 
@@ -20,7 +20,7 @@ export const listedBatch = batchShape.extend({
 })
 
 /**
- * For routes whose answers are made by typed views: the content comes from users (any key, any depth), so it is
- * sent without validation. A test checks real answers against the shapes.
+ * For routes that answer with typed views: users choose the content (any key, any depth), so it is sent without
+ * validation. A test compares real answers with the shapes.
  */
 export const asMade = { serializerCompiler: () => (data: unknown) => JSON.stringify(data) }

@@ -213,7 +213,7 @@ function stopRequestedRoute(routes: Routes, { sql, writer, now }: Services): voi
     },
     async (request) => {
       const caller = await request.caller()
-      // A batch that was asked to stop and then deleted is still to stop, so its reporter goes on being answered.
+      // A deleted batch that was asked to stop should still stop, so its reporter still gets an answer.
       const options = { polling: true, deleted: !mayRead(caller) }
       const batch = await visibleBatch(sql, caller, request.params.id, options)
       const reporter = caller.kind === 'known' && !mayRead(caller)

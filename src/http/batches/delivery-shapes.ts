@@ -9,7 +9,7 @@ const counts = z.object({
   rejected: z.int(),
 })
 
-/** The receipts of a batch and of its jobs (contract §10 "Receipt"), as they are described. */
+/** The shapes of the receipts of a batch and of its jobs (contract §10 "Receipt"). */
 export const delivery = z.object({
   batch_id: z.string(),
   state: z

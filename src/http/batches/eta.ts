@@ -30,7 +30,7 @@ const showEta = ({ etaS, lowS, highS, etaAt, nSamples, basis }: ShownEta) => ({
 })
 const ofBatch = { tags: ['batches'], params: shapes.byId, querystring: shapes.nothing }
 
-/** When a batch and its jobs will be done (contract §4). */
+/** The ETA of a batch and of its jobs (contract §4). */
 export function etaRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [batchEtaRoute, jobEtasRoute])
 }

@@ -22,7 +22,7 @@ const history = { tags, params: byId, querystring: historyQuery }
 const asFile = { ...readersOnly, compress: false } as const
 const LONG = 'One row a point: job_id, key, step, value, timestamp; running jobs included.'
 
-/** A batch as files (contract §4), written while they are read: any size in flat memory. */
+/** Exports of a batch as files (contract §4). They are streamed, so their size does not matter. */
 export function exportRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [jobsCsvRoute, metricsCsvRoute, metricsArrowRoute])
 }

@@ -9,7 +9,7 @@ import * as shapes from '../request/shapes.ts'
 
 const seconds = z.number().min(0)
 
-/** Whether a batch shows signs of life (contract §4). */
+/** The health of a batch: its liveness, and its idle jobs (contract §4). */
 export function healthRoutes(app: FastifyInstance, services: Services): void {
   const { sql } = services
   const routes = app.withTypeProvider<ZodTypeProvider>()

@@ -5,7 +5,7 @@ import { PROBLEMS, type ProblemCode } from '../../problem.ts'
 import { EVERYWHERE, refusalsOf } from '../server/refusals.ts'
 import type { ApiDocument, Operation, Schema } from './openapi-parts.ts'
 
-/** Shapes that are used in many places: the name of each, and where it is used alone. */
+/** The names of shapes that several routes share, each with a route that has it. */
 const NAMED: Record<string, (paths: ApiDocument['paths']) => Schema | undefined> = {
   Event: (paths) => bodyOf(paths['/api/events']?.post),
   Batch: (paths) => answerOf(paths['/api/batches/{id}']?.get),
@@ -42,8 +42,8 @@ const PROBLEM: Schema = {
 }
 
 /**
- * The OpenAPI 3.1 document of all routes: what the framework makes of the schemas that validate the requests, with
- * shared shapes named once and the refusals of each route told.
+ * The OpenAPI 3.1 document of all routes: what the framework derives from the schemas that validate requests, with
+ * names for shared shapes, and with the errors of each route.
  */
 export function apiDocument(app: FastifyInstance): ApiDocument {
   const document = structuredClone(app.swagger()) as unknown as ApiDocument
@@ -75,7 +75,7 @@ function operationId(method: string, path: string): string {
   return method + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
 }
 
-/** An action without input takes an empty object or no body at all, which JSON Schema can only call null. */
+/** An action without input accepts an empty object or no body, which JSON Schema can only express as null. */
 function tidyBody({ requestBody }: Operation): void {
   const media = requestBody?.content['application/json']
   const something = media?.schema.anyOf?.filter((one) => one.type !== 'null')
@@ -114,8 +114,9 @@ function nameShared({ paths, components }: ApiDocument): ApiDocument['paths'] {
 }
 
 /**
- * Patterns without classes by Unicode property: JSON Schema recommends none beyond ECMA-262's plain ones, and generators of
- * requests in other languages know none. No JSON text holds a lone surrogate, so that class says nothing there.
+ * Removes classes by Unicode property from patterns: JSON Schema recommends only plain patterns of ECMA-262, and
+ * request generators in other languages do not support these classes. JSON text cannot contain a lone surrogate, so
+ * that class is not needed.
  */
 function plainPatterns<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value

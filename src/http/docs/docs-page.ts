@@ -10,7 +10,7 @@ interface Entry {
   anchor: string
 }
 
-/** The API for people to read: one page of HTML without scripts, from the document that programs read. */
+/** The API reference as one page of HTML without scripts, generated from the OpenAPI document. */
 export function docsPage(document: ApiDocument): string {
   const entries = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(
@@ -111,7 +111,7 @@ const parameter = ({ name, in: place, required, description, schema }: Parameter
 const field = (head: string, note: string): string =>
   `<li>${head}${note === '' ? '' : `<p class="note">${note}</p>`}</li>`
 
-/** A schema as nested lists; an inner object is closed until it is opened. */
+/** A schema as nested lists; inner objects are collapsed. */
 function shape(schema: Schema): string {
   const rows = Object.entries(schema.properties ?? {})
   if (rows.length > 0) {
@@ -131,7 +131,7 @@ function property(name: string, schema: Schema, required: boolean): string {
   return field(`<details><summary>${head}</summary>${inner.map(shape).join('')}</details>`, note)
 }
 
-/** The objects within a schema that are worth showing: of its items, its alternatives, its free keys. */
+/** The inner objects of a schema that are shown: of its items, its alternatives, its additional properties. */
 function innerOf(schema: Schema): Schema[] {
   const free = typeof schema.additionalProperties === 'object' ? [schema.additionalProperties] : []
   return [schema.items ? [schema.items] : [], schema.anyOf ?? [], schema.oneOf ?? [], free]
@@ -139,7 +139,7 @@ function innerOf(schema: Schema): Schema[] {
     .filter((one) => one.properties !== undefined || innerOf(one).length > 0)
 }
 
-/** In a few words what a value may be; already safe HTML. */
+/** A short description of the valid values, as safe HTML. */
 function kind(schema: Schema): string {
   if (schema.$ref !== undefined) {
     const name = schema.$ref.split('/').at(-1) ?? ''
@@ -160,7 +160,7 @@ function kind(schema: Schema): string {
 function limits(schema: Schema): string[] {
   const { minimum, maximum, minLength, maxLength, minItems, maxItems } = schema
   const range = (least: number | undefined, most: number | undefined, unit: string): string[] => {
-    // The bounds of every integer say nothing.
+    // These are the bounds of every integer.
     const from = least === undefined || least <= Number.MIN_SAFE_INTEGER ? undefined : least
     const to = most === undefined || most >= Number.MAX_SAFE_INTEGER ? undefined : most
     if (from === undefined && to === undefined) return []
@@ -175,5 +175,5 @@ function limits(schema: Schema): string[] {
   ]
 }
 
-/** Text in which `words` between backticks are code. */
+/** Text as HTML: words between backticks become code. */
 const prose = (raw: string): string => text(raw).replace(/`([^`]+)`/g, '<code>$1</code>')

@@ -1,4 +1,4 @@
-/** The look of /api/docs: one column of operations beside a list of them; light and dark follow the system. */
+/** The style sheet of /api/docs: one column of operations beside a list of them; light and dark follow the system. */
 export const DOCS_STYLE = `
 :root {
   color-scheme: light dark;

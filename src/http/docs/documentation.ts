@@ -17,16 +17,16 @@ const TYPES = new Map([
   ['.png', 'image/png'],
   ['.woff2', 'font/woff2'],
 ])
-/** A path below the site without dots that lead elsewhere, nor hidden files. */
+/** A path within the site, without `..` and without hidden files. */
 const NAME = /^(?!\.)[\w.-]+(\/(?!\.)[\w.-]+)*$/
 
 /**
- * The documentation of this version as a site, under `/docs/`. Open to anyone who can reach the service: it is the
- * published text. `/docs/install` is answered like `/docs/install.html`.
+ * The documentation of this version as a site under `/docs/`. It needs no sign-in: the text is public. `/docs/install`
+ * is answered like `/docs/install.html`.
  */
 export function documentationRoutes(app: FastifyInstance, folder: string = BUILT): void {
   const hidden = { schema: { hide: true } }
-  // Relative, so that it holds behind a proxy that adds a prefix.
+  // A relative address also works behind a proxy that adds a prefix.
   app.get('/docs', hidden, (_request, reply) => reply.redirect('docs/', 308))
   app.get<{ Params: { '*': string } }>('/docs/*', hidden, async (request, reply) => {
     const path = request.params['*'] === '' ? 'index.html' : request.params['*']

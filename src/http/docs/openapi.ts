@@ -4,7 +4,7 @@ import { docsPage } from './docs-page.ts'
 import { DOCS_STYLE } from './docs-style.ts'
 import type { ApiDocument } from './openapi-parts.ts'
 
-/** The API as a document for programs and as a page for people (contract "General rules"), both made once. */
+/** The API as an OpenAPI document and as a page (contract "General rules"). Both are generated once. */
 export function openapiRoutes(app: FastifyInstance): void {
   let document: ApiDocument | undefined
   let page: string | undefined
@@ -19,7 +19,7 @@ export function openapiRoutes(app: FastifyInstance): void {
     page ??= docsPage(made())
     return reply.type('text/html; charset=utf-8').send(page)
   })
-  // Apart from the page, because its policy (security-headers.ts) allows no style within it.
+  // A file of its own, because the content security policy (security-headers.ts) allows no inline styles.
   app.get('/api/docs.css', hidden, (_request, reply) =>
     reply.type('text/css; charset=utf-8').header('cache-control', 'max-age=300').send(DOCS_STYLE),
   )

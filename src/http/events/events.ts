@@ -39,15 +39,15 @@ const refused = z.object({
 })
 
 /**
- * The oldest svc-reporter that reports everything as this service expects it. An older one is served as ever, and tells
- * its user to upgrade. Raise it with a release whose events an older reporter gets wrong.
+ * The oldest svc-reporter whose events are complete and correct for this service. Older ones still work, but are asked
+ * to upgrade. Raise it with a release that needs events which an older reporter does not send correctly.
  */
 export const OLDEST_REPORTER = '0.1.0'
 const NEEDS = 'x-svc-reporter-needed'
 
 /**
- * The only way in for telemetry (specification §4.1; contract §1). The body arrives as bytes and is checked by
- * ingest, so the schemas here only describe.
+ * The only routes that accept telemetry (specification §4.1; contract §1). The body arrives as bytes and ingest
+ * validates it; the schemas here only document it.
  */
 export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
   addRoutes(app, ingest, [eventRoute, eventsRoute])
@@ -136,7 +136,7 @@ function sendVersion({ headers }: FastifyRequest, reply: FastifyReply): void {
   reply.header(NEEDS, OLDEST_REPORTER).header('accept-post', ACCEPT_POST)
 }
 
-/** @throws Problem unsupported_media_type of a version that is not known here */
+/** @throws Problem unsupported_media_type for an unknown version */
 function inColumns(request: FastifyRequest): boolean {
   if (!isEpochs(request)) return false
   const version = /;\s*version="?([^";\s]*)/i.exec(required(request.headers['content-type']))?.[1]
@@ -154,7 +154,7 @@ function factsOf({ headers }: FastifyRequest): RequestFacts {
   }
 }
 
-/** As everywhere in REST (contract "General rules"): there is nothing to ask for here. */
+/** Refuses unknown parameters, as all of REST does (contract "General rules"); these routes have none. */
 function refuseQuery(query: unknown): void {
   const errors = Object.keys(query ?? {}).map((path) => ({ path, message: 'is not known here' }))
   if (errors.length > 0) throw new Problem('invalid_query', { errors })

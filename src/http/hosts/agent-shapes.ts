@@ -4,7 +4,7 @@ import { isStorable } from '../../domain/storable-text.ts'
 import * as shapes from '../request/shapes.ts'
 
 export const storable = z.string().refine(isStorable, 'must be without NUL characters and lone surrogates')
-/** As the kernel knows a host: compared with `source.host` letter by letter. */
+/** The host name that the kernel reports. It must equal `source.host` exactly. */
 export const hostname = z
   .string()
   .regex(/^[^\p{Cc}\p{Cs}]{1,253}$/u, 'must be 1 to 253 characters without control characters')

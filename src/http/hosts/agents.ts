@@ -33,7 +33,8 @@ import {
 } from './agent-shapes.ts'
 
 /**
- * The agent that asks, whose id the path must name: another's is not found (specification §5 rule 3).
+ * The agent that sent the request. The path must have its id; with another id the agent is not found (specification §5
+ * rule 3).
  * @throws Problem unauthenticated, forbidden for other credentials, agent_not_found
  */
 async function agentOf(request: FastifyRequest): Promise<AgentCaller> {
@@ -50,7 +51,7 @@ const tags = ['agents']
 const ofAgent = { tags, params: shapes.byId, querystring: shapes.nothing }
 const ofCommand = { tags, params: agentAndCommand, querystring: shapes.nothing }
 
-/** What agents ask and say (contract §5; specification §4.3). */
+/** The routes that agents call (contract §5; specification §4.3). */
 export function agentRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [
     registerRoute,
@@ -230,7 +231,8 @@ function resultRoute(routes: Routes, { writer, now }: Services): void {
           errors: [{ path: 'failure_reason', message: 'must be given when there is no exit_code' }],
         })
       }
-      // A process writes what it likes; what no text can hold is shown as such.
+      // A process may write any bytes; characters that PostgreSQL cannot store become replacement
+      // characters.
       const outputTail = tail?.toWellFormed().replaceAll('\u0000', '\ufffd')
       const ending = { exitCode, failureReason, outputTail, agoS: ago_s }
       return { state: await commit(writer, (tx) => finish(tx, agent, request.params.cmd_id, ending, now())) }

@@ -37,13 +37,13 @@ const seriesShape = z.object({
 })
 const second = numberText(z.int().min(0).max(253_402_300_799)).optional()
 const DAY_S = 86_400
-/** Points of one series in an answer, unless told. */
+/** The default number of points of one series. */
 const POINTS = 1_000
 const tags = ['hosts']
 const one = { tags, params: shapes.byId, querystring: shapes.nothing }
 const knownReader = { onRequest: async (request: FastifyRequest) => requireReader(await request.known()) }
 
-/** The agents that the caller may know: its own; all of them for an administrator (contract §2, §4). */
+/** The hosts that the caller may see: its own; all of them for an administrator (contract §2, §4). */
 export function hostRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [listHostsRoute, readHostRoute, hostResourcesRoute, revokeAgentRoute])
 }

@@ -47,7 +47,7 @@ async function jobOf(sql: Sql, request: FastifyRequest, ids: z.output<typeof ofJ
 }
 const tags = ['jobs']
 
-/** Attempts of a job (restarts within its batch, reruns in others), and what those that were superseded reported. */
+/** Attempts of a job: restarts within its batch and reruns in others, with the points of superseded attempts. */
 export function jobAttemptRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [listAttemptsRoute, attemptMetricsRoute])
 }

@@ -8,8 +8,8 @@ import { createDatabaseTotals } from './database-totals.ts'
 import { countDisk } from './disk.ts'
 
 /**
- * What GET /metrics tells (contract §8; docs/operations.md "Monitoring"). Every label has few values that are known
- * in advance: routes by their pattern, never by an address.
+ * The metrics of GET /metrics (contract §8; docs/operations.md "Monitoring"). Every label has few values, all known in
+ * advance: a route is named by its pattern, not by the requested address.
  */
 export function createCounters(
   app: FastifyInstance,
@@ -21,7 +21,8 @@ export function createCounters(
   const registers = [registry]
   app.addHook('onClose', () => registry.clear())
   collectDefaultMetrics({ register: registry })
-  // Gauges with the suffix of counters, which promtool objects to. Those without it tell the same, by type.
+  // Gauges with the suffix of counters, which promtool rejects. The metrics without the suffix have the
+  // same values, by type.
   for (const kind of ['handles', 'requests', 'resources'])
     registry.removeSingleMetric(`nodejs_active_${kind}_total`)
   countRequests(app, registers)
@@ -34,7 +35,7 @@ export function createCounters(
   return registry
 }
 
-/** Figures that this process keeps anyway, read when they are scraped. */
+/** Values that this process counts anyway. They are read at each scrape. */
 function countValues(
   { live, sse, outages }: Services,
   load: Load,
@@ -182,7 +183,7 @@ function countReplica({ replica }: Services, registers: Registry[]): void {
       registers,
       async collect() {
         this.reset()
-        // Both gauges of a scrape ask in one moment.
+        // Both gauges of a scrape share one query.
         asked ??= replica.lag().finally(() => {
           asked = undefined
         })

@@ -3,7 +3,7 @@ import type { Sql } from '../../db/sql.ts'
 import { stalledBefore } from '../../domain/liveness.ts'
 import { clockOf, type Services } from '../../services.ts'
 
-/** How long a scrape waits for the database; one that is away must not make the other figures come late. */
+/** How long a scrape waits for the database, so that an unreachable one does not delay the other metrics. */
 const TIMEOUT_MS = 2_000
 
 interface DatabaseTotals {
@@ -15,12 +15,12 @@ interface DatabaseTotals {
   crons: { task: string; at: number }[]
 }
 
-/** What the database knows, asked at each scrape: once, and by one connection. */
+/** Metrics that come from the database. Each scrape runs one query. */
 export function createDatabaseTotals(services: Services, registers: Registry[]): void {
   const { sql, live } = services
   let asked: Promise<DatabaseTotals | undefined> | undefined
   const stock = (): Promise<DatabaseTotals | undefined> => {
-    // All gauges of a scrape ask in one moment.
+    // All gauges of a scrape share one query.
     asked ??= withTimeout(readTotals(sql, stalledBefore(clockOf(services)))).finally(() => {
       asked = undefined
     })
@@ -41,7 +41,7 @@ export function createDatabaseTotals(services: Services, registers: Registry[]):
         this.reset()
         const known = await stock()
         if (known !== undefined) fill(this, known)
-        // What is not known has no value; without labels, a reset would leave a zero.
+        // An unknown value is not reported; without labels, a reset would report zero.
         else if (labelNames.length === 0) this.remove()
       },
     })

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { Gauge, type Registry } from 'prom-client'
 
-/** Counts the room on the disk of the embedded database, at each scrape. */
+/** Reports the free space on the disk of the embedded database, at each scrape. */
 export function countDisk(folder: string | undefined, registers: Registry[]): void {
   if (folder === undefined) return
   const gauge = (name: string, help: string, blocks: 'bavail' | 'blocks'): void => {
@@ -11,7 +11,7 @@ export function countDisk(folder: string | undefined, registers: Registry[]): vo
       registers,
       async collect() {
         const room = await statfs(folder).catch(() => undefined)
-        // A folder that cannot be asked has no value; a zero would be an alarm.
+        // If the folder cannot be read, no value is reported; a zero would raise an alarm.
         if (room === undefined) this.remove()
         else this.set(room[blocks] * room.bsize)
       },

@@ -15,7 +15,7 @@ interface Context {
   registry: Registry
 }
 
-/** Probes and counters for operators (contract §8): alive, ready, metrics. */
+/** Probes and metrics for operators (contract §8). */
 export function opsRoutes(app: FastifyInstance, services: Services, registry: Registry): void {
   addRoutes(app, { services, registry }, [livezRoute, readyzRoute, metricsRoute])
 }
@@ -94,7 +94,7 @@ function metricsRoute(routes: Routes, { services, registry }: Context): void {
   )
 }
 
-/** A database that takes the question and leaves it unanswered is away as well, and a probe must say so. */
+/** A database that accepts a query but does not answer it counts as unavailable. */
 const withTimeout = <T>(answer: Promise<T>): Promise<T> =>
   Promise.race([
     answer,
@@ -104,7 +104,10 @@ const withTimeout = <T>(answer: Promise<T>): Promise<T> =>
   ])
 const TIMEOUT_MS = 3_000
 
-/** A proxy on this machine passes on requests of others; one that is not trusted cannot say whose. */
+/**
+ * Whether the request comes from this machine itself. A proxy on this machine forwards requests of others; unless it is
+ * trusted, the client is unknown.
+ */
 function isOnThisMachine({ ip, headers }: FastifyRequest, trustProxy: boolean): boolean {
   const passedOn = FORWARDED.some((name) => headers[name] !== undefined)
   return LOOPBACK.has(ip) && (trustProxy || !passedOn)

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Services } from '../../services.ts'
 import * as shapes from '../request/shapes.ts'
 
-/** What clients say about the service in words, such as for how long a deletion can be undone. */
+/** Settings that clients show to their users, such as for how long a deletion can be undone. */
 export function settingRoutes(app: FastifyInstance, { config }: Services): void {
   app.withTypeProvider<ZodTypeProvider>().get(
     '/api/settings',

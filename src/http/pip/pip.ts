@@ -27,7 +27,7 @@ type Wheel = z.output<typeof indexShape>['files'][number]
 
 const JSON_V1 = 'application/vnd.pypi.simple.v1+json'
 const HTML_V1 = 'application/vnd.pypi.simple.v1+html'
-/** The first is what a client gets that accepts anything. */
+/** The first one is the default for clients that accept any type. */
 const OFFERED = ['text/html', HTML_V1, JSON_V1]
 const schema = { tags: ['clients'], security: [] }
 const named = { ...schema, params: z.object({ project: z.string() }) }
@@ -48,7 +48,7 @@ export function pipRoutes(app: FastifyInstance, folder: string = BUILT): void {
 }
 
 function redirectToProjectsRoute(routes: Routes): void {
-  // Relative, so that it holds behind a proxy that adds a prefix.
+  // A relative address also works behind a proxy that adds a prefix.
   routes.get('/pip/simple', { schema: { ...schema, hide: true } }, (_request, reply) =>
     reply.redirect('simple/', 308),
   )
@@ -119,7 +119,7 @@ function fileRoute(routes: Routes, folder: string): void {
       return reply
         .headers({
           'content-type': file === wheel.filename ? 'application/octet-stream' : 'text/plain; charset=utf-8',
-          // A version that is still being worked on changes under its name.
+          // During development a file changes without a change of its name.
           'cache-control': 'no-cache',
           etag: `"${file === wheel.filename ? wheel.sha256 : wheel.metadata_sha256}"`,
         })
@@ -128,7 +128,7 @@ function fileRoute(routes: Routes, folder: string): void {
   )
 }
 
-/** @throws Problem `not_found` where the service runs from sources that were not built */
+/** @throws Problem not_found if the service runs from sources and the packages were not built */
 async function readWheels(folder: string): Promise<Wheel[]> {
   const text = await readFile(join(folder, 'index.json'), 'utf8').catch((cause) => {
     throw new Problem('not_found', {
@@ -139,7 +139,7 @@ async function readWheels(folder: string): Promise<Wheel[]> {
   return indexShape.parse(JSON.parse(text)).files
 }
 
-/** A name as PEP 503 compares it. */
+/** The normalised name of PEP 503. */
 const normalised = (name: string): string => name.toLowerCase().replace(/[-_.]+/g, '-')
 
 const fileOf = ({ filename, sha256, size, requires_python, metadata_sha256 }: Wheel) => ({

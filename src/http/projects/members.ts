@@ -18,7 +18,7 @@ const memberShape = shapeOf(memberFields)
 const tags = ['projects']
 const one = { tags, params: bySlug, querystring: shapes.nothing }
 
-/** Who is in a project (contract §2, §4). */
+/** Members of a project (contract §2, §4). */
 export function memberRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [listMembersRoute, inviteMemberRoute, removeMemberRoute])
 }

@@ -9,7 +9,9 @@ import * as shapes from '../request/shapes.ts'
 
 const names = z.array(z.string())
 
-/** What a project's table can show and be filtered by; for completion, so it looks at the newest only. */
+/**
+ * The columns and filters that a project's table can have. For completion only, so it reads only the newest batches.
+ */
 export function projectFieldRoutes(app: FastifyInstance, { sql }: Services): void {
   app.withTypeProvider<ZodTypeProvider>().get(
     '/api/projects/:slug/fields',

@@ -21,7 +21,7 @@ import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 
-/** What no new name can be made of is refused by the domain, which says what one may hold. */
+/** The domain refuses a slug that is not valid, and says what it may contain. */
 const slug = z
   .string()
   .max(512)

@@ -2,7 +2,7 @@ import { required } from '../../checked.ts'
 import { Problem, type ProblemCode } from '../../problem.ts'
 import { networkOf } from '../server/network-of.ts'
 
-/** Keys remembered at once; past that the one that was quiet for longest is forgotten. */
+/** How many keys are kept; beyond that the least recently used one is dropped. */
 const MAX_KEYS = 10_000
 
 interface Limit {
@@ -13,11 +13,11 @@ interface Limit {
   taken: Map<string, number[]>
 }
 
-/** Attempts within a time, at one account and from one address; counted in this process. */
+/** Limits attempts within a time window, by account and by network. Each process counts on its own. */
 export interface AttemptLimits {
   /**
-   * Counts an attempt, or throws `too_many_attempts` (or the code given). The function it answers takes the attempt back: one that
-   * turned out to be right was no guess.
+   * Counts an attempt. The returned function takes it back, because a correct attempt was no guess.
+   * @throws Problem `too_many_attempts`, or the code given
    */
   take(who: { account?: string; address?: string }, now: Date): () => void
 }

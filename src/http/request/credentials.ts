@@ -11,27 +11,27 @@ import { provenance } from './same-site.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who asks; looked up once a request. Throws `unauthenticated` for a credential that is not good. */
+    /** The caller; read once a request. Throws `unauthenticated` for an invalid credential. */
     caller(): Promise<Caller>
     /** Any caller with a credential. Throws `unauthenticated` for anonymous callers. */
     known(): Promise<Known>
-    /** A person, at a browser or with a session's JWT. Throws `forbidden` for tokens of programs. */
+    /** A signed-in person: with a cookie or the JWT of a session. Throws `forbidden` for tokens of programs. */
     person(): Promise<Known>
-    /** An administrator in person. Throws `forbidden` for everyone else who is known. */
+    /** A signed-in administrator. Throws `forbidden` for all other callers with a credential. */
     administrator(): Promise<Known>
   }
   interface FastifyContextConfig {
-    /** The route makes a session rather than using one, so a cookie that lies around gives it no power. */
+    /** The route opens a session and does not use one, so the cookie of an old session has no effect. */
     opensSession?: boolean
-    /** The same answer for every caller: the route has its own proof, and a cookie gives no further rights. */
+    /** The route does not depend on the caller: it has its own proof, and cookies are ignored. */
     needsNoCaller?: boolean
   }
 }
 
 /**
- * Gives each request its caller (contract §3). A bearer credential wins over the cookie, and a bad one is refused;
- * a cookie that opens nothing any more is merely anonymous. An unsafe request that relies on the cookie must prove
- * that it comes from our own pages.
+ * Sets the caller of each request (contract §3). A bearer credential takes precedence over the cookie; an invalid one
+ * is refused. A cookie of a session that has ended makes an anonymous caller. An unsafe request with a cookie must
+ * prove that it comes from our own pages.
  */
 export function identifyCallers(app: FastifyInstance, services: Services): void {
   const { config } = services
@@ -61,14 +61,17 @@ export function identifyCallers(app: FastifyInstance, services: Services): void 
     if (request.routeOptions.config.needsNoCaller === true) return done()
     if (readSessionCookie(request, config) === undefined) return done()
     const from = provenance(request, config.publicUrl)
-    // Every browser names the origin of an unsafe request; one that is silent is a program with a cookie jar.
+    // Every browser sends the origin of an unsafe request; a client without one is a program that sends a
+    // cookie.
     const harmless = from === 'unsaid' && request.routeOptions.config.opensSession === true
     if (from !== 'own' && !harmless) done(new Problem('cross_site_request'))
     else done()
   })
 }
 
-/** Route options that refuse before the body is read: an unknown caller learns nothing about what is valid. */
+/**
+ * Route options that check the caller before the body is read, so an unknown caller learns nothing about valid input.
+ */
 export const personOnly = { onRequest: async (request: FastifyRequest) => void (await request.person()) }
 export const readersOnly = {
   onRequest: async (request: FastifyRequest) => requireReader(await request.caller()),

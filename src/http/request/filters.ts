@@ -5,7 +5,10 @@ import { type Cursor, sortCursor } from '../../domain/cursors.ts'
 import { readComparison } from '../../domain/json-field.ts'
 import type { SortPosition } from '../../domain/keyset-pages.ts'
 
-/** Text that a filter accepts. A text that no stored value can hold is refused; otherwise the answer would be empty. */
+/**
+ * Text that a filter accepts. Text that the database cannot store is refused; otherwise the answer would always be
+ * empty.
+ */
 export const filterText = z
   .string()
   .regex(/^[^\p{Cc}\p{Cs}]{1,512}$/u, 'must be 1 to 512 characters without control characters')
@@ -21,18 +24,18 @@ export const repeatable = <T extends z.ZodType>(item: T, most = MAX_WORDS) =>
     .optional()
     .transform((words) => words ?? [])
 
-/** A filter of a list: may repeat, any of its values will do. */
+/** A filter of a list. It may be repeated; one matching value is enough. */
 export const words = (what: string) => repeatable(filterText).describe(`${what}; repeat it for OR`)
 
-/** A filter whose values are known, in any case. */
+/** A filter with a fixed set of values, in upper or lower case. */
 export const oneOfStates = <const S extends readonly [string, ...string[]]>(states: S, what: string) =>
   repeatable(z.string().toLowerCase().pipe(z.enum(states))).describe(`${what}; repeat it for OR`)
 
-/** A filter on a mark that a batch has or has not; both values: whether it has it or not. */
+/** A filter on a mark that a batch may have. With both values it matches all batches. */
 export const marked = (what: string) =>
   repeatable(z.enum(['true', 'false']).transform((word) => word === 'true')).describe(what)
 
-/** The cursor of a list of batches or jobs under one order and one set of filters, which `asked` names. */
+/** The cursor of a list of batches or jobs. It is valid only for the same order and filters, which are `asked`. */
 export const listCursor = (list: string, asked: unknown): Cursor<SortPosition> =>
   sortCursor(`${list} ${digestOf(asked)}`)
 const digestOf = (filter: unknown): string =>
@@ -72,7 +75,7 @@ export const conditionsQuery = (who: string) =>
   )
 
 const MAX_COMPARISONS = 20
-/** Conditions on what a job was given or measured, as GraphQL's filter of jobs has them. */
+/** Conditions on parameters and metrics of a job, the same as in GraphQL's filter of jobs. */
 export const comparisonsQuery = (what: string) =>
   repeatable(
     read(readComparison, 'must be a comparison such as lr<0.01 or optimizer=adam'),

@@ -3,8 +3,8 @@ import { z } from 'zod'
 const given = z.union([z.string(), z.array(z.string())])
 
 /**
- * Names in a query. Ids and keys may hold commas, so there are two ways to give them, both repeatable: `keys=a,b`
- * means a, b and the key `a,b` as a whole; `key=a,b` means that one key alone.
+ * Names in a query. Ids and keys may contain commas, so there are two parameters, both repeatable: `keys=a,b` means a,
+ * b and also the key `a,b`; `key=a,b` means only the key `a,b`.
  */
 export const keysQuery = {
   keys: given.optional().describe('Names, separated by commas; a name with commas is found too'),

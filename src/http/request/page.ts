@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Cursor } from '../../domain/cursors.ts'
 import { numberText } from './number-text.ts'
 
-/** The query of every list: how many, and from where (contract "General rules"). */
+/** The query parameters of every list: page size and cursor (contract "General rules"). */
 export const pageQuery = {
   limit: numberText(z.int().min(1).max(500).default(50)).describe('Items in one page'),
   cursor: z.string().max(2048).optional().describe('The next_cursor of the page before'),
@@ -11,7 +11,7 @@ export const pageQuery = {
 export const pageOf = <T extends z.ZodType>(item: T) =>
   z.object({ items: z.array(item), next_cursor: z.string().nullable() })
 
-/** One page of rows that were read with `limit + 1`: the one too many says that there is more. */
+/** One page of rows that were read with `limit + 1`: the extra row shows that there are more. */
 export function pageFrom<Row, T>(
   rows: readonly Row[],
   limit: number,

@@ -3,16 +3,16 @@ import { databaseFault, type Sql } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 
-/** In a request: where a client would have it answered. In the answer: where it was, if there is a replica. */
+/** In a request: where to read. In the answer: where it was read, if there is a replica. */
 const HEADER = 'x-svc-read-from'
 type Place = 'replica' | 'primary'
 type Reading = Pick<Services, 'sql' | 'replica'>
 
 /**
- * Reads from the replica where the request wants that and the replica holds all that is committed by now, else from the
- * primary. Who may read what is settled on the primary before. What fails at the replica is read from the primary.
- * @param usual where it is read when the request does not say
- * @throws Problem bad_request for a place that there is not
+ * Reads from the replica if the request wants that and the replica has everything that is committed; else from the
+ * primary. The permissions were checked on the primary. If the replica fails, the primary is read.
+ * @param usual where to read if the request does not say
+ * @throws Problem bad_request for an unknown value
  */
 export async function readFrom<T>(
   { sql, replica }: Reading,
@@ -34,7 +34,7 @@ export async function readFrom<T>(
     } catch (error) {
       const fault = databaseFault(error)
       if (error instanceof Problem || fault === 'timeout' || fault === 'bad_value') throw error
-      // A conflict with what it replays ends one statement; the replica is well.
+      // A conflict with replay ends only this statement; the replica itself works.
       if (fault !== 'retry') replica.failed(error)
     }
   }
@@ -43,7 +43,7 @@ export async function readFrom<T>(
   return read(sql)
 }
 
-/** As `readFrom`, piece by piece: what fails at the replica before its first piece is read from the primary. */
+/** As `readFrom`, for a stream: if the replica fails before the first part, the primary is read. */
 export const streamFrom = <T>(
   services: Reading,
   request: FastifyRequest,

@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 
-/** What a browser says about where a request comes from: `own`, `foreign`, or nothing at all. */
+/** Where a request comes from, according to the browser: `own`, `foreign`, or undefined if it does not say. */
 export type Provenance = 'own' | 'foreign' | 'unsaid'
 
 /**
- * Reads `Sec-Fetch-Site`, which no page can forge; else `Origin`, because browsers send the first only to loopback
- * names and over TLS. An origin is ours when it is the public address or has the Host that was asked for, and is
- * not plain HTTP where we are known under TLS.
+ * Reads `Sec-Fetch-Site`, which no page can forge, or else `Origin`: browsers send the first only to loopback names and
+ * over TLS. An origin is ours if it is the public address or has the requested Host, unless it is plain HTTP while the
+ * service is reached over TLS.
  */
 export function provenance(request: FastifyRequest, publicUrl: string | undefined): Provenance {
   const site = request.headers['sec-fetch-site']

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { instantText } from '../../domain/instant-text.ts'
 import { PASSWORD, type User } from '../../domain/users/index.ts'
 
-/** Shapes that several routes share, as they are sent. */
+/** Shapes that several routes share. */
 export const nothing = z.strictObject({})
 /** The body of an action without input: none (null to the framework), or an empty object. */
 export const noInput = nothing.nullish()
@@ -10,14 +10,14 @@ export const noContent = z.null().describe('Nothing')
 export const instant = z.string().meta({ format: 'date-time' })
 export const byId = z.object({ id: z.string() })
 
-/** Where a list of things that are ordered by their creation goes on. */
+/** The position in a list that is ordered by creation. */
 export const creationPosition = z.object({ createdAt: instantText, id: z.uuid() })
 export const createdAtOf = ({ created_at: createdAt, id }: { created_at: string; id: string }) => ({
   createdAt,
   id,
 })
 
-/** One line that people read: no control characters, no half of a surrogate pair. */
+/** One line of text: no control characters, no lone surrogates. */
 export const label = z
   .string()
   .regex(
@@ -27,7 +27,7 @@ export const label = z
 
 export const tags = z.array(label).max(100)
 
-/** What browsers take for an address, in the length that mail can carry. */
+/** The e-mail addresses that browsers accept, in the length that mail allows. */
 export const email = z
   .email({ pattern: z.regexes.html5Email, error: 'must be an e-mail address' })
   .max(254, 'must be at most 254 characters')
@@ -36,7 +36,7 @@ export const newPassword = z
   .string()
   .regex(PASSWORD, 'must be 8 to 1,024 characters')
   .meta({ minLength: 8, maxLength: 1024, format: 'password' })
-/** A password to compare: one that can never be right is answered as wrong, not as invalid. */
+/** A password to check. An impossible one is answered as wrong, not as invalid. */
 export const triedPassword = z.string().max(4096).meta({ format: 'password' })
 
 export const userShape = z.object({

@@ -14,23 +14,23 @@ import { commit } from '../../stream/commit.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
 const named = z.object({ rule: z.string().max(100).optional(), batch: z.string().max(2_000).optional() })
-/** What the buttons of the page say, and what mail programs do by themselves (RFC 8058). */
+/** What the buttons of the page send, and what mail programs send by themselves (RFC 8058). */
 const wish = z.object({
   action: z.enum(['rule', 'batch', 'project', 'service', 'resume']).optional(),
   'List-Unsubscribe': z.literal('One-Click').optional(),
 })
 
 /**
- * Where the links at the foot of a mail lead: its recipient ends mail of a rule, of a batch or of the project, without
- * signing in. The secret in the address is the whole of the right, so no cookie counts, and looking changes nothing:
- * mail programs look at links by themselves.
+ * The pages of the links at the foot of a mail: its recipient ends mail of a rule, of a batch or of the project without
+ * signing in. The secret in the address is the only permission that is needed, so cookies are ignored. GET changes
+ * nothing, because mail programs open links by themselves.
  */
 export function mailRoutes(app: FastifyInstance, { sql, writer, now }: Services): void {
   app.register(async (scope) => {
     scope.addContentTypeParser(FORM, { parseAs: 'string' }, (_request, body, done) => {
       done(null, Object.fromEntries(new URLSearchParams(String(body))))
     })
-    // Mail programs may send it in either form.
+    // Mail programs use either content type.
     scope.addContentTypeParser('multipart/form-data', { parseAs: 'string' }, (_request, body, done) => {
       const oneClick = /name="?List-Unsubscribe"?\s+One-Click/i.test(String(body))
       done(null, oneClick ? { 'List-Unsubscribe': 'One-Click' } : {})

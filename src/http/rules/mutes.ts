@@ -9,7 +9,7 @@ import * as shapes from '../request/shapes.ts'
 
 const ofBatch = { tags: ['rules'], params: shapes.byId, querystring: shapes.nothing }
 
-/** Batches of which no rule mails (contract §7). */
+/** Muting a batch: no rule sends mail about it (contract §7). */
 export function muteRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [readMuteRoute, setMuteRoute])
 }

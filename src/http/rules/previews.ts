@@ -14,7 +14,7 @@ import { conditionOf, counted, previewShape, refuseMismatch } from './rule-shape
 
 const tags = ['rules']
 
-/** How often rules would have mailed (contract §7): for a project's owner and administrators. */
+/** Previews: how often a rule would have sent mail (contract §7); for a project's owner and administrators. */
 export function rulePreviewRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [previewNewRuleRoute, previewRuleRoute])
 }
@@ -29,7 +29,7 @@ function previewNewRuleRoute(routes: Routes, { sql, now }: Services): void {
         summary: `How often a rule that is not made yet would have mailed in the last ${PREVIEW_DAYS} days`,
         params: z.object({ slug: z.string() }),
         querystring: shapes.nothing,
-        // A whole rule may be sent: what does not bear on the count is not looked at.
+        // A client may send the whole rule; fields that do not affect the count are ignored.
         body: z.object(counted),
         response: { 200: previewShape },
       },

@@ -12,7 +12,7 @@ import { isStorable } from '../../domain/storable-text.ts'
 import { Problem } from '../../problem.ts'
 import * as shapes from '../request/shapes.ts'
 
-/** Rules as they are sent (contract §7), and requests in the form that the domain takes. */
+/** The shapes of rules (contract §7), and their conversion to the types of the domain. */
 export const trigger = z.enum(TRIGGERS)
 export const condition = z.strictObject({
   key: z
@@ -28,7 +28,7 @@ export const cooldown = z
   .int()
   .min(0)
   .max(30 * 86_400)
-/** What previews count by. */
+/** The fields that a preview depends on. */
 export const counted = {
   trigger,
   condition: condition.nullish().describe('Of a `metric` rule, and of no other'),
@@ -45,7 +45,7 @@ export const previewShape = z.object({
   days: z.int(),
 })
 
-/** @param open addresses, in lower case, that may not be mailed yet */
+/** @param open addresses that may not be mailed yet, in lower case */
 export const show = (rule: Rule, open: ReadonlySet<string>): RuleView => ({
   ...rule,
   unconfirmed: (rule.recipients ?? []).filter((email) => open.has(email.toLowerCase())),
@@ -60,7 +60,7 @@ export const conditionOf = (given: z.output<typeof condition> | null | undefined
         ...(given.op === 'is_nan' || given.value == null ? {} : { value: given.value }),
       }
 
-/** No recipients of its own is what an empty list means, too. */
+/** An empty list also means that the rule has no recipients of its own. */
 export const ownRecipients = (emails: string[] | null | undefined): string[] | null =>
   emails == null || emails.length === 0
     ? null

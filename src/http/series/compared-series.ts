@@ -27,7 +27,7 @@ import {
 import { answerSeries } from './series-frames.ts'
 import type { ShownSeries } from './series-json.ts'
 
-/** As many as one comparison shows. */
+/** The largest number of jobs in one comparison. */
 export const MAX_JOBS = 1_000
 const ofJobs = {
   job_keys: z
@@ -67,7 +67,10 @@ const groupingOf = (text: string): GroupBy | undefined =>
   text === 'batch' ? { field: 'batch' } : groupByOf(text)
 const tags = ['series']
 
-/** One series over jobs of any batches, counted as a whole: what batch by batch cannot be added up. */
+/**
+ * One series over jobs of any batches. Groups and clips are computed over all of them: results of single batches could
+ * not be combined.
+ */
 export function comparedSeriesRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [metricsRoute, groupsRoute, clipRoute])
 }

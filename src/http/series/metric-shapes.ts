@@ -88,7 +88,7 @@ export function placesOnAxis(
 }
 
 const isEpoch = (value: number): boolean => Number.isInteger(value) && (value | 0) === value
-/** Of the year 9999. */
+/** The last second of the year 9999. */
 const LAST_SECOND = 253_402_300_799
 
 export const clipShape = z.object({

@@ -31,7 +31,7 @@ import {
 import { answerSeries } from './series-frames.ts'
 import type { ShownSeries } from './series-json.ts'
 
-/** Series whose percentiles are counted at once: two megabytes each. */
+/** How many series may have their percentiles computed at once; each takes two megabytes. */
 export const MAX_CLIPPED = 16
 const metricsQuery = z
   .strictObject({
@@ -61,7 +61,7 @@ const groupsQuery = z
   .superRefine(placesOnAxis)
 const tags = ['series']
 
-/** What jobs reported of their epochs: series by job, or put together by what the jobs have in common. */
+/** Metrics of a batch: a series for each job, or grouped by a value that jobs have in common. */
 export function metricsRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [metricsRoute, groupsRoute])
 }
@@ -157,7 +157,7 @@ function groupsRoute(routes: Routes, services: Services): void {
   )
 }
 
-/** Percentiles of the first keys that come; the others are shown whole. */
+/** Counts percentiles for the first `MAX_CLIPPED` keys; the series of other keys are not clipped. */
 function count(counted: Map<string, Percentiles>, key: string, values: Float64Array): void {
   let percentiles = counted.get(key)
   if (percentiles === undefined) {

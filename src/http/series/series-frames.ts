@@ -69,7 +69,7 @@ function* header(writer: ByteWriter, fields: Record<string, unknown>): Generator
   yield* bytesOf(writer, frame)
 }
 
-/** Copied: the arrays of a series hold only until the next one is read, and the socket may be slow. */
+/** Copies: the arrays of a series are reused for the next one, and the socket may be slow. */
 function* bytesOf(writer: ByteWriter, column: ArrayBufferView): Generator<Buffer> {
   const bytes = new Uint8Array(column.buffer, column.byteOffset, column.byteLength)
   for (let at = 0; at < bytes.length; at += MAX_APPEND) {

@@ -6,20 +6,20 @@ import type { Sampled } from '../../domain/metrics/index.ts'
 
 export interface ShownSeries extends Sampled {
   jobId: string | null
-  /** Where the answer holds jobs of several batches, which may share their ids. */
+  /** Set if the answer has jobs of several batches, which may have the same ids. */
   jobKey?: number
   key: string
-  /** ISO times of the points, where the x-axis is time. */
+  /** ISO times of the points, on a time axis. */
   timestamps?: string[]
-  /** Seconds, where that was asked for. */
+  /** Seconds, if they were requested. */
   times?: Float64Array
-  /** Values of the series that is the x-axis, where there is one. */
+  /** Values of the series on the x-axis, if there is one. */
   xValues?: Float64Array
   smoothed?: Float64Array
   smoothing?: { mean: number; mass: number }
 }
 
-/** The answer is written while it is read: neither side holds it whole. `more` is called after the last series. */
+/** Streams the answer: neither side holds all of it in memory. `more` is called after the last series. */
 export const sendSeries = (
   reply: FastifyReply,
   series: AsyncIterable<ShownSeries>,
@@ -29,7 +29,7 @@ export const sendSeries = (
     .type('application/json; charset=utf-8')
     .send(Readable.from(seriesJson(series, more), { objectMode: false }))
 
-/** `{"series": [...]}` piece by piece, so that the size of the answer does not matter. */
+/** `{"series": [...]}` in parts, so the size of the answer does not matter. */
 async function* seriesJson(
   series: AsyncIterable<ShownSeries>,
   more?: () => Record<string, unknown>,
@@ -54,7 +54,7 @@ async function* seriesJson(
     const job = `"job_id":${JSON.stringify(jobId)}${jobKey === undefined ? '' : `,"job_key":"${jobKey}"`}`
     const head = `${between}{${job},"key":${JSON.stringify(key)},"steps":[`
     between = ',\n'
-    // The name of a GPU may be of any length.
+    // The name of a GPU has no maximum length.
     if (Buffer.byteLength(head) > MAX_APPEND) yield Buffer.concat([writer.take(), Buffer.from(head)])
     else writer.text(head)
     if (writer.full) yield writer.take()
@@ -89,7 +89,7 @@ async function* seriesJson(
   yield Buffer.from(more === undefined ? ']}\n' : `],${JSON.stringify(more()).slice(1)}\n`)
 }
 
-/** The numbers of a column, so many at a time. */
+/** The numbers of a column, in parts. */
 function* written<A extends Int32Array | Float64Array>(
   writer: ByteWriter,
   column: A,

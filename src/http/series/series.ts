@@ -57,7 +57,7 @@ const logShape = z.object({
 })
 const tags = ['series']
 
-/** What a batch recorded: the series of its epochs and of its resources, its log (contract §4, §6 "M4"). */
+/** Resource series and log lines of a batch (contract §4, §6 "M4"). */
 export function seriesRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [resourcesRoute, logLinesRoute])
 }

@@ -1,21 +1,21 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 
-/** Parts of addresses that open something by themselves. Queries are left out whole. */
+/** Parts of paths that are secrets. Query strings are never logged. */
 const SECRET_PARAMETER = /^:(token|secret|code)$/
-/** Pages whose address holds such a part; they have no routes (server/web.ts). */
+/** Pages whose path has such a part; they have no routes (server/web.ts). */
 const SECRET_PAGE = /^\/(sr?)\/[^/]+/
 
 /**
- * Writes a line for each answer (SVC_ACCESS_LOG; docs/operations.md "Logs"), streams when they end. At the level
- * `info`, also where SVC_LOG_LEVEL asks for less: who switches it on wants it.
+ * Logs each answer (SVC_ACCESS_LOG; docs/operations.md "Logs"), a stream when it ends. Always at the level
+ * `info`, even if SVC_LOG_LEVEL is higher: the setting asks for it.
  */
 export function logAccess(app: FastifyInstance, log: Logger): void {
   const access = log.child({}, { level: 'info' })
   app.addHook('onRequest', (request, reply, done) => {
     const { raw } = reply
     const begun = performance.now()
-    // Of the connection, because streams are written past the framework's own hooks.
+    // Of the connection, because streams do not go through the framework's hooks.
     raw.once('close', () => {
       const length = Number(reply.getHeader('content-length') ?? Number.NaN)
       access.info(
@@ -25,7 +25,7 @@ export function logAccess(app: FastifyInstance, log: Logger): void {
           path: pathOf(request),
           route: request.routeOptions.url,
           status: raw.statusCode,
-          // The client went before the end of its answer.
+          // The client disconnected before the end of its answer.
           ...(!raw.writableFinished && { cut_off: true }),
           ms: Math.round((performance.now() - begun) * 10) / 10,
           ...(Number.isFinite(length) && { bytes: length }),
@@ -39,7 +39,7 @@ export function logAccess(app: FastifyInstance, log: Logger): void {
   })
 }
 
-/** The path as it was sent, without its query and without what opens something. */
+/** The requested path, without its query and without secrets. */
 function pathOf(request: FastifyRequest): string {
   const path = request.url.split('?', 1)[0] ?? ''
   const pattern = request.routeOptions.url

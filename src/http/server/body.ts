@@ -7,22 +7,22 @@ import { codeOf } from '../../thrown.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The handler parses the JSON itself: the body arrives as bytes. */
+    /** The handler parses the JSON itself and gets the body as bytes. */
     rawJson?: boolean
-    /** It takes epochs as columns, too. */
+    /** The route also accepts epochs as columns. */
     takesEpochs?: boolean
   }
 }
 
 const unzip = promisify(gunzip)
 
-/** How much of a refused body is still taken off the wire, in bytes and milliseconds. */
+/** How much of a refused body is still read, in bytes and milliseconds. */
 const MAX_LEFT_BYTES = 64 * 1024 * 1024
 const MAX_LEFT_MS = 30_000
 
 /**
- * Lets the client send what is left of a body that was refused for its length. Most clients send all of it before they
- * look at the answer: were the connection cut at once, they would see a broken pipe in place of 413.
+ * Reads the rest of a body that was refused for its length. Most clients send all of it before they read the answer: if
+ * the connection were closed at once, they would report a broken pipe instead of the 413.
  */
 export function drainRequest({ raw }: FastifyRequest, reply: FastifyReply): void {
   if (raw.complete) return
@@ -37,8 +37,8 @@ export function drainRequest({ raw }: FastifyRequest, reply: FastifyReply): void
 }
 
 /**
- * Bodies are JSON, plain or gzip, at most `maxBodyBytes` before and after decompression. An empty body is
- * undefined, so that an action without input needs none.
+ * Parses JSON bodies, plain or gzip, of at most `maxBodyBytes` before and after decompression. An empty body is
+ * undefined, so an action without input needs none.
  */
 export function acceptJson(app: FastifyInstance, maxBodyBytes: number): void {
   app.removeAllContentTypeParsers()
@@ -51,7 +51,8 @@ export function acceptJson(app: FastifyInstance, maxBodyBytes: number): void {
         return
       }
       const encoding = request.headers['content-encoding']
-      // It calls back: nearly every event comes plain, and a promise would cost it more than this does.
+      // A callback: nearly every event is sent uncompressed, and a promise would cost more than this
+      // function.
       if (encoding === undefined || encoding === 'identity') parse(request, wire, done)
       else decode(wire, encoding, maxBodyBytes).then((body) => parse(request, body, done), done)
     },

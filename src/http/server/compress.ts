@@ -2,17 +2,17 @@ import { constants } from 'node:zlib'
 import compress from '@fastify/compress'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 
-/** Less than this is one or two packets in any form. */
+/** Smaller answers fit into one or two packets anyway. */
 export const MIN_BYTES = 4_096
-/** More than this is compressed beside the thread that answers requests. */
+/** Larger answers are compressed outside of the thread that answers requests. */
 const MAX_AT_ONCE_BYTES = 16_384
 const PIECE_BYTES = 65_536
 
 /**
- * Compresses what the routes after it read: lists, series, GraphQL. At the cheapest levels: JSON of jobs becomes a fifth,
- * JSON of series two fifths, for 4 to 12 ms of CPU a MB. Left as they are: answers to what changes something, which are
- * short and may hold a secret beside what the caller sent; and the routes that say `compress: false`, files that are
- * written as long as they are read. Streams of events are written past the hooks.
+ * Compresses answers of the routes that are registered after it: lists, series, GraphQL. At the lowest levels JSON of
+ * jobs shrinks to a fifth and JSON of series to two fifths, for 4 to 12 ms of CPU a MB. Not compressed are answers to
+ * unsafe requests, which are short and may contain a secret beside input of the caller, and routes with `compress:
+ * false`, such as streamed files. Event streams do not go through the hooks.
  */
 export async function compressAnswers(app: FastifyInstance): Promise<void> {
   app.addHook('onRoute', (route) => {
@@ -28,6 +28,6 @@ export async function compressAnswers(app: FastifyInstance): Promise<void> {
   })
 }
 
-/** GraphQL reads with POST as well. */
+/** GraphQL also reads with POST. */
 const isRead = ({ method, url }: RouteOptions): boolean =>
   [method].flat().includes('GET') || url === '/graphql'

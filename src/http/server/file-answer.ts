@@ -1,14 +1,14 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 
-/** Answers a file to be saved under `name`, written while it is read. */
+/** Streams a file for download under `name`. */
 export function sendFile(
   reply: FastifyReply,
   type: string,
   name: string,
   chunks: AsyncGenerator<string | Buffer>,
 ): FastifyReply {
-  // An id may hold anything: the plain name is for clients that know no other, the second one is exact (RFC 6266).
+  // An id may have any characters: the plain name is for old clients, the encoded one is exact (RFC 6266).
   const plain = name.replace(/[^\w.-]/g, '_')
   const exact = encodeURIComponent(name).replace(
     /['()*]/g,

@@ -2,35 +2,38 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { createFairShare } from '../../ingest/index.ts'
 import { Problem } from '../../problem.ts'
 
-/** Requests that one process works on at a time. More than that would only wait, and be answered too late. */
+/** How many requests one process handles at a time. More would only wait, and be answered too late. */
 const MAX_REQUESTS = 1_000
-/** Of those, what users who send events share; the rest is kept for those who hold less than their part of it. */
+/** How many of those are shared by users that send events; the rest is reserved for users below their equal share. */
 const SHARED = 0.8
 
 export interface Load {
-  /** Requests that are worked on: those whose body is still on its way are not among them. */
+  /** Requests in progress, without those whose body is still arriving. */
   readonly inFlight: number
-  /** How many were refused. */
+  /** How many requests were refused. */
   readonly shed: number
 }
 
-/** Whose share a request takes, where that is known before its body is here. */
+/** The user that a request counts for, if known before its body has arrived. */
 const userOf = new WeakMap<FastifyRequest, string>()
-/** Counts the request for its user instead of for its client address: many users may share one, and one many. */
+/**
+ * Counts the request for its user instead of its client address: users may share an address, and a user may have
+ * several.
+ */
 export const countForUser = (request: FastifyRequest, userId: string): void => {
   userOf.set(request, userId)
 }
 
-/** Routes that must answer at any time: probes, and those that operators need to find a fault. */
+/** Routes that are never refused: probes, and those that operators need to find a fault. */
 const ALWAYS = new Set(['/livez', '/readyz', '/metrics'])
 
 /**
- * Refuses what is too much before anything is done for it, at the price of a few microseconds, so that what was begun is
- * finished: 503 `overloaded` beyond what the process can take, 429 `too_many_requests` beyond what one client address
- * may have at a time. A request counts from the moment at which its body is here: sockets that send theirs slowly take
- * nothing from others (slow-bodies.ts ends them). Streams have bounds of their own. Requests of known users share most of
- * what the process can take fairly: when that is full, users with more than an equal share wait.
- * @param limits.perAddress requests at a time of one client address, which `SVC_TRUST_PROXY` decides
+ * Refuses requests that are too many before any work is done for them, within microseconds, so that requests in
+ * progress can finish: 503 `overloaded` if the process is full, 429 `too_many_requests` if one client address has too
+ * many. A request counts from when its body has arrived, so slow clients do not take places from others (slow-bodies.ts
+ * ends them). Streams have limits of their own. Users that send events share most of the places fairly: if those are
+ * taken, users with more than an equal share are refused.
+ * @param limits.perAddress requests at a time of one client address, which `SVC_TRUST_PROXY` determines
  */
 export function shedLoad(app: FastifyInstance, limits: { perAddress: number; most?: number }): Load {
   const { perAddress, most = MAX_REQUESTS } = limits
@@ -43,7 +46,7 @@ export function shedLoad(app: FastifyInstance, limits: { perAddress: number; mos
     done(problem)
   }
   app.addHook('onRequest', (request, _reply, done) => {
-    // Nothing that would be refused once its body is here needs to send it.
+    // Refuses now what would be refused after its body has arrived, so that the client need not send it.
     if (load.inFlight >= most && !isExempt(request)) {
       refuse(new Problem('overloaded', { retryAfterS: 1 }), done)
     } else done()
@@ -58,7 +61,7 @@ export function shedLoad(app: FastifyInstance, limits: { perAddress: number; mos
       const code = user !== undefined ? 'overloaded' : 'too_many_requests'
       return refuse(new Problem(code, { retryAfterS: 1 }), done)
     }
-    // Its connection is lost already: nothing would tell when the answer is over.
+    // The connection is closed already: no event would report the end of the answer.
     if (reply.raw.closed) return done()
     load.inFlight++
     if (user !== undefined) ofUsers.take(user, 1)

@@ -1,4 +1,7 @@
-/** What counts as one address: a household or a server has a whole IPv6 network of 64 bits to itself. */
+/**
+ * The network that limits count as one client: an IPv4 address, or the 64-bit network of an IPv6 address, which one
+ * household or server has to itself.
+ */
 export function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address
   const [head = '', tail] = address.split('::')

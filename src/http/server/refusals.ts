@@ -7,14 +7,14 @@ const answeredBy = (place: AnsweredBy): ProblemCode[] =>
     return answeredBy === place
   })
 
-/** What any route may answer; listed once for all of them. */
+/** Errors that every route may answer with. */
 export const EVERYWHERE = answeredBy('every route')
-/** What is no part of the REST document. */
+/** Codes that the REST document does not list. */
 export const OUTSIDE_REST = answeredBy('no route')
-/** How a sign-in through an identity provider may end in the page's address. */
+/** Codes of a failed sign-in through an identity provider; they appear in the page's address. */
 export const IN_ADDRESSES = answeredBy('address')
 
-/** What the thing that a path names may not be: the first that fits. */
+/** The `…_not_found` code of a path; the first pattern that matches counts. */
 const MISSING: readonly [begins: string, code: ProblemCode][] = [
   ['/api/batches/{id}', 'batch_not_found'],
   ['/api/agents/{id}', 'agent_not_found'],
@@ -52,7 +52,7 @@ const EVENT: ProblemCode[] = [
 ]
 const BUSY: ProblemCode[] = ['rate_limited']
 
-/** What one route answers beyond what follows from its input and its door. */
+/** Further codes of single routes, beyond those that follow from their input and their callers. */
 const OWN: Record<string, readonly ProblemCode[]> = {
   'POST /api/events': [...EVENT, ...BUSY],
   'POST /api/events/batch': [
@@ -158,7 +158,7 @@ const OWN: Record<string, readonly ProblemCode[]> = {
   'GET /metrics': ['forbidden'],
 }
 
-/** The routes that `OWN` speaks of: a test holds them against those there are. */
+/** The routes in `OWN`: a test compares them with the registered ones. */
 export const ROUTES_WITH_OWN_REFUSALS = Object.keys(OWN)
 
 /** The refusals of a route beyond those of every route, in the order of their status. */
@@ -171,7 +171,7 @@ export function refusalsOf(method: string, path: string, operation: Operation): 
 
   if (takesBody) codes.add('invalid_json')
   if (!open) codes.add('unauthenticated').add('forbidden')
-  // Telemetry comes with a token, never with a cookie.
+  // Events are sent with a token, never with a cookie.
   if (method !== 'GET' && !ingest) codes.add('cross_site_request')
   const missing = MISSING.find(([begins]) => path.startsWith(begins))
   if (missing !== undefined) codes.add(missing[1])

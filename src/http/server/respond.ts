@@ -26,7 +26,7 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   if (problem.status === 401) headers['www-authenticate'] ??= 'Bearer'
   const retryAfterS = problem.retryAfterS ?? (problem.status === 503 ? 2 : undefined)
   if (retryAfterS !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(retryAfterS)))
-  // What was begun, and failed before its first byte, may have been announced as compressed.
+  // An answer that failed before its first byte may already have the header of a compressed one.
   return reply
     .removeHeader('content-encoding')
     .code(problem.status)
@@ -44,7 +44,7 @@ const FRAMEWORK: Record<string, ProblemCode> = {
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
 }
 
-/** Any thrown value as a refusal. An unexpected error becomes `internal` and keeps its cause for the log. */
+/** The Problem for any thrown value. An unexpected error becomes `internal` and keeps its cause for the log. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
   const { code, validation, validationContext, statusCode } = error as FastifyError & {
@@ -79,7 +79,7 @@ interface Fault {
   params?: { keys?: unknown }
 }
 
-/** A fault of the input by its field; names that nothing knows are one fault each, under their own names. */
+/** The errors of one zod issue, by field. Each unknown name is an error of its own. */
 function fieldErrors({ instancePath = '', message = 'is not valid', keyword, params }: Fault): FieldError[] {
   const path = instancePath.replace(/^\//, '').replaceAll('/', '.')
   if (keyword !== 'unrecognized_keys' || !Array.isArray(params?.keys)) return [{ path, message }]

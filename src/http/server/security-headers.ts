@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 
-/** What a page of ours may load: its own scripts and styles from this address, and nothing else (see docs/architecture.md). */
+/**
+ * The content security policy of our pages: scripts, styles and data from this address only (see docs/architecture.md).
+ */
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -16,13 +18,13 @@ const PAGE_POLICY = [
 
 /** One year. Not for sub-domains: they may belong to another service. */
 const TRANSPORT_SECURITY = 'max-age=31536000'
-/** What pages of ours never use, nor anything within them. */
+/** Browser features that our pages never use. */
 const PERMISSIONS =
   'accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), magnetometer=(), microphone=(), midi=(), payment=(), usb=()'
 
 /**
- * Sends with every answer what keeps browsers from guessing, and with pages what keeps them from loading. Under TLS, which
- * `SVC_PUBLIC_URL` or a trusted proxy tells of, with every answer what holds browsers to it and other sites out.
+ * Sets security headers: on every answer `nosniff`, on pages the content security policy. Over TLS, which
+ * `SVC_PUBLIC_URL` or a trusted proxy reports, also HSTS and the isolation from other origins.
  */
 export function secureAnswers(app: FastifyInstance, { publicUrl }: { publicUrl: string | undefined }): void {
   const alwaysTls = publicUrl?.startsWith('https:') === true

@@ -13,8 +13,8 @@ import type { Registry } from 'prom-client'
 import { tracer } from '../../tracing.ts'
 
 /**
- * A span for each request, as the child of what its client sends in `traceparent`, and the histogram of
- * OpenTelemetry's conventions. Routes stand by their pattern: an address may hold what opens something.
+ * A span for each request, as a child of the client's `traceparent`, and the histogram of OpenTelemetry's conventions.
+ * A route is named by its pattern, because an address may contain a secret.
  */
 export function traceRequests(app: FastifyInstance): void {
   const duration = metrics.getMeter('svc').createHistogram('http.server.request.duration', {
@@ -37,7 +37,7 @@ export function traceRequests(app: FastifyInstance): void {
     const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent)
     span.setAttribute('svc.request_id', request.id)
     const begun = performance.now()
-    // Of the connection, because streams are written past the framework's own hooks.
+    // Of the connection, because streams do not go through the framework's hooks.
     raw.once('close', () => {
       const status = raw.statusCode
       span.setAttribute('http.response.status_code', status)
@@ -53,7 +53,7 @@ export function traceRequests(app: FastifyInstance): void {
   })
 }
 
-/** The counters and gauges of GET /metrics under their names; of histograms their count and sum. */
+/** The counters and gauges of GET /metrics under the same names; of histograms their count and sum. */
 export function exportCounters(registry: Registry): void {
   const meter = metrics.getMeter('svc')
   const instruments = new Map<string, Observable>()

@@ -3,14 +3,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../problem.ts'
 import { problemBody, sendProblem, toProblem } from './respond.ts'
 
-/** A path that cannot be decoded or holds too long a name: no hook of ours runs before Fastify refuses it. */
+/** Refuses a path that cannot be decoded or has a too long parameter. Fastify refuses it before any hook runs. */
 export function refusePath(error: Error, request: FastifyRequest, reply: FastifyReply): void {
   sendProblem(reply.header('x-request-id', request.id), toProblem(error))
 }
 
 /**
- * Bytes that are no HTTP, or headers without end: there is no request yet to answer, so the answer is written by hand,
- * in the form of all others (contract "General rules").
+ * Answers invalid HTTP, or headers that are too long. There is no request object, so this writes the problem to the
+ * socket (contract "General rules").
  */
 export function refuseBytes(error: Error & { code?: string }, socket: Socket, id: string): void {
   if (error.code !== 'ECONNRESET' && socket.writable) {
@@ -23,7 +23,7 @@ export function refuseBytes(error: Error & { code?: string }, socket: Socket, id
       `x-request-id: ${id}`,
       'connection: close',
     ]
-    // A connection that timed out without a request is no fault: clients may retry on another.
+    // A connection that timed out without a request is normal: clients may retry on another.
     socket.write(
       tooSlow
         ? 'HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n'

@@ -7,9 +7,12 @@ import Negotiator from 'negotiator'
 /** Where `npm run build` puts the page: beside the compiled service, and in the same place seen from the sources. */
 const BUILT = join(import.meta.dirname, '../../../dist/web')
 
-/** Addresses that are never a page: what is not found there is not found. */
+/** Paths that are never a page: unknown ones are 404. */
 const NO_PAGE = /^\/(api|graphql|livez|readyz|metrics|pip|docs|assets)(\/|$)/
-/** What the page has an address for (web/src/app/router.tsx). Browsers get the page for any other, and it says so there. */
+/**
+ * The paths that the page has routes for (web/src/app/router.tsx). Browsers get the page for any other path too, and it
+ * shows that there is nothing.
+ */
 const PAGE =
   /^\/(|sign-in|register|connect|account|tokens|compare|trash|(hosts|admin)(\/.*)?|([bpsvr]|sr)\/.+)$/
 const ASSET = /^\/assets\/[\w.-]+$/
@@ -22,15 +25,15 @@ const UNBUILT = `<!doctype html>
 <p><a href="/api/docs">The API</a></p></body></html>
 `
 
-/** Answers with the page or a file of it; undefined for what is neither. */
+/** Answers with the page or one of its files; undefined if the path is neither. */
 export type Pages = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | undefined
 
 /**
- * The page, from the same origin as the API. It has no routes of its own and comes after the router, so no address of
- * the API can be shadowed. Files are looked up at each request, so a build is served without a restart.
+ * Serves the page from the origin of the API. It has no routes and is tried after the router, so it cannot hide a path
+ * of the API. Files are read at each request, so a new build needs no restart.
  */
 export async function servePages(app: FastifyInstance, root: string = BUILT): Promise<Pages> {
-  // The build left each file compressed beside it (web/vite.config.ts): who takes that is sent that.
+  // The build has a compressed copy of each file (web/vite.config.ts), for clients that accept it.
   await app.register(statics, { root, serve: false, suppressWarning: true, preCompressed: true })
 
   return (request, reply) => {
@@ -38,7 +41,7 @@ export async function servePages(app: FastifyInstance, root: string = BUILT): Pr
     const path = request.url.split('?', 1)[0] ?? ''
     if (ASSET.test(path)) {
       if (!existsSync(join(root, path))) return undefined
-      // Their names hold a hash of what they hold.
+      // Their names contain a hash of their content.
       return reply.sendFile(path.slice(1), { immutable: true, maxAge: '365d' })
     }
     if (NO_PAGE.test(path)) return undefined
@@ -55,19 +58,22 @@ export async function servePages(app: FastifyInstance, root: string = BUILT): Pr
 }
 
 /**
- * The document for an address. They differ in title and link preview only, which name the kind of page and nothing of
- * its content: the client that fetches a preview has not signed in (web/link-previews.ts).
+ * The HTML document for a path. Only the title and the link preview differ. They name the kind of page and none of its
+ * content, because the client that reads a preview is not signed in (web/link-previews.ts).
  */
 const documentOf = (path: string): string => {
   const kind = /^\/([bps])\//.exec(path)?.[1]
   return kind === undefined ? 'index.html' : `index-${kind}.html`
 }
 
-/** Whether a browser asks: only they name `text/html`. */
+/** Whether the client is a browser: only browsers accept `text/html` by name. */
 export const wantsHtml = (request: FastifyRequest): boolean =>
   /\btext\/html\b/.test(request.headers.accept ?? '')
 
-/** Whether a program asks that reads JSON; everybody else gets a page: browsers, link previews, curl (contract §10 "Pages"). */
+/**
+ * Whether the client is a program that prefers JSON; all others get a page: browsers, link previews, curl (contract §10
+ * "Pages").
+ */
 export const prefersJson = (request: FastifyRequest): boolean =>
   /json$/.test(new Negotiator(request.raw).mediaTypes(READABLE)[0] ?? '')
 /** The default for a client without a preference is first. */

@@ -103,7 +103,7 @@ function registerRoute(routes: Routes, { services, registrations }: Context): vo
     async (request, reply) => {
       const { email, password, name = nameFromEmail(email) } = request.body
       requireUncommonPassword(password)
-      // Before the hash is paid for; createUser decides.
+      // Checked before the expensive hash; createUser checks it again.
       await requireRegistration(sql, config.registration)
       const forgive = registrations.take({ address: request.ip }, now())
       try {

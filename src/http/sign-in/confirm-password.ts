@@ -8,7 +8,7 @@ import type { Services } from '../../services.ts'
 import { readSessionCookie } from './session-cookie.ts'
 import type { SignInLimiter } from './sign-in-limiter.ts'
 
-/** Whether this browser or this network is one that the account's owner signed in from before. */
+/** Whether the account's owner has signed in from this browser or network before. */
 export const fromKnownPlace =
   ({ sql, config, now }: Pick<Services, 'sql' | 'config' | 'now'>, request: FastifyRequest, email: string) =>
   (): Promise<boolean> =>

@@ -6,32 +6,32 @@ import { Problem, type ProblemCode } from '../../problem.ts'
 import { codeOf, fieldOf, messageOf } from '../../thrown.ts'
 import * as shapes from '../request/shapes.ts'
 
-/** How long a provider may take for one answer. */
+/** The timeout of a request to a provider. */
 const TIMEOUT_S = 5
 /** How long a provider's metadata is cached. After that it is fetched again; the old copy serves if that fails. */
 const FRESH_MS = 3600_000
 /** After a failed fetch the cached copy serves for a while before the next try. */
 const RETRY_MS = 30_000
 
-/** What the provider must prove when the browser comes back. */
+/** What the callback is checked against. */
 export interface Checks {
   state: string
   nonce: string
   codeVerifier: string
 }
 
-/** One provider of identities: the code flow with PKCE (S256), state and nonce (contract §3). */
+/** One identity provider: the code flow with PKCE (S256), state and nonce (contract §3). */
 export interface IdentityProvider {
   readonly id: string
   readonly name: string
-  /** Whether identities of this issuer are its own. */
+  /** Whether this provider has identities of the issuer. */
   vouchesAs(issuer: string): boolean
   readonly allow: readonly string[]
-  /** Where to send the browser, and what to check it by. Throws `provider_unavailable`. */
+  /** The address to send the browser to, and what to check the callback against. Throws `provider_unavailable`. */
   begin(redirectUri: string): Promise<{ url: URL; checks: Checks }>
   /**
-   * Whom the provider vouches for. `answer` is the address that the browser came back to.
-   * Throws `provider_unavailable`, `sign_in_cancelled`, `sign_in_unverified`.
+   * The identity that the provider confirms. `answer` is the address of the callback.
+   * @throws Problem `provider_unavailable`, `sign_in_cancelled`, `sign_in_unverified`
    */
   identify(answer: URL, checks: Checks): Promise<Claimed>
 }
@@ -80,7 +80,7 @@ export function createIdentityProvider(config: ProviderConfig, now: () => Date):
   }
 }
 
-/** Finds the provider's addresses when they are first needed, so that the service starts without it. */
+/** Fetches the provider's metadata when it is first needed, so that the service starts without it. */
 function discovering(config: ProviderConfig, { issuer }: DiscoveredEndpoints, now: () => Date) {
   let held: { known: client.Configuration; until: number } | undefined
   let asking: Promise<client.Configuration> | undefined
@@ -93,7 +93,7 @@ function discovering(config: ProviderConfig, { issuer }: DiscoveredEndpoints, no
         authentication(config, 'basic'),
         {
           timeout: TIMEOUT_S,
-          // What the TLS connection vouches for is checked by its signature as well.
+          // The signature is checked too, although TLS already authenticates the provider.
           execute: [
             client.enableNonRepudiationChecks,
             ...(isPlain(issuer) ? [client.allowInsecureRequests] : []),
@@ -135,13 +135,13 @@ function knowing(config: ProviderConfig, endpoints: GivenEndpoints): client.Conf
   return known
 }
 
-/** With and without the slash after a host it is one issuer. */
+/** An issuer with and without a trailing slash after the host is the same. */
 const sameAddress = (a: string, b: string): boolean =>
   a === b || (URL.canParse(a) && new URL(a).href === new URL(b).href)
 
 const isPlain = (url: string): boolean => url.startsWith('http:')
 
-/** @param usual how the secret is sent to a provider that does not say */
+/** @param usual how the secret is sent if the provider does not say */
 function authentication(
   { clientSecret, clientAuth }: ProviderConfig,
   usual: 'basic' | 'post',
@@ -166,7 +166,7 @@ async function byIdToken(known: client.Configuration, answer: URL, checks: Check
   })
   const claims = tokens.claims()
   if (claims === undefined) throw new Problem('sign_in_unverified')
-  // All from one place: an address from one and `verified` from another would prove nothing.
+  // All claims from one source: an address from one and `verified` from another would prove nothing.
   const elsewhere = claims.email === undefined && known.serverMetadata().userinfo_endpoint !== undefined
   const source = elsewhere ? await client.fetchUserInfo(known, tokens.access_token, claims.sub) : claims
   return {
@@ -185,7 +185,7 @@ async function byUserinfo(
   checks: Checks,
 ): Promise<Found> {
   const url = new URL(answer)
-  // Its issuer is not configured, so there is nothing to compare this with.
+  // The issuer is not configured, so there is nothing to compare it with.
   url.searchParams.delete('iss')
   const tokens = await client.authorizationCodeGrant(known, url, {
     expectedState: checks.state,
@@ -224,12 +224,12 @@ const claimedShape = z.object({
   issuer: z.string(),
   subject: z.string().regex(/^[^\p{Cc}\p{Cs}]{1,255}$/u),
   email: shapes.email.optional().catch(undefined),
-  // Some send it as a text.
+  // Some providers send a string.
   emailVerified: z.unknown().transform((value) => value === true || value === 'true'),
   name: shapes.label.optional().catch(undefined),
 })
 
-/** What the library throws, as a refusal of ours; a person's own doing (such as a cancel) gets another code than a fault. */
+/** The Problem for an error of the library. What a user does, such as a cancel, gets another code than a fault. */
 function refusalOf(error: unknown): Problem {
   if (error instanceof Problem) return error
   const cause = withoutSecrets(error)
@@ -243,7 +243,7 @@ function refusalOf(error: unknown): Problem {
   return as(isAway(error) ? 'provider_unavailable' : 'sign_in_unverified')
 }
 
-/** No answer, or one that a failing server gives. */
+/** No answer, or a 5xx. */
 function isAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof TypeError) return error.message === 'fetch failed'
@@ -253,8 +253,8 @@ function isAway(error: unknown): boolean {
 }
 
 /**
- * An error for the log: what went wrong, without what came over the wire. The library's errors carry answers with
- * codes and tokens in them; its messages are fixed sentences.
+ * An error for the log without data from the provider: the library's errors contain answers with codes and tokens; its
+ * messages are fixed sentences.
  */
 function withoutSecrets(error: unknown): Error {
   const challenge =

@@ -24,7 +24,7 @@ import { isReturnPath, locationOf } from './return-path.ts'
 import { clearSignInCookie } from './sign-in-cookie.ts'
 import type { SignInLimiter } from './sign-in-limiter.ts'
 
-/** Sign-ins that one address may begin in a minute; each is kept for ten. */
+/** How many sign-ins one network may begin in a minute; each is kept for ten minutes. */
 const BEGUN_PER_MINUTE = 120
 
 const byProvider = z.object({ idp: z.string() })
@@ -32,7 +32,7 @@ const elsewhere = z.null().describe('To the address in `Location`')
 
 const tags = ['identity']
 
-/** Signing in through identity providers (contract §3, specification §4.4). */
+/** Sign-in through identity providers (contract §3, specification §4.4). */
 export function oauthRoutes(app: FastifyInstance, services: Services, guesses: SignInLimiter): void {
   const providers = services.config.identityProviders.map((one) => createIdentityProvider(one, services.now))
   const starts = createAttemptLimits({ account: 0, address: BEGUN_PER_MINUTE })

@@ -32,7 +32,7 @@ import {
 import type { SignInLimiter } from './sign-in-limiter.ts'
 import { noteFailure, openBrowserSession, sendSignedIn, signedIn } from './signed-in.ts'
 
-/** Sign-ins with a passkey that one address may begin in a minute. */
+/** How many sign-ins with a passkey one network may begin in a minute. */
 const BEGUN_PER_MINUTE = 60
 
 /**
@@ -259,7 +259,7 @@ function signInRoute(routes: Routes, { services }: Context): void {
       const response = request.body.response as unknown as AuthenticationResponseJSON
       const at = now()
       try {
-        // Used up in a transaction of its own: a refused answer cannot be sent again.
+        // In a transaction of its own, so the challenge is used up even if the answer is refused.
         const challenge = await commit(writer, async (tx) => ({
           result: await takeSignIn(tx, response, at),
           changes: [],

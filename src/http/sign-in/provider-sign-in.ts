@@ -21,8 +21,7 @@ import type { SignInLimiter } from './sign-in-limiter.ts'
 import { openBrowserSession } from './signed-in.ts'
 
 /**
- * Why a sign-in failed, as a word in the page's address. Always one of these words, never a text that
- * came from elsewhere.
+ * The codes of a failed sign-in in the page's address. Only these fixed codes appear there, never text from elsewhere.
  */
 export const SIGN_IN_FAULTS: readonly ProblemCode[] = [
   ...IN_ADDRESSES,

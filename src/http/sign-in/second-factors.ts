@@ -24,7 +24,10 @@ import { code, type FactorContext, proof, requireProof } from './require-proof.t
 import { createSignInLimiter, type SignInLimiter } from './sign-in-limiter.ts'
 import { noteFailure, openBrowserSession, sendSignedIn, signedIn, visitorOf } from './signed-in.ts'
 
-/** Wrong codes at one account in an hour, from all unknown places together: of a million, three are right at a time. */
+/**
+ * How many wrong codes an account may have in an hour, from all unknown networks together. Of a million codes, three
+ * are valid at a time.
+ */
 export const CODES_PER_HOUR = 20
 
 const codesShape = z.object({ recovery_codes: z.array(z.string()).describe('Shown this once') })
@@ -127,7 +130,7 @@ function confirmTotpRoute(routes: Routes, { services, codes }: FactorContext): v
     async (request, reply) => {
       const caller = await request.person()
       const made: string[] = []
-      // A wrong code is a guess as well.
+      // A wrong code counts as a guess.
       const right = await codes.check(
         { account: caller.user.id, address: request.ip },
         now(),
@@ -240,7 +243,7 @@ function signInWithCodeRoute(routes: Routes, { services, codes }: FactorContext)
           const session = await commit(writer, async (tx) => {
             const method = await useFactor(tx, user.id, given, config.encryptionKey, at)
             if (method === undefined) return { result: undefined, changes: [] }
-            // Two right codes at once open one session.
+            // Two valid codes at the same time open only one session.
             if ((await takeChallenge(tx, 'second_factor', challenge, at)) === undefined)
               throw new Problem('challenge_expired')
             if (method === 'recovery_code') {

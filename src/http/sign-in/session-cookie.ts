@@ -3,7 +3,7 @@ import type { Config } from '../../config.ts'
 import { cookieLifeS } from '../../domain/sessions/index.ts'
 
 const overTls = (config: Config): boolean => config.publicUrl?.startsWith('https://') === true
-/** Under TLS the prefix makes browsers refuse a cookie that another host or plain HTTP tries to plant. */
+/** Over TLS the prefix makes browsers refuse a cookie that another host or plain HTTP tries to set. */
 const nameOf = (config: Config): string => (overTls(config) ? '__Host-svc_session' : 'svc_session')
 
 const attributes = (config: Config) =>
@@ -12,7 +12,7 @@ const attributes = (config: Config) =>
 export const readSessionCookie = (request: FastifyRequest, config: Config): string | undefined =>
   request.cookies[nameOf(config)] || undefined
 
-/** @param createdAt when the session was opened: the cookie never outlives what the session may */
+/** @param createdAt when the session was opened: the cookie expires with the session */
 export function setSessionCookie(
   reply: FastifyReply,
   config: Config,

@@ -5,15 +5,16 @@ import { makeSecret } from '../../secrets.ts'
 
 const overTls = (config: Config): boolean => config.publicUrl?.startsWith('https://') === true
 const nameOf = (config: Config): string => (overTls(config) ? '__Host-svc_sign_in' : 'svc_sign_in')
-// Lax: the browser comes back from the provider by a link, with this cookie, and with no other request of theirs.
+// Lax: browsers send this cookie with the redirect from the provider, but with no other request of another
+// site.
 const attributes = (config: Config) =>
   ({ path: '/', httpOnly: true, sameSite: 'lax', secure: overTls(config) }) as const
 
-/** What ties a sign-in to the browser that began it. */
+/** The value that binds a sign-in to the browser that began it. */
 export const readSignInCookie = (request: FastifyRequest, config: Config): string | undefined =>
   request.cookies[nameOf(config)] || undefined
 
-/** Gives the browser its cookie, the same one for all sign-ins that it has begun: two tabs do not undo each other. */
+/** Sets the browser's cookie, the same one for all its sign-ins, so that two tabs do not interfere. */
 export function giveSignInCookie(request: FastifyRequest, reply: FastifyReply, config: Config): string {
   const existing = readSignInCookie(request, config)
   const value = existing !== undefined && /^[\w-]{43}$/.test(existing) ? existing : makeSecret(32)

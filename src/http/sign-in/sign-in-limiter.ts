@@ -1,20 +1,20 @@
 import { createAttemptLimits } from '../request/attempts.ts'
 import { networkOf } from '../server/network-of.ts'
 
-/** Who guesses at what, and from where. */
+/** The account that is signed in to, and the client address. */
 export interface SignInAttempt {
-  /** What is guessed at: the address of an account in lower case, or the id of its owner. */
+  /** The e-mail address of the account in lower case, or its user's id. */
   account: string
   address: string
 }
 
-/** Guesses at passwords and codes, counted in this process (contract §3). */
+/** Limits wrong passwords and codes (contract §3). Each process counts on its own. */
 export interface SignInLimiter {
   /**
-   * Runs `check`, which answers whether the guess was right, and counts it unless it was. A check that throws is no
-   * guess: an overloaded service does not count as a failed sign-in.
-   * @param isKnownPlace whether the account's owner is known to sign in from there; asked only under attack
-   * @throws Problem `too_many_attempts`, before `check` is run
+   * Runs `check`, which returns whether the password or code was correct, and counts the attempt if it was not. If
+   * `check` throws, nothing is counted: an overloaded service is not a wrong password.
+   * @param isKnownPlace whether the account's user has signed in from there before; called only during an attack
+   * @throws Problem too_many_attempts, before `check` runs
    */
   check(
     who: SignInAttempt,
@@ -25,9 +25,10 @@ export interface SignInLimiter {
 }
 
 /**
- * 5 wrong guesses a minute at one account from one address, and 20 from one address (contract §3): attackers
- * lock out themselves and not the owner. All addresses together have `perHour` wrong guesses at one account; beyond
- * that only places that its owner signed in from before may try, so an attack from many addresses gains nothing and does not lock the owner out.
+ * Allows 5 wrong attempts a minute at one account from one network, and 20 from one network (contract §3), so attackers
+ * lock out themselves and not the user. All networks together have `perHour` wrong attempts at one account; beyond that
+ * only browsers and networks that the user has signed in from before may try. So an attack from many addresses gains
+ * nothing and does not lock the user out.
  */
 export function createSignInLimiter({ perHour }: { perHour: number }): SignInLimiter {
   const near = createAttemptLimits({ account: 5, address: 20 })

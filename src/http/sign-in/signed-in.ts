@@ -10,21 +10,21 @@ import { commit } from '../../stream/commit.ts'
 import * as shapes from '../request/shapes.ts'
 import { setSessionCookie } from './session-cookie.ts'
 
-/** What every way to sign in answers. */
+/** The answer of every sign-in. */
 export const signedIn = z.object({
   user: shapes.userShape,
   token: z.string().describe('A JWT for `Authorization: Bearer`'),
   expires_at: shapes.instant.describe('When the JWT ends'),
 })
 
-/** The person who signs in, for the audit log. */
+/** The user that signs in, for the audit log. */
 export const visitorOf = (request: FastifyRequest, user?: { id: string }): Visitor => ({
   kind: 'visitor',
   address: request.ip,
   ...(user && { user: { id: user.id } }),
 })
 
-/** Opens a session of the user, in the transaction of what proved who it is, and writes the sign-in down. */
+/** Opens a session and records the sign-in in the audit log, in the transaction that checked the credential. */
 export async function openBrowserSession(
   tx: Tx,
   request: FastifyRequest,
@@ -58,10 +58,7 @@ export function sendSignedIn(
   return { user: shapes.showUser(user), token: session.token, expires_at: session.expiresAt }
 }
 
-/**
- * Writes down that a sign-in failed. What was typed as an address is not kept where no account has it: people type
- * passwords there.
- */
+/** Records a failed sign-in. An address without an account is not recorded: people type passwords there by mistake. */
 export async function noteFailure(
   { writer, now }: Pick<Services, 'writer' | 'now'>,
   request: FastifyRequest,

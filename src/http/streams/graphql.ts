@@ -19,14 +19,14 @@ export interface GraphqlEndpoint {
 }
 
 /**
- * The longest body. The largest documents of the pages are a few KiB; what is longer than their tokens may be is read
- * so far all the same, for the 400 that says which limit it broke.
+ * The longest body. The documents of the page are a few KiB. A longer one is still read, so that the 400 can name the
+ * limit that it exceeds.
  */
 export const MAX_BYTES = 1024 * 1024
 
 /**
- * /graphql (contract §6): POST with JSON, GET for queries; and with GET, for a browser, a page to try it on. The hooks
- * of REST hold here as well: Host, the caller, and that the unsafe request of a cookie comes from our own pages.
+ * /graphql (contract §6): POST with JSON, GET for queries, and a page to try it for a browser. The hooks of REST apply:
+ * the Host, the caller, and that an unsafe request with a cookie comes from our own pages.
  */
 export function graphqlRoutes(
   app: FastifyInstance,
@@ -54,7 +54,7 @@ export function graphqlRoutes(
       if (request.method === 'GET' && !/[?&]query=/.test(request.url)) {
         throw new Problem('bad_request', { detail: 'A GET needs a query' })
       }
-      // A browser sends no JSON across sites unasked, and nothing else is taken.
+      // A browser does not send JSON to another site without a preflight, and no other type is accepted.
       const body = request.method === 'POST' ? objectIn(request.body) : undefined
       const { method, url, headers } = request
       const params = body ?? paramsIn(url)
@@ -84,20 +84,20 @@ function objectIn(bytes: unknown): Record<string, unknown> {
     const body: unknown = JSON.parse(String(bytes))
     if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...body }
   } catch {
-    // Said below.
+    // Refused below.
   }
   throw new Problem('bad_request', { detail: 'The body must be a JSON object with a query' })
 }
 
-/** The parameters of a GET, as those of a POST; variables that are no JSON are refused when the operation is read. */
+/** The parameters of a GET, in the form of a POST. Variables that are not JSON are refused here. */
 function paramsIn(url: string): Record<string, unknown> {
   const { variables, ...params } = Object.fromEntries(new URL(url, 'http://host').searchParams)
   return variables === undefined ? params : { ...params, variables: { ...objectIn(variables) } }
 }
 
 /**
- * Whether the answer is a stream: always where the client takes nothing else, as clients of graphql-sse say; for a
- * subscription wherever text/event-stream is among what it takes, by a list or a wildcard.
+ * Whether the answer is a stream: always if the client accepts only that, as clients of graphql-sse do; for a
+ * subscription if `Accept` allows text/event-stream, by a list or a wildcard.
  */
 function streams(accept: string | undefined, isSubscription: () => boolean): boolean {
   if (accept === EVENT_STREAM) return true
@@ -106,6 +106,6 @@ function streams(accept: string | undefined, isSubscription: () => boolean): boo
 }
 const EVENT_STREAM = 'text/event-stream'
 
-/** A browser that was given the bare address, and not a program that asks for JSON. */
+/** A browser that opens /graphql without a query, and not a program that reads JSON. */
 const wantsPage = (url: string, headers: IncomingHttpHeaders): boolean =>
   !url.includes('?') && (headers.accept ?? '').includes('text/html')

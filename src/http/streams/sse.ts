@@ -28,16 +28,16 @@ const operation = z.looseObject({
   operationName: z.string().nullish(),
   extensions: z.record(z.string(), z.unknown()).nullish(),
 })
-/** What both answer with: it never ends by itself. */
+/** The answer of both routes: a stream that does not end by itself. */
 const eventStream = (description: string) => ({
   200: { description, content: { 'text/event-stream': { schema: z.string() } } },
 })
 const MAX_OPERATION_BYTES = 100 * 1024
 const tags = ['stream']
 
-/** The live stream (contract §6). Refusals come before it begins, as problem+json. */
+/** The live stream (contract §6). Errors are sent as problem+json before it begins. */
 export function sseRoutes(app: FastifyInstance, services: Services): void {
-  // Streams end before the server closes, so that clients come back elsewhere at once.
+  // Ends streams before the server closes, so that clients reconnect to another server at once.
   app.addHook('preClose', async () => services.sse.stop())
   addRoutes(app, services, [eventsRoute, operationRoute])
 }
@@ -89,7 +89,9 @@ function operationRoute(routes: Routes, services: Services): void {
   )
 }
 
-/** Answers with the stream of a subscription; for /graphql too. What is wrong with it is said within the stream. */
+/**
+ * Answers with the stream of a subscription; /graphql uses it too. Errors of the operation are sent within the stream.
+ */
 export async function streamOperation(
   { sse, log }: Pick<Services, 'sse' | 'log'>,
   request: FastifyRequest,
@@ -105,7 +107,7 @@ export async function streamOperation(
     .catch((err) => log.warn({ err, request_id: request.id }, 'a stream failed'))
 }
 
-/** From here on the answer is written by the stream; the headers that were set so far go with it. */
+/** Hands the answer over to the stream, with the headers that are set so far. */
 function takeOver(reply: FastifyReply): OutgoingHttpHeaders {
   reply.hijack()
   return reply.getHeaders() as OutgoingHttpHeaders
@@ -116,7 +118,7 @@ function headerOf(request: FastifyRequest, name: string): string | undefined {
   return Array.isArray(value) ? value[0] : value
 }
 
-/** @throws Problem invalid_query for what cannot be a cursor; whether it is one that was given is for the log to say */
+/** @throws Problem invalid_query for text that cannot be a cursor; an expired cursor gets a reset from the stream */
 function cursorOf(text: string | undefined): number | undefined {
   if (text === undefined || text === '') return undefined
   if (/^\d{1,15}$/.test(text)) return Number(text)
@@ -127,7 +129,7 @@ function cursorOf(text: string | undefined): number | undefined {
   })
 }
 
-/** When the credential ends by itself: a JWT says so, and was verified before. */
+/** When the credential expires: the `exp` of a JWT, which was verified before. */
 function endOf(request: FastifyRequest, caller: Caller): Date | undefined {
   if (caller.kind === 'anonymous' || caller.via !== 'session') return undefined
   const token = request.headers.authorization?.split(' ').at(-1)

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../problem.ts'
 
-/** Open streams by client address, which `SVC_TRUST_PROXY` decides. */
+/** Limits open streams by client address, which `SVC_TRUST_PROXY` determines. */
 export interface StreamSlots {
   /**
    * Takes a slot until the answer is closed.
@@ -10,7 +10,7 @@ export interface StreamSlots {
   take(request: FastifyRequest, reply: FastifyReply): void
 }
 
-/** Seconds after which a client that was refused may ask again. */
+/** Seconds after which a refused client may try again. */
 const RETRY_AFTER_S = 15
 
 export function createStreamSlots(perAddress: number): StreamSlots {

@@ -24,7 +24,7 @@ import * as shapes from '../request/shapes.ts'
 const viewShape = shapeOf(savedViewFields)
 const cursor = cursorOf('views', shapes.creationPosition)
 
-/** A page of this service and nothing else: no host, and nothing that a browser takes for one. */
+/** The path of a page of this service: no host, and nothing that a browser could read as one. */
 const pagePath = z
   .string()
   .max(8192, 'must be at most 8,192 characters')
