@@ -160,31 +160,15 @@ export const CONFIG_KEYS = {
     'Live streams that one client address may have open. A browser uses one for all of its tabs. Raise it if many people share an address and there is no trusted proxy to tell them apart.',
   ),
   SVC_MAX_TOKENS_PER_USER: key(wholeNumber(1, 1_000_000), '100', 'Valid tokens per user.'),
-  SVC_MAX_AGENTS_PER_USER: key(
-    wholeNumber(1, 1_000_000),
-    '200',
-    'Hosts with a registered agent per user.',
-  ),
+  SVC_MAX_AGENTS_PER_USER: key(wholeNumber(1, 1_000_000), '200', 'Hosts with a registered agent per user.'),
   SVC_MAX_PROJECTS_PER_USER: key(
     wholeNumber(1, 1_000_000),
     '200',
     'Projects that one user may own, including those that events created.',
   ),
-  SVC_MAX_SHARES_PER_USER: key(
-    wholeNumber(1, 1_000_000),
-    '1000',
-    'Active share links per user.',
-  ),
-  SVC_MAX_VIEWS_PER_USER: key(
-    wholeNumber(1, 1_000_000),
-    '500',
-    'Saved views per user.',
-  ),
-  SVC_MAX_REPORTS_PER_USER: key(
-    wholeNumber(1, 1_000_000),
-    '500',
-    'Reports per user.',
-  ),
+  SVC_MAX_SHARES_PER_USER: key(wholeNumber(1, 1_000_000), '1000', 'Active share links per user.'),
+  SVC_MAX_VIEWS_PER_USER: key(wholeNumber(1, 1_000_000), '500', 'Saved views per user.'),
+  SVC_MAX_REPORTS_PER_USER: key(wholeNumber(1, 1_000_000), '500', 'Reports per user.'),
   SVC_READ_TIMEOUT_S: key(
     wholeNumber(1, 86_400),
     '60',
@@ -220,11 +204,7 @@ export const CONFIG_KEYS = {
     '20',
     'Mails per recipient and hour, over all projects; further ones are combined into one digest.',
   ),
-  SVC_STALL_TIMEOUT_MIN: key(
-    positiveNumber,
-    '15',
-    'Minutes without events after which a batch is stalled.',
-  ),
+  SVC_STALL_TIMEOUT_MIN: key(positiveNumber, '15', 'Minutes without events after which a batch is stalled.'),
   SVC_LOST_AFTER_MIN: key(
     positiveNumber,
     '60',
@@ -245,11 +225,7 @@ export const CONFIG_KEYS = {
     undefined,
     'Days after which the raw payloads of all other events are deleted; if unset, they are kept. Batches, jobs, series and snapshots stay.',
   ),
-  SVC_RETENTION_DELETED_DAYS: key(
-    positiveNumber,
-    '30',
-    'Days after which a batch in the trash is purged.',
-  ),
+  SVC_RETENTION_DELETED_DAYS: key(positiveNumber, '30', 'Days after which a batch in the trash is purged.'),
   SVC_ARCHIVE_URL: key(
     z.string().regex(/^(file:\/\/\/|s3:\/\/[^/]+)/, 'must be file:///folder or s3://bucket/prefix'),
     undefined,
