@@ -75,7 +75,7 @@ export const isFromOwner = (start: Merged | null, field: string): boolean =>
   Object.hasOwn(start.values, field) &&
   !(start.stamps?.[field] ?? start.stamp).startsWith(FOREIGN)
 
-/** A later start that contradicts fields that the first start fixed. */
+/** The fields that a later start contradicts. */
 export interface StartConflict {
   /** `command`, `host`, and fields of the environment such as `env_snapshot.cwd`. */
   fields: string[]
@@ -83,9 +83,8 @@ export interface StartConflict {
 }
 
 /**
- * Applies one event to its batch. The order of events does not matter (contract §1), with one intended exception: the
- * first start that is applied fixes `command`, `host` and the environment (contract §10), so that a token that leaks
- * later cannot change what a rerun executes.
+ * Applies one event to its batch. The order of events does not matter (contract §1), but the first start that is applied
+ * fixes `command`, `host` and the environment (contract §10), so that a leaked token cannot change what a rerun executes.
  * @param byOwner whether the batch's owner sent it
  * @returns the fields in which a later start differs; they are not changed
  */
@@ -167,8 +166,8 @@ const isNewestStart = (start: Merged | null, rankedStamp: string): boolean =>
   start === null || rankedStamp > (start.stamps?.started_at ?? start.stamp)
 
 /**
- * The first start fixes what a rerun executes, all fields at once: a later start cannot add what it lacks. A start of
- * the owner's own reporter replaces the fields of an earlier start of another member.
+ * The first start fixes what a rerun executes, all fields at once; later ones add none. A start of the owner's own
+ * reporter replaces those of an earlier start of another member.
  */
 function applyStart(
   batch: BatchState,
@@ -285,7 +284,7 @@ function startFields(
   return fields
 }
 
-/** The environment of the batch's start (contract §4), for a rerun: always these four, null where unknown. */
+/** The environment of the batch's start (contract §4), for a rerun: these four fields, null if unknown. */
 export function environmentOf(batch: Pick<BatchState, 'start'>): Record<string, unknown> {
   // Without a prototype, so that `__proto__` is a name like any other.
   const environment: Record<string, unknown> = Object.assign(Object.create(null), {

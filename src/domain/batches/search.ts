@@ -98,7 +98,7 @@ export type BatchScope = PageScope
 const ownersOf = async (db: Db, caller: Caller, filter: BatchFilter): Promise<string[] | undefined> =>
   filter.owner.length === 0 ? undefined : ownersNamed(db, caller, filter.owner)
 
-/** A condition of a filter: as it is computed, and as the stored fields have it. */
+/** A condition of a filter: its computed form, and the form that the stored fields have. */
 interface Asked {
   computed: Fragment
   stored: Met | undefined
