@@ -8,19 +8,19 @@ import { type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
  */
 
 /**
- * What callers without an account see: visitors of public projects and holders of a share link. Required, so that
- * each new field is decided on.
+ * The visibility for callers without an account: visitors of public projects and readers of a share link. Required, so
+ * that each new field is decided on.
  *
- *  hidden     nothing
- *  shown      the value; to an anonymous share too
- *  scrubbed   the value; an anonymous share replaces names of people and hosts, and paths, in all of its texts
- *  empty      the value; to an anonymous share null, or an empty text where the field cannot be null
+ * hidden nothing
+ * shown the value; to an anonymous share too
+ * scrubbed the value; an anonymous share replaces names of people and hosts, and paths, in all of its texts
+ * empty the value; to an anonymous share null, or an empty text if the field is not nullable
  */
 export type Exposure = 'hidden' | 'shown' | 'scrubbed' | 'empty'
 
 export interface FieldType<Value = unknown> {
   shape: z.ZodType<Value>
-  /** The scalar of the schema; null for what has a type of its own there, which graphql/ names. */
+  /** The scalar of the schema; null for a type of its own, which graphql/ names. */
   graphql: 'ID' | 'String' | 'Int' | 'Float' | 'Boolean' | 'DateTime' | 'Number' | 'JSON' | null
   sql: string
   list: boolean
@@ -29,7 +29,7 @@ export interface FieldType<Value = unknown> {
 
 export interface Field<Value = unknown> {
   type: FieldType<Value>
-  /** For people: in OpenAPI and in the GraphQL schema. */
+  /** The description in OpenAPI and in the GraphQL schema. */
   means?: string
   public: Exposure
   /** A column of the entity's own table, if the field is that column; without it view.ts makes the value. */
@@ -38,9 +38,9 @@ export interface Field<Value = unknown> {
   part?: string
   /** The event whose data has the field, under the same name; a value that is not accepted is left out. */
   sent?: { by: 'job_start' | 'job_done'; accepts: (value: unknown) => boolean; otherwise?: Value }
-  /** The name in GraphQL where it is not the name in camelCase; null: it is not there. */
+  /** The name in GraphQL if it differs from the name in camelCase; null: not in GraphQL. */
   graphql?: string | null
-  /** Absent from answers where it has no value. */
+  /** Whether it is absent from answers without a value. */
   optional?: true
 }
 export type Fields = Readonly<Record<string, Field>>
@@ -63,16 +63,16 @@ export const int = typed(z.int(), 'Int', 'int')
 export const float = typed(z.number(), 'Float', 'float8')
 export const flag = typed(z.boolean(), 'Boolean', 'boolean')
 export const instant = typed(z.string().meta({ format: 'date-time' }), 'DateTime', 'timestamptz')
-/** A number, or the word for what JSON cannot write. */
+/** A number, or the name of one that JSON cannot write. */
 export const number = typed(z.union([z.number(), z.string()]), 'Number', 'float8')
 export const json = typed<Record<string, unknown>>(z.record(z.string(), z.unknown()), 'JSON', 'jsonb')
 /** JSON whose shape is known. */
 export const jsonOf = <Value>(shape: z.ZodType<Value>): FieldType<Value> => typed(shape, 'JSON', 'jsonb')
-/** One of these words; a text to GraphQL. */
+/** One of these words; a String in GraphQL. */
 export const word = <const Words extends readonly [string, ...string[]]>(
   words: Words,
 ): FieldType<Words[number]> => typed<Words[number]>(z.enum(words), 'String', 'text')
-/** What has a type of its own in GraphQL: an enum, an object. */
+/** A value with a type of its own in GraphQL: an enum, an object. */
 export const own = <Value>(shape: z.ZodType<Value>, sql = 'jsonb'): FieldType<Value> =>
   typed(shape, null, sql)
 
@@ -96,7 +96,7 @@ export type StoredOf<F extends Fields> = {
     F[Name]
   >
 }
-/** How the values are made that are no columns. */
+/** The functions that compute fields without a column. */
 export type Derived<F extends Fields, Given extends readonly unknown[]> = {
   [Name in keyof F as F[Name] extends { column: string } ? never : Name]: (
     ...given: Given
@@ -109,15 +109,15 @@ export function shapeOf<F extends Fields>(fields: F): z.ZodType<ViewOf<F>> & z.Z
     const known = optional ? type.shape.optional() : type.shape
     return [name, means === undefined ? known : known.describe(means)]
   })
-  // The entries are those of the table, which `Object.fromEntries` cannot say.
+  // The entries are those of the table; the type of `Object.fromEntries` does not know that.
   return z.object(Object.fromEntries(shape)) as unknown as z.ZodType<ViewOf<F>> & z.ZodObject
 }
 
 type MakeValue<Given extends readonly unknown[]> = (...given: Given) => unknown
 
 /**
- * Makes the view of a row.
- * @param names of the fields that it has; all without it
+ * Builds the view of a row.
+ * @param names the fields that it has; default: all
  */
 export function viewsOf<F extends Fields, Given extends readonly [row: object, ...more: unknown[]]>(
   fields: F,
@@ -143,7 +143,7 @@ export function viewsOf<F extends Fields, Given extends readonly [row: object, .
       const made = value(...given)
       if (made !== undefined || name in blank) view[name] = made
     }
-    // Every field of the table was set, which the loop cannot say.
+    // The loop set every field of the table, which TypeScript cannot infer.
     return view as ViewOf<F>
   }
 }
@@ -163,13 +163,13 @@ export function sentBy(fields: Fields, event: 'job_start' | 'job_done') {
   )
 }
 
-/** Words of SQL that a table of fields gives: the same for every call. */
+/** SQL that is derived from a table of fields, computed once. */
 export const words = (sql: string): SqlFragment => sqlFragment(Object.assign([sql], { raw: [sql] }))
 
 /** The name of a field in GraphQL; null: it is not there. */
 export const graphqlName = (name: string, { graphql }: Field): string | null =>
   graphql === undefined ? name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()) : graphql
 
-/** The names in GraphQL of those fields that `which` takes. */
+/** The names in GraphQL of the fields that `which` selects. */
 export const graphqlNames = (fields: Fields, which: (field: Field) => boolean = () => true): string[] =>
   Object.entries(fields).flatMap(([name, field]) => (which(field) ? (graphqlName(name, field) ?? []) : []))

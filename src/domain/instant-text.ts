@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** A time that comes in: one that the calendar has, so no 30 February, and the database too, so no year 0. */
+/** A time in a request: it must exist in the calendar (no 30 February) and in PostgreSQL (no year 0). */
 export const instantText = z
   .string()
   .regex(

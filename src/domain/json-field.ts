@@ -8,8 +8,8 @@ import { numberOf } from './numbers.ts'
 export type Operator = 'lt' | 'le' | 'eq' | 'ne' | 'ge' | 'gt'
 
 /**
- * One condition on one field, with a number or a text. A field that is missing, or is of the other kind, meets none.
- * NaN equals NaN here, because "which runs diverged?" is what one asks; it is neither below nor above anything.
+ * One condition on one field, with a number or a text. A field that is missing or of the other type does not meet it.
+ * NaN equals NaN here, because users search for diverged runs; it is neither below nor above any number.
  */
 export interface Comparison<Op = Operator> {
   key: string
@@ -24,7 +24,7 @@ export type SearchOperator = Operator | 'has'
 const OPERATORS = { '<': 'lt', '<=': 'le', '=': 'eq', '!=': 'ne', '>=': 'ge', '>': 'gt' } as const
 const MAX_NAMED = 512
 
-/** The three parts of `lr<0.01` or `lr < 0.01`; null for a text that is no comparison. */
+/** The three parts of `lr<0.01` or `lr < 0.01`; null if the text is no comparison. */
 export function partsOfComparison(text: string): { key: string; op: Operator; value: string } | null {
   const [, before = '', sign = '', after = ''] = /^([^<>=!]+)(<=|>=|!=|<|>|=)(.+)$/u.exec(text) ?? []
   const op = OPERATORS[sign as keyof typeof OPERATORS]
@@ -32,7 +32,7 @@ export function partsOfComparison(text: string): { key: string; op: Operator; va
   return key === '' || value === '' || op === undefined ? null : { key, op, value }
 }
 
-/** What a comparison compares with: a number, one of the words for what JSON cannot write, or else a text. */
+/** The right side of a comparison: a number, the name of a number that JSON cannot write, or else a text. */
 export function comparedWith(value: string): Pick<Comparison, 'number' | 'text'> {
   const number = numberOf(/^[-+]?(\d|\.\d)/.test(value) ? Number(value) : value)
   return number !== undefined && (value === 'NaN' || !Number.isNaN(number)) ? { number } : { text: value }
@@ -47,7 +47,7 @@ export function readComparison(text: string): Comparison | null {
   return { key, op, ...(quoted === undefined ? comparedWith(value) : { text: quoted }) }
 }
 
-/** A field as SQL: null where a row has none of that kind. */
+/** A field as SQL; null if a row has none of that type. */
 export interface Field {
   number?: Fragment
   text?: Fragment
@@ -87,7 +87,7 @@ export function holds(
   if (field.number === undefined) return db`false`
   const wanted = number ?? Number.NaN
   const ordered = op !== 'eq' && op !== 'ne'
-  // To PostgreSQL NaN is above every number.
+  // In PostgreSQL NaN is greater than every number.
   if (ordered && Number.isNaN(wanted)) return db`false`
   const compared = db`(${field.number}) ${operator(db, op)} ${wanted}::float8`
   return ordered

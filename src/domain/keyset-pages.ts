@@ -9,8 +9,8 @@ import { every, literalNumber } from './conditions.ts'
  */
 
 /**
- * What rows are ordered by: a number or a text, as SQL over `t`, null where a row has none; or their start, which an
- * index gives.
+ * The value that rows are ordered by: a number or a text, as SQL over `t`, null if a row has none; or their start,
+ * which has an index.
  */
 export type SortBy =
   | {
@@ -22,7 +22,7 @@ export type SortBy =
     }
   | { byStart: true; descending: boolean }
 
-/** A table that holds what most rows are ordered by: `Stored.unknown` has the others, which are computed. */
+/** A table with the order of most rows; `Stored.unknown` selects the others, whose value is computed. */
 export interface StoredOrder {
   /** With batch_key, rank, number and word as in `SortColumns`; no row where a batch has nothing. As `f`. */
   rows: Fragment
@@ -34,7 +34,7 @@ export interface StoredOrder {
   within?: Fragment | undefined
 }
 
-/** Where a page goes on: after this row. */
+/** The position of a page: after this row. */
 export interface SortPosition {
   rank: number
   number: number
@@ -67,12 +67,12 @@ export const startPosition = (row: { startedAt: string; key: number }): SortPosi
 })
 
 export interface Page {
-  /** Rows to read: one more than are shown, to know whether there are more. */
+  /** The number of rows to read: one more than are shown, to know whether there are more. */
   limit: number
   after: SortPosition | undefined
 }
 
-/** The order of lists without another one. */
+/** The default order of lists. */
 export const NEWEST_FIRST = { by: 'started_at', descending: true } as const
 
 /** A page for each of these parents; or one page of the rows of all of them (null: of all rows). */
@@ -80,10 +80,10 @@ export type PageScope = { each: readonly number[] } | { together: readonly numbe
 
 export interface PagePlan {
   table: 'batches' | 'jobs'
-  /** What names the parent. */
+  /** The SQL column of the parent. */
   column: 'project_key' | 'batch_key'
   scope: PageScope
-  /** Further tables that `where` and `by` speak of. */
+  /** Further tables that `where` and `by` use. */
   joins?: Fragment
   where: readonly Fragment[]
   /** Where most rows have what they are ordered and filtered by in a table: for these, in place of `where`, without `joins`. */
@@ -182,7 +182,7 @@ function storedWalk(
     order by ${orderOf(db, by, db`w`)} limit ${most}`
 }
 
-/** An equality keeps the order of the parent's index. */
+/** An equality, which keeps the order of the parent's index. */
 function inScope(db: Db, { scope, column }: PagePlan): Fragment {
   const parent = db`t.${db(column)}`
   if ('each' in scope) return db`${parent} = s.key`

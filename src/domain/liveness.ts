@@ -6,7 +6,7 @@
  */
 export interface Clock {
   now: Date
-  /** Since when events could come in without a break: the start of the only server, or the end of an outage. */
+  /** Since when events could be received without a break: the start of the only server, or the end of an outage. */
   startedAt: Date
   stallTimeoutMin: number
   lostAfterMin: number
@@ -25,15 +25,15 @@ export interface GpuSeen {
 
 const MINUTE_MS = 60_000
 
-/** Milliseconds from an instant to now, never below 0: a clock ahead of ours is no silence. */
+/** Milliseconds since an instant, never below 0: a clock ahead of ours is no silence. */
 export const sinceMs = (instant: string, now: Date): number =>
   Math.max(0, now.getTime() - Date.parse(instant))
 
-/** Could events come in for as long as the threshold? */
+/** Whether events could be received during the whole threshold. */
 export const canEvaluate = (thresholdMin: number, clock: Clock): boolean =>
   clock.now.getTime() - clock.startedAt.getTime() >= thresholdMin * MINUTE_MS
 
-/** Is a running batch silent for longer than the threshold? */
+/** Whether a running batch has been silent for longer than the threshold. */
 export function isStalled(batch: { status: string; aliveAt: string }, clock: Clock): boolean {
   return (
     batch.status === 'running' &&
@@ -43,8 +43,8 @@ export function isStalled(batch: { status: string; aliveAt: string }, clock: Clo
 }
 
 /**
- * Why a running batch is lost, in words; null while it is not.
- * @param batch.heardAt its last sign of life, or, of one that never showed any, the last receipt of an event
+ * Why a running batch is lost, as a sentence; null if it is not lost.
+ * @param batch.heardAt its last sign of life, or the last receipt of an event if there never was one
  */
 export function lossBySilence(batch: { status: string; heardAt: string }, clock: Clock): string | null {
   const silentMs = sinceMs(batch.heardAt, clock.now)
@@ -58,17 +58,17 @@ export function lossBySilence(batch: { status: string; heardAt: string }, clock:
 const silenceReason = (ms: number): string =>
   ms < 2 * MINUTE_MS ? `${Math.floor(ms / 1000)} s` : `${Math.floor(ms / MINUTE_MS)} min`
 
-/** Before this a running batch that was last heard of then is lost; null while nothing is judged. */
+/** A running batch that was last heard of before this time is lost; null while liveness is not evaluated. */
 export const lostBefore = (clock: Clock): Date | null => instantBefore(clock.lostAfterMin, clock)
-/** Before this a running batch that was last seen then is silent for too long; null while nothing is judged. */
+/** A running batch that was last seen before this time is stalled; null while liveness is not evaluated. */
 export const stalledBefore = (clock: Clock): Date | null => instantBefore(clock.stallTimeoutMin, clock)
-/** Since before this a GPU must be below 5% for its job to be idle; null while nothing is judged. */
+/** A job is idle if its GPU has been below 5% since before this time; null while liveness is not evaluated. */
 export const idleBefore = (clock: Clock): Date | null => instantBefore(clock.idleJobThresholdMin, clock)
 
 const instantBefore = (thresholdMin: number, clock: Clock): Date | null =>
   canEvaluate(thresholdMin, clock) ? new Date(clock.now.getTime() - thresholdMin * MINUTE_MS) : null
 
-/** Fewer samples than this are no evidence: one of them and silence is not idle. */
+/** Fewer samples are not enough evidence: one sample and then silence is not idle. */
 export const MIN_LOW_SAMPLES = 5
 
 /**

@@ -6,12 +6,12 @@ export interface Merged<V = unknown> {
   values: Record<string, V>
   /** The stamp of every field that `stamps` does not name. */
   stamp: string
-  /** Only once a second event was merged in. */
+  /** Set once a second event was merged. */
   stamps?: Record<string, string>
 }
 
 /**
- * @param merged what is known, null before the first event; not changed
+ * @param merged the fields so far, null before the first event; not changed
  * @param values the fields of one event
  * @param stamp that event's stamp (`stampOf`)
  */

@@ -2,13 +2,13 @@ import { itemAt } from '../../checked.ts'
 import { randomFrom } from '../random.ts'
 
 /**
- * When a batch and its jobs will be done, with a range (contract §4). Pure: takes what is known at one moment, so that
- * bench/eta.ts can replay whole sweeps through it. Times are Unix milliseconds, durations milliseconds.
+ * The ETA of a batch and of its jobs, with a range (contract §4). Pure: takes the facts of one moment, so that
+ * bench/eta.ts can replay whole sweeps. Times are Unix milliseconds, durations are milliseconds.
  *
- * A running job goes on at the pace of its latest epochs, tempered by its pace so far. A job that has not started takes
- * as long as its siblings took, the latest counting most, failed ones included. Both are drawn many times over and
- * played through the slots that the batch has been using; the median is the estimate, the 10% and 90% quantiles are the
- * range.
+ * A running job continues at the pace of its latest epochs, weighted with its pace so far. A job that has not started
+ * takes as long as its siblings, the latest ones counting most, failed ones included. Both are sampled many times and
+ * simulated on the slots that the batch has been using; the median is the estimate, and the 10% and 90% quantiles are
+ * the range.
  */
 
 export interface RunningJob {
@@ -17,9 +17,9 @@ export interface RunningJob {
   lastSeenAt: number
   /** Distinct epochs. */
   epochs: number
-  /** Where it will end, as its parameters say; null where they do not. */
+  /** Its last epoch according to its parameters; null if they do not say. */
   planned: number | null
-  /** Its first epoch, one about half way to its last, and its latest ones, by epoch; null before any. */
+  /** Its first epoch, one near the middle, and its latest ones, by epoch; null before any. */
   first: EpochTime | null
   middle: EpochTime | null
   recent: EpochTime[]
@@ -39,7 +39,7 @@ export interface EndedJob {
 }
 
 export interface BatchFacts {
-  /** The moment to estimate for; of a batch that fell silent, when it was last heard of. */
+  /** The moment of the estimate; for a silent batch, when it was last seen. */
   now: number
   /** Planned jobs; null while unknown. */
   nTotal: number | null
@@ -54,8 +54,8 @@ export interface BatchFacts {
 }
 
 /**
- * What an estimate rests on: epochs of running jobs, jobs that ended, both, or only the time so far (nothing says how
- * long a job is: then it is taken to be half way, and the range is wide).
+ * The basis of an estimate: epochs of running jobs, ended jobs, both, or only the elapsed time (if nothing says how
+ * long a job is, it is assumed to be half done, with a wide range).
  */
 export type EtaBasis = 'epochs' | 'jobs' | 'epochs+jobs' | 'elapsed'
 
@@ -63,7 +63,7 @@ export interface Eta {
   etaMs: number
   lowMs: number
   highMs: number
-  /** Durations of epochs and of jobs that it rests on. */
+  /** How many durations of epochs and jobs it is based on. */
   nSamples: number
   basis: EtaBasis
 }
@@ -76,11 +76,11 @@ export interface Estimates {
 }
 
 const DRAWS = 101
-/** Bounds the work for batches of thousands of jobs. */
+/** Limits the work for batches of thousands of jobs. */
 const MAX_STEPS = 20_000
 const MIN_EPOCHS = 3
 const GONE_AFTER_MS = 15 * 60_000
-/** After so many jobs more, one counts half. */
+/** After this many further jobs, a job counts half. */
 const HALF_LIFE = 10
 
 export function estimate(facts: BatchFacts): Estimates {
@@ -136,7 +136,7 @@ export function estimate(facts: BatchFacts): Estimates {
   return { batch: summarise(ends, basisOf(known, whole, durations)), jobs }
 }
 
-/** A job that has long been silent while its batch went on: killed, most likely, and no slot is waiting for it. */
+/** A job that has been silent for long while its batch continued: it was probably killed, and no slot waits for it. */
 function isGone(job: RunningJob, now: number, siblings: Weighted): boolean {
   const silent = now - job.lastSeenAt
   if (silent < GONE_AFTER_MS) return false
@@ -144,7 +144,7 @@ function isGone(job: RunningJob, now: number, siblings: Weighted): boolean {
   return silent > (pace === null ? 3 * siblings.mean : 10 * pace.overall)
 }
 
-/** The time that a running job still needs, as something to draw from. */
+/** The remaining time of a running job, as a distribution. */
 interface Rest {
   draw: (random: () => number) => number
   /** Its likely whole duration. */
@@ -185,7 +185,7 @@ function restOf(job: RunningJob, now: number, usualEnd: number | null, siblings:
     }
   }
   if (job.epochs === 0 && elapsed === 0) return null
-  // Without other evidence a process that has lasted t goes on for another t/9 to 9t in eight of ten cases.
+  // Without other evidence a process that has run for t continues for t/9 to 9t in eight of ten cases.
   return {
     draw: (random) => (elapsed * random()) / Math.max(0.02, 1 - random()),
     totalMs: elapsed * 2,
@@ -194,7 +194,7 @@ function restOf(job: RunningJob, now: number, usualEnd: number | null, siblings:
   }
 }
 
-/** The last epoch of a job: what was planned, unless it is past that; else where its siblings ended. */
+/** The last epoch of a job: the planned one, unless the job is past it; else the one at which its siblings ended. */
 function endOf(job: RunningJob, reached: number, usualEnd: number | null): number | null {
   // Epochs are counted from 0, or from 1 by those whose first epoch is 1.
   const planned = job.planned === null ? null : job.planned - (job.first?.epoch === 1 ? 0 : 1)
@@ -202,18 +202,18 @@ function endOf(job: RunningJob, reached: number, usualEnd: number | null): numbe
   return usualEnd !== null && usualEnd >= reached ? usualEnd : null
 }
 
-/** How fast a job has been, in milliseconds per epoch. */
+/** The pace of a job, in milliseconds per epoch. */
 interface Pace {
   overall: number
   lately: number
   /** In the first and the second half of its epochs so far; null before there are enough. */
   halves: [number, number] | null
-  /** Relative deviation of one epoch, and of the mean of a block of epochs. */
+  /** The relative deviation of one epoch, and of the mean of a block of epochs. */
   noise: number
   wander: number
   blocks: number
   blockSize: number
-  /** Epochs so far, and durations among the latest. */
+  /** The number of epochs so far, and of durations among the latest. */
   span: number
   n: number
 }
@@ -250,8 +250,8 @@ function paceOf({ first, middle, recent }: RunningJob): Pace | null {
 }
 
 /**
- * The pace of the epochs that are left, with its relative error. A trend is followed as far as it exceeds the
- * noise, and no further ahead than it was seen behind.
+ * The pace of the remaining epochs, with its relative error. A trend is extrapolated as far as it exceeds the noise,
+ * but not further ahead than it was observed in the past.
  */
 function paceAhead(pace: Pace, left: number): { perEpoch: number; sigma: number } {
   const { overall, lately, halves, noise, wander, blocks, blockSize, span, n } = pace
@@ -269,7 +269,7 @@ function paceAhead(pace: Pace, left: number): { perEpoch: number; sigma: number 
   const moved = Math.max(Math.abs(Math.log(perEpoch / flat)), Math.abs(Math.log(overall / lately))) * 0.5
   const few = 0.3 / (n + 1)
   const unsure = wander / Math.sqrt(Math.max(1, blocks))
-  // The noise of single epochs evens out over those that are left; a wrong pace does not.
+  // The noise of single epochs averages out over the remaining ones; a wrong pace does not.
   const rest = Math.max(
     noise / Math.sqrt(Math.max(1, left)),
     wander * Math.sqrt(Math.min(1, blockSize / Math.max(1, left))),
@@ -277,7 +277,7 @@ function paceAhead(pace: Pace, left: number): { perEpoch: number; sigma: number 
   return { perEpoch, sigma: Math.hypot(0.02, 1.2 * unsure, moved, few, 1.2 * rest) }
 }
 
-/** How far a change is believed that is so many of its own errors wide: 0 to 1. */
+/** The weight of a change of so many standard errors: 0 to 1. */
 const believed = (errors: number): number => errors ** 4 / (errors ** 4 + 81)
 
 interface Weighted {
@@ -286,7 +286,7 @@ interface Weighted {
   mean: number
 }
 
-/** Durations of jobs that ended; those that came long before count less. */
+/** The durations of ended jobs; older ones count less. */
 function weighDurations(ended: EndedJob[]): Weighted {
   const values = ended.map((j) => Math.max(1, j.endedAt - j.startedAt))
   return weighted(
@@ -307,7 +307,7 @@ const only = ({ values, weights }: Weighted, keep: (value: number) => boolean): 
     weights.filter((_, i) => keep(values[i] ?? Number.NaN)),
   )
 
-/** A job that has not started: as long as those that ended, and as those that run seem to become. */
+/** The duration of a job that has not started: like ended jobs, and like the expected total of running ones. */
 function wholeJob(
   ended: EndedJob[],
   durations: Weighted,
@@ -323,12 +323,13 @@ function wholeJob(
   for (const { job, rest } of running) {
     if (rest === null || rest.basis === 'jobs') continue
     if (rest.basis === 'elapsed' && ended.length > 0) continue
-    // What a job will take counts the more the further it is.
+    // The estimate of a running job counts more the further it is.
     const weight = Math.max(0.05, Math.min(1, (now - job.startedAt) / Math.max(1, rest.totalMs)))
     known.push({ startedAt: job.startedAt, value: Math.max(1, rest.totalMs), weight })
   }
   if (known.length === 0) return null
-  // By start: by end, the short ones of those that began together would come first and look like a trend.
+  // Sorted by start: sorted by end, the short ones of jobs that began together would come first and look like
+  // a trend.
   known.sort((a, b) => a.startedAt - b.startedAt)
   const values = known.map((k) => k.value)
   const weights = known.map((k) => k.weight)
@@ -336,18 +337,18 @@ function wholeJob(
   const sum = weights.reduce((a, b) => a + b, 0)
   const variance = values.reduce((t, v, i) => t + (weights[i] ?? Number.NaN) * (v - all.mean) ** 2, 0) / sum
   const n = values.length
-  // Few durations say little of how much they differ, so one of a quarter is mixed in.
+  // A few durations show little of their spread, so a spread of a quarter is mixed in.
   const relative = Math.sqrt(((variance / Math.max(1, all.mean) ** 2) * (n - 1) + 0.25 ** 2) / n)
   const effective = sum ** 2 / weights.reduce((t, w) => t + w * w, 0)
   const trend = trendOf(values, pending)
   return {
     draw: (random) => pick(all, random) * trend,
-    // The error of the mean itself, which does not even out over many jobs.
+    // The error of the mean, which does not average out over many jobs.
     sigma: Math.hypot(0.02, (relative * (1.2 + 2 / effective)) / Math.sqrt(effective), 0.4 * Math.log(trend)),
   }
 }
 
-/** The factor by which the jobs ahead last longer than those so far, as far as the trend is larger than the noise. */
+/** The factor by which the next jobs take longer than those so far, as far as the trend exceeds the noise. */
 function trendOf(values: number[], pending: number): number {
   const n = values.length
   if (n < 3) return 1
@@ -362,7 +363,7 @@ function trendOf(values: number[], pending: number): number {
   return 1 + believed(slope / error) * (Math.min(2.5, Math.max(0.4, factor)) - 1)
 }
 
-/** How many jobs run side by side: as many as now, or as just after one of the latest starts. */
+/** How many jobs run in parallel: as many as now, or as right after one of the latest starts. */
 function slotsOf({ running }: BatchFacts, ended: EndedJob[]): number {
   const spans = [
     ...ended.map((j) => ({ from: j.startedAt, to: j.endedAt })),
@@ -375,7 +376,7 @@ function slotsOf({ running }: BatchFacts, ended: EndedJob[]): number {
   return Math.max(1, most)
 }
 
-/** What usually passes between the end of a job and the start of the next one. */
+/** The usual time between the end of a job and the start of the next one. */
 function pauseOf({ running }: BatchFacts, ended: EndedJob[]): number {
   const starts = [...ended, ...running].map((j) => j.startedAt)
   const pauses: number[] = []
@@ -436,7 +437,7 @@ const gaussian = (random: () => number): number =>
 function makeHeap(values: number[]): number[] {
   return values.sort((a, b) => a - b)
 }
-/** Puts `value` in place of the least of a heap. */
+/** Replaces the smallest value of a heap by `value`. */
 function replaceLeast(heap: number[], value: number): void {
   let i = 0
   for (;;) {

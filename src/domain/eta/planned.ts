@@ -1,4 +1,4 @@
-/** Parameters that commonly name how many epochs a job will train; the first that is a count wins. */
+/** Common names of the parameter with the number of epochs; the first that is a count is used. */
 export const PLANNED_PARAMS = [
   'epochs',
   'max_epochs',

@@ -1,7 +1,7 @@
 import type { Db } from '../../db/sql.ts'
 import { PLANNED_PARAMS, plannedEpochs } from './planned.ts'
 
-/** The counts of a batch that its estimate needs. */
+/** The counts of a batch that its progress depends on. */
 export interface Counted {
   key: number
   status: string
@@ -12,14 +12,14 @@ export interface Counted {
   n_stopped: number
 }
 
-/** Batches of more unfinished jobs are counted by their jobs alone: there one epoch moves nothing that is seen. */
+/** For batches with more unfinished jobs only jobs are counted: one epoch makes no visible difference there. */
 const MAX_UNFINISHED = 16
 
 const finished = (b: Counted): number => b.n_completed + b.n_failed + b.n_stopped
 
 /**
- * How much of each batch is done, 0 to 1, by batch key: its finished jobs, and of the others the part of their planned
- * epochs that is there; absent where it is not known how many jobs there are to be.
+ * The progress of each batch, 0 to 1, by batch key: its finished jobs, and the share of planned epochs of the others;
+ * absent if the number of jobs is not known.
  */
 export async function progressOf(db: Db, batches: readonly Counted[]): Promise<Map<number, number>> {
   const counted = batches.filter((b) => Math.max(b.n_total ?? 0, b.n_jobs) > 0)
@@ -34,7 +34,8 @@ export async function progressOf(db: Db, batches: readonly Counted[]): Promise<M
     counted.flatMap((b) => {
       const share = shares.get(b.key)
       if (b.n_total === null && share === undefined) return []
-      // Jobs that failed half-way are finished while others go on; of a batch that is over they count as far as they came.
+      // While other jobs run, failed jobs count as finished; after the end of the batch they count as far as
+      // they came.
       const over = b.status !== 'running' && share !== undefined
       const done = over ? b.n_completed : finished(b)
       return [[b.key, Math.min(1, (done + (share ?? 0)) / Math.max(b.n_total ?? 0, b.n_jobs))]]
@@ -42,7 +43,7 @@ export async function progressOf(db: Db, batches: readonly Counted[]): Promise<M
   )
 }
 
-/** By batch key the sum over jobs without a good end; absent where none of them has planned epochs. */
+/** By batch key, the sum over jobs that have not completed; absent if none of them has planned epochs. */
 async function unfinishedShares(db: Db, keys: number[]): Promise<Map<number, number>> {
   const rows = await db<
     { key: number; running: boolean; ended: boolean; epochs: number; planned: Record<string, unknown> }[]

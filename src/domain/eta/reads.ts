@@ -31,16 +31,16 @@ export interface BatchEtas {
 
 export const NO_ETA: ShownEta = { etaS: null, lowS: null, highS: null, etaAt: null, nSamples: 0, basis: null }
 
-/** The latest epochs of a running job, jobs that run and the latest that ended, as far as they are looked at. */
+/** The limits of what is read: the latest epochs of a running job, running jobs, and the latest ended jobs. */
 const RECENT_EPOCHS = 24
 const MAX_RUNNING = 256
 const MAX_ENDED = 64
-/** After so much silence an estimate stays what it was at the last sign of life. */
+/** After this silence an estimate no longer changes: it stays as at the last sign of life. */
 const SILENT_MS = 15 * 60_000
 
 /**
- * Estimates for many batches at once, and for their running jobs, in three statements for any number of batches.
- * @returns by batch key; batches that do not run, or are silent for too long to say so, are absent
+ * ETAs of many batches and of their running jobs, in three statements for any number of batches.
+ * @returns by batch key; batches that do not run, or have been silent for too long, are absent
  */
 export async function etaOf(
   db: Db,
@@ -170,7 +170,7 @@ async function loadFacts(db: Db, keys: number[], clock: Clock): Promise<Map<numb
   const facts = new Map<number, BatchFacts>()
   for (const b of batches) {
     if (isStalled({ status: 'running', aliveAt: aliveAt(b) }, clock)) continue
-    // Its epochs are timed by its host's clock, so now is, too.
+    // The times of its epochs are by its host's clock, so `now` is converted to that clock.
     const now = clock.now.getTime() - correctionMs(b.event_skews)
     facts.set(b.key, {
       now: now - b.last_seen > SILENT_MS ? b.last_seen : now,

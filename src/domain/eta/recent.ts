@@ -3,8 +3,8 @@ import type { Clock } from '../liveness.ts'
 import { type BatchEtas, etaOf, type ShownEta } from './reads.ts'
 
 /**
- * Estimates of batches that lists show, of which the same ones are read again and again by everybody who looks. They
- * are kept for a second, and only as long as the batch has not been heard of since.
+ * Caches ETAs for lists, because all viewers read the same ones again and again. They are valid for a second, and only
+ * until the batch sends another event.
  */
 const KEPT_MS = 1_000
 const MAX_KEPT = 1_000
@@ -40,7 +40,7 @@ export async function recentEtasOf(
     clock,
   )
   for (const { key, stamp } of wanting) {
-    // Put last, so that the first of the map are the oldest.
+    // Moved to the end, so that the first entries of the map are the oldest.
     known.delete(key)
     known.set(key, { stamp, at, etas: read.get(key) })
   }
@@ -56,7 +56,7 @@ export async function recentEtasOf(
   return found
 }
 
-/** The end stays where it is, so what is left of it grows less. */
+/** The end does not change, so the remaining time decreases. */
 function later(etas: BatchEtas, ms: number): BatchEtas {
   if (ms === 0) return etas
   return {

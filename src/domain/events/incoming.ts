@@ -4,50 +4,50 @@ import type { Db, Fragment } from '../../db/sql.ts'
 import type { Event, EventType } from './schema.ts'
 import type { IgnoredValue, SeriesValues } from './series.ts'
 
-/** When and how the request that an event came in was received (contract §10 "Time"). One object a request. */
+/** When and how the request of an event was received (contract §10 "Time"). One object for each request. */
 export interface Receipt {
   /** Canonical instant, by the service's clock. */
   at: string
   /** The same in milliseconds since 1970. */
   atMs: number
-  /** When the sender sent the request, by the sender's clock, in milliseconds since 1970; null where it did not say. */
+  /** When the request was sent, by the sender's clock, in milliseconds since 1970; null if the sender did not say. */
   sentAtMs: number | null
-  /** An event that was older than this when it was sent is no sign of life. */
+  /** An event that was older than this when it was sent does not count as a sign of life. */
   staleMs: number
-  /** Whether the last 12 digits of each event id name the process that made the event. */
+  /** Whether the last 12 digits of each event id identify the process that created the event. */
   namesSenders: boolean
 }
 
-/** A checked event, from which the modules update their rows. */
+/** A validated event, as the modules apply it. */
 export interface Incoming<E extends Event = Event> {
   event: E
-  /** The event as one line of JSON, stored unchanged. */
+  /** The text of the event as one line of JSON, stored unchanged. */
   json: string
-  /** Canonical instant of its timestamp, or of its receipt where the timestamp lies too far ahead of that. */
+  /** Canonical instant: its timestamp, or the time of its receipt if the timestamp is too far ahead of that. */
   at: string
   receipt: Receipt
-  /** Whether it is a sign of life, and no replay of what happened long before. */
+  /** Whether it is a sign of life and not a replay of something long past. */
   live: boolean
-  /** Its place among events that say the same thing (domain/merge.ts). */
+  /** Its rank among events that set the same field (domain/merge.ts). */
   stamp: string
-  /** Given when it is stored. */
+  /** Set when it is stored. */
   dbId: number
-  /** Of a job_epoch: what is kept of `sentSeries` once the event is admitted. */
+  /** For a job_epoch: the values of `sentSeries` that are stored, once the event is admitted. */
   series: SeriesValues | undefined
-  /** Of a job_epoch: every value with a valid name. */
+  /** For a job_epoch: every value with a valid name. */
   sentSeries: SeriesValues | undefined
-  /** Values of a job_epoch whose names no series can have; undefined where there are none. */
+  /** For a job_epoch: values with invalid names; undefined if there are none. */
   ignored: IgnoredValue[] | undefined
 }
 
 /**
- * A timestamp that near to its receipt is by a clock that is right. Where the sending time calls the event stale all the
- * same, that time is by another clock, and says nothing about the event.
+ * A timestamp this close to its receipt is from a correct clock. If the sending time says that the event is old, that
+ * time is from another clock and is ignored.
  */
 export const RIGHT_CLOCK_MS = 60_000
 
 /**
- * When a live event was made, as a canonical instant of the service's clock. Its age when sent does not depend on
+ * When a live event was created, as a canonical instant of the service's clock. Its age when sent does not depend on
  * the sender's clock being right; without a sending time, the time of receipt is used.
  */
 export function madeAt({ event, receipt }: Pick<Incoming, 'event' | 'receipt'>): string {

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Db, Fragment } from '../../db/sql.ts'
 
 /**
- * The text of an event split in two: its template, which the events of a job share, and its numbers. Nothing is lost:
- * the numbers are kept as they were written, so the text comes back byte for byte.
+ * The text of an event, split into its template, which the events of a job share, and its numbers. Numbers keep the
+ * form in which they were written, so the text can be restored byte for byte.
  *
- * In a template, characters that valid JSON never contains stand for what was taken out.
+ * In a template, characters that valid JSON never contains replace what was taken out.
  */
 const NUMBER = '\u0001'
 const EVENT_ID = '\u0002'
@@ -16,7 +16,7 @@ const MICROSECONDS = '\u0005'
 
 export interface SplitPayload {
   template: string
-  /** The numbers with a separator between them, each character half a byte. */
+  /** The numbers with separators, each character half a byte. */
   numbers: Buffer
 }
 
@@ -33,7 +33,7 @@ const BACKSLASH = 92
 const MINUS = 45
 const NINE = 57
 const SEPARATOR = 15
-/** Numbers of longer texts than this are not worth the look. */
+/** Longer texts are stored without a template. */
 const MAX_LENGTH = 16_384
 
 /** The value of each character of a number; 255 for any other. */
@@ -44,7 +44,7 @@ const nibbles = new Uint8Array(MAX_LENGTH)
 
 /**
  * @param json an event's text, one line of valid JSON
- * @param event what the text says of itself, and `at`, the canonical instant that is stored
+ * @param event what the text contains, and `at`, the canonical instant that is stored
  * @returns undefined for a text that is too long
  */
 export function splitPayload(
@@ -87,7 +87,7 @@ export function splitPayload(
       begun = at--
     }
   }
-  // Whole bytes: a separator more does no harm.
+  // Padded to whole bytes: one more separator does no harm.
   if (used % 2 === 1) nibbles[used++] = SEPARATOR
   const numbers = Buffer.allocUnsafe(used / 2)
   for (let i = 0; i < numbers.length; i++)
@@ -95,7 +95,7 @@ export function splitPayload(
   return { template: template + json.slice(begun), numbers }
 }
 
-/** How the timestamp is written; undefined where the stored instant does not tell it. */
+/** The form of the timestamp; undefined if it cannot be restored from the stored instant. */
 function markOf({ timestamp, at }: { timestamp: string; at: string }): string | undefined {
   // Canonical: yyyy-mm-ddThh:mm:ss.uuuuuuZ
   if (timestamp === at) return MICROSECONDS
@@ -114,7 +114,7 @@ export function templateOf(template: string): PayloadTemplate {
   }
 }
 
-/** The template with its numbers numbered is JSON again, and says itself which of them is the epoch. */
+/** A template with numbers in place of its placeholders is JSON again, and shows which one is the epoch. */
 function epochAt(template: string): number | null {
   let n = 0
   let numbered = template.replaceAll(NUMBER, () => String(++n))
@@ -123,14 +123,14 @@ function epochAt(template: string): number | null {
   return typeof data?.epoch === 'number' ? data.epoch : null
 }
 
-/** Of an event `e`, where its payload has a template: the template `t`. Goes behind `from events e`. */
+/** SQL: joins the template `t` of an event `e`, if its payload has one. Goes after `from events e`. */
 export const withTemplate = (db: Db): Fragment =>
   db`left join payload_templates t on t.batch_key = e.batch_key and t.hash = substr(e.packed, 1, ${HASH_BYTES}::int)`
 
 const numbersOf = (db: Db): Fragment =>
   db`translate(encode(substr(e.packed, ${HASH_BYTES}::int + 1), 'hex'), 'abcdef', '.-+eE,')`
 
-/** The text of an event `e` with its template `t`; null once it is purged. */
+/** SQL: the text of an event `e` with its template `t`; null once it is purged. */
 export const payloadText = (db: Db): Fragment => db`coalesce(e.payload, (
   select string_agg(piece || coalesce(number, ''), '' order by n)
   from rows from (
@@ -141,6 +141,6 @@ export const payloadText = (db: Db): Fragment => db`coalesce(e.payload, (
         chr(5), to_char(e.ts at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')), chr(1)),
     string_to_table(${numbersOf(db)}, ',')) with ordinality as u (piece, number, n)))`
 
-/** `data.epoch` of a job_epoch `e` with its template `t`; null once it is purged. */
+/** SQL: `data.epoch` of a job_epoch `e` with its template `t`; null once it is purged. */
 export const payloadEpoch = (db: Db): Fragment => db`(case when e.payload is null
   then split_part(${numbersOf(db)}, ',', t.epoch_at) else e.payload::json #>> '{data,epoch}' end)::numeric::int`

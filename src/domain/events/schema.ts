@@ -36,7 +36,7 @@ const numeric = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])], 
 export const UUID = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![\s\S])/
 export const INSTANT =
   /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z(?![\s\S])/
-/** The pattern lets 30 February through; the calendar decides. Year 0 does not exist in PostgreSQL. */
+/** The pattern allows 30 February, so the calendar is checked too. PostgreSQL has no year 0. */
 export const isRealInstant = (text: string): boolean => {
   if (text.slice(8, 10) <= '28' && !text.startsWith('0000')) return true
   const days = new Date(

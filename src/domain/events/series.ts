@@ -3,7 +3,7 @@ import { numberOf } from '../numbers.ts'
 
 export const MAX_NAME = 128
 
-/** A value that was left out of a job_epoch, under the flattened name that its sender gave (contract §10). */
+/** A value of a job_epoch that is not stored, under its flattened name (contract §10). */
 export interface IgnoredValue {
   key: string
   reason: 'empty_name' | 'name_too_long' | 'too_many_series'
@@ -11,7 +11,7 @@ export interface IgnoredValue {
 
 /** The values of one event by series. */
 export interface SeriesValues {
-  /** Each once. Events that name the same series in the same order mostly share this very array. */
+  /** The names, each once. Events with the same series in the same order mostly share this array. */
   readonly names: readonly string[]
   /** By position. */
   readonly values: readonly number[]
@@ -29,7 +29,7 @@ export function seriesOf(data: Record<string, unknown>): { series: SeriesValues;
   return { series: { names: shared(names), values }, ignored: found.ignored }
 }
 
-/** The series that `keeps` lets through, in their order. */
+/** The series that `keeps` accepts, in order. */
 export function seriesThat({ names, values }: SeriesValues, keeps: (name: string) => boolean): SeriesValues {
   const kept = names.flatMap((name, i) => (keeps(name) ? [i] : []))
   return {
@@ -41,7 +41,7 @@ export function seriesThat({ names, values }: SeriesValues, keeps: (name: string
 interface Found {
   names: string[]
   values: number[]
-  /** Whether some came from objects within: only then can two have one name. */
+  /** Whether some come from nested objects: only then can two have the same name. */
   nested: boolean
   ignored: IgnoredValue[]
 }
@@ -76,7 +76,7 @@ function lastOfEachName({ names, values }: Found): Pick<Found, 'names' | 'values
 }
 
 const MAX_SHAPES = 16
-/** Names that came lately, the latest first. Jobs of one program all send the same ones. */
+/** Recently used lists of names, the latest first. Jobs of one program all send the same ones. */
 const lately: (readonly string[])[] = []
 
 function shared(names: readonly string[]): readonly string[] {

@@ -1,6 +1,6 @@
 /**
- * Text on its way out, written straight into buffers of one size. As strings the same text would pass through the heap
- * three times and be promoted on the way: exports of gigabytes then take a hundred megabytes more memory.
+ * Writes text directly into buffers of one size. As strings the same text would be copied on the heap three times and
+ * promoted on the way: exports of gigabytes would then take a hundred megabytes more memory.
  */
 export interface ByteWriter {
   /** Appends text of ASCII characters alone, such as numbers; at most `MAX_APPEND` of them. */
@@ -11,9 +11,9 @@ export interface ByteWriter {
   bytes(bytes: Uint8Array): void
   /** Appends whole numbers with commas between them; at most `MAX_NUMBERS`. */
   wholeNumbers(numbers: Int32Array | Float64Array): void
-  /** Appends finite numbers, likewise, as JSON has them. */
+  /** Appends finite numbers with commas between them, as in JSON. */
   numbers(numbers: Float64Array): void
-  /** Whether the buffer is full enough to send: then take its content before more is appended. */
+  /** Whether the buffer is full enough to send: if so, take its content before appending more. */
   readonly full: boolean
   take(): Buffer
 }
@@ -42,7 +42,7 @@ export function createByteWriter(): ByteWriter {
       }
     },
     numbers(numbers) {
-      // A third of the time of joining them: a number that is joined becomes a string of its own first.
+      // Takes a third of the time of a join, which makes a string of each number first.
       at += buffer.write(JSON.stringify(Array.from(numbers)).slice(1, -1), at, 'latin1')
     },
     text(text) {
@@ -64,7 +64,7 @@ const COMMA = 44
 const MINUS = 45
 const ZERO = 48
 
-/** Digit by digit: a third of the time of making a string of it first. @returns where it ends */
+/** Writes digit by digit, in a third of the time of making a string first. @returns where it ends */
 function writeWhole(buffer: Buffer, at: number, number: number): number {
   let rest = number
   let end = at

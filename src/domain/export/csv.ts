@@ -1,5 +1,5 @@
 /**
- * CSV as RFC 4180 has it (CRLF, quotes doubled), and safe to open in a spreadsheet: text that one would run as a
+ * CSV as in RFC 4180 (CRLF, doubled quotes), and safe to open in a spreadsheet: text that a spreadsheet would run as a
  * formula gets a leading apostrophe, plain numbers do not (contract §4).
  */
 export function csvRow(cells: readonly unknown[]): string {
@@ -16,6 +16,6 @@ export function csvCell(value: unknown): string {
 }
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^-Infinity$/i
-/** Spreadsheets read the full-width forms as they read the plain ones. */
+/** Spreadsheets treat full-width forms like the plain characters. */
 const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/
 const guard = (text: string): string => (FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text)

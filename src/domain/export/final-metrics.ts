@@ -32,8 +32,8 @@ interface Row {
 }
 
 /**
- * One row a job: what it was, its parameters, its final metrics (contract §4). In the order of their ids, not of their
- * keys, which tell what came first (§1). Yields pieces of CSV.
+ * One row per job: its identity, parameters and final metrics (contract §4). Sorted by id, not by key, because keys
+ * show the order of arrival (§1). Yields parts of a CSV.
  */
 export async function* finalMetricsCsv(db: Db, batchKey: number, now: Date): AsyncGenerator<string> {
   const [names] = await db<{ params: string[]; metrics: string[] }[]>`/* export.columns */
@@ -75,6 +75,6 @@ export async function* finalMetricsCsv(db: Db, batchKey: number, now: Date): Asy
   }
 }
 
-/** `constructor` is a name like any other. */
+/** `constructor` is an ordinary name here. */
 const own = (fields: Record<string, unknown>, name: string): unknown =>
   Object.hasOwn(fields, name) ? fields[name] : undefined

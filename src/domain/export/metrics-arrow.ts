@@ -17,7 +17,7 @@ import {
 } from 'apache-arrow'
 import type { TimedSeries } from '../metrics/index.ts'
 
-/** Rows of one record batch: some two megabytes. */
+/** Rows of one record batch: about two megabytes. */
 const ROWS = 65_536
 
 export interface Names {
@@ -68,7 +68,7 @@ export async function* metricsArrow(
     ]
     const data = makeData({ type: new Struct(schema.fields), length, nullCount: 0, children })
     writer.write(new RecordBatch(schema, data))
-    // The bytes that were written are views of these columns, so the next rows get their own.
+    // The written bytes are views of these columns, so the next rows need columns of their own.
     rows = newRows()
     return sink.take()
   }
@@ -94,7 +94,7 @@ export async function* metricsArrow(
   yield sink.take()
 }
 
-/** Keeps what the writer wrote until it is taken, so that no more than one record batch waits for a slow reader. */
+/** Holds what the writer wrote until it is read, so that at most one record batch waits for a slow reader. */
 class Sink extends AsyncByteQueue {
   private chunks: Uint8Array[] = []
   override write(chunk: Uint8Array): void {

@@ -2,12 +2,12 @@ import type { TimedSeries } from '../metrics/index.ts'
 import { createByteWriter, MAX_APPEND } from './byte-writer.ts'
 import { csvCell } from './csv.ts'
 
-/** Times that are kept as text; some megabytes. */
+/** How many times are cached as text; some megabytes. */
 const MAX_SHARED = 50_000
 /** Characters of a row after its job and key: an epoch, a number, an instant and the separators. */
 const MAX_AFTER_PREFIX = 70
 
-/** The full history in long form: one row a point. Yields pieces of CSV. */
+/** The full history in long form: one row per point. Yields parts of a CSV. */
 export async function* metricsCsv(series: AsyncIterable<TimedSeries>): AsyncGenerator<Buffer> {
   const writer = createByteWriter()
   writer.ascii('job_id,key,step,value,timestamp\r\n')
@@ -35,14 +35,14 @@ export async function* metricsCsv(series: AsyncIterable<TimedSeries>): AsyncGene
   yield writer.take()
 }
 
-/** As a text each; all at once takes a third of the time of one by one. */
+/** Each as a text; all at once takes a third of the time of one by one. */
 function numberTexts(values: Float64Array): string[] {
   const json = JSON.stringify(Array.from(values))
   // NaN and infinities are `null` there.
   return json.includes('n') ? Array.from(values, String) : json.slice(1, -1).split(',')
 }
 
-/** Whole seconds without a fraction, as everywhere. */
+/** Whole seconds are written without a fraction, as everywhere. */
 function timeText(ms: number): string {
   const text = new Date(ms).toISOString()
   return ms % 1000 === 0 ? `${text.slice(0, -5)}Z` : text

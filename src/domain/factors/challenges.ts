@@ -3,7 +3,7 @@ import type { Tx } from '../../db/sql.ts'
 
 /** How long a client has to answer. */
 export const CHALLENGE_LIFE_S = 300
-/** Wrong codes that one challenge takes. */
+/** How many wrong codes one challenge allows. */
 export const MAX_TRIES = 5
 
 export type ChallengeKind = 'second_factor' | 'passkey_registration' | 'passkey_sign_in'
@@ -31,8 +31,8 @@ export async function makeChallenge(
 }
 
 /**
- * Counts a try at a challenge that stays until it is answered rightly. @returns whose it is; undefined for one that
- * is unknown, too old or was tried too often
+ * Counts an attempt at a challenge, which stays valid until the correct answer. @returns the id of its user; undefined
+ * for one that is unknown, too old or was tried too often
  */
 export async function tryChallenge(
   tx: Tx,
@@ -47,7 +47,10 @@ export async function tryChallenge(
   return row?.userId
 }
 
-/** Takes a challenge away: it is answered once. @returns whose it was, or undefined for one that is unknown or too old */
+/**
+ * Deletes a challenge, because it can be answered only once. @returns the id of its user, or undefined for one that is
+ * unknown or too old
+ */
 export async function takeChallenge(
   tx: Tx,
   kind: ChallengeKind,

@@ -1,6 +1,6 @@
 import type { Db } from '../../db/sql.ts'
 
-/** What an account has beside its password. */
+/** The second factors of an account. */
 export interface Factors {
   /** When its authenticator app was set up; null without one. */
   totpSince: string | null

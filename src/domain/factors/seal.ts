@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 
-/** The first byte says how the rest is kept. */
+/** The first byte of a stored secret: how the rest is stored. */
 const CLEAR = 0
 const SEALED = 1
 const NONCE_BYTES = 12
@@ -21,7 +21,7 @@ export function seal(secret: Buffer, owner: string, key: string | undefined): Bu
   return Buffer.concat([Buffer.of(SEALED), nonce, cipher.getAuthTag(), body])
 }
 
-/** The secret within; undefined when the key is not the one that it was sealed with. */
+/** The decrypted secret; undefined if it was encrypted with another key. */
 export function unseal(stored: Buffer, owner: string, key: string | undefined): Buffer | undefined {
   if (stored[0] === CLEAR) return stored.subarray(1)
   if (key === undefined) return undefined

@@ -1,9 +1,9 @@
 import { Secret, TOTP } from 'otpauth'
 
-/** What authenticator apps show the account under. */
+/** The name of the account in authenticator apps. */
 const ISSUER = 'Experiment monitor'
 const PERIOD_S = 30
-/** Codes of the step before and after count too: clocks differ. */
+/** Codes of the previous and the next step are valid too, because clocks differ. */
 const WINDOW = 1
 
 const generator = (secret: Buffer, label = ''): TOTP =>
@@ -22,7 +22,7 @@ export function describeTotp(secret: Buffer, email: string): { secret: string; u
   return { secret: totp.secret.base32, uri: totp.toString() }
 }
 
-/** The time step that the code belongs to; undefined for a code that is wrong now. */
+/** The time step of the code; undefined for a code that is not valid now. */
 export function stepOf(secret: Buffer, code: string, now: Date): number | undefined {
   if (!/^\d{6}$/.test(code)) return undefined
   const delta = generator(secret).validate({ token: code, timestamp: now.getTime(), window: WINDOW })

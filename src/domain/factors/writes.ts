@@ -13,8 +13,8 @@ export const RECOVERY_CODES = 10
 const RECOVERY_BYTES = 10
 
 /**
- * Begins to set up an authenticator app: it counts once `confirmTotp` saw a code of it. Again before that makes
- * another secret. Throws `totp_enabled`.
+ * Begins to set up an authenticator app, which becomes active when `confirmTotp` accepts a code of it. A repeated call
+ * creates another secret. Throws `totp_enabled`.
  */
 export async function beginTotp(
   tx: Tx,
@@ -35,8 +35,8 @@ export async function beginTotp(
 }
 
 /**
- * The authenticator app counts from now on. @returns the recovery codes, which are shown this once. Throws
- * `totp_not_enabled`, `totp_enabled`, `wrong_code`.
+ * Activates the authenticator app. @returns the recovery codes, which are shown only once. Throws `totp_not_enabled`,
+ * `totp_enabled`, `wrong_code`.
  */
 export async function confirmTotp(
   tx: Tx,
@@ -73,8 +73,8 @@ export async function disableTotp(tx: Tx, caller: Known, now: Date): Promise<voi
 }
 
 /**
- * Checks a code of the authenticator app or a recovery code, and uses it up: neither counts twice.
- * @returns which of them it was; undefined for a wrong one
+ * Checks a code of the authenticator app or a recovery code. Each can be used once.
+ * @returns which of them it was; undefined for a wrong code
  */
 export async function useFactor(
   tx: Tx,
@@ -93,8 +93,8 @@ export async function useFactor(
 }
 
 /**
- * Takes all second factors and passkeys off an account whose owner lost them, and writes it down. Throws
- * `user_not_found`. Closing its sessions is the caller's part.
+ * Removes all second factors and passkeys of an account whose user lost them, and records it. The caller closes the
+ * sessions. Throws `user_not_found`.
  */
 export async function resetFactors(tx: Tx, actor: Actor, userId: string, now: Date): Promise<void> {
   const known = isUuid(userId)
@@ -115,7 +115,7 @@ export async function resetFactors(tx: Tx, actor: Actor, userId: string, now: Da
   )
 }
 
-/** The factor, held: two codes at once are judged one after the other. */
+/** The factor, locked, so that two codes at the same time are checked one after the other. */
 async function lockTotp(tx: Tx, userId: string): Promise<{ secret: Buffer; confirmed: boolean } | undefined> {
   const [factor] = await tx<{ secret: Buffer; confirmed: boolean }[]>`/* totp.lock */
     select secret, confirmed_at is not null as confirmed from totp_factors where user_id = ${userId} for update`
@@ -154,7 +154,7 @@ async function makeRecoveryCodes(tx: Tx, caller: Known, now: Date): Promise<stri
   return codes
 }
 
-/** 80 random bits need no salt and no slow hash. Capitals, spaces and dashes are as people type them. */
+/** 80 random bits need neither a salt nor a slow hash. Upper case, spaces and dashes are ignored. */
 const recoveryHash = (code: string): Buffer =>
   createHash('sha256')
     .update(code.toLowerCase().replace(/[^a-z2-7]/g, ''))

@@ -1,7 +1,7 @@
 import type { Tx } from '../../db/sql.ts'
 import type { EpisodeKind, Mark } from './evaluate.ts'
 
-/** A mark on a batch, job or agent, as the watchers keep it. */
+/** A mark on a batch, job or agent, as stored. */
 export interface Finding extends Mark {
   kind: EpisodeKind
   /** The key of the batch, job or agent. */
@@ -11,21 +11,21 @@ export interface Finding extends Mark {
 }
 
 export interface EpisodeChanges {
-  /** Findings without an open episode. */
+  /** Findings that have no open episode yet. */
   opened: (Finding & {
-    /** An episode that was never judged before: there may be mail. Else it is one that a pause had cleared. */
+    /** Whether the episode is new, so that rules may mail. If not, it continues one that an outage had closed. */
     fresh: boolean
   })[]
   /** Subjects whose episode has ended. */
   cleared: { kind: EpisodeKind; subjectKey: number; batchKey: number | null }[]
 }
 
-/** What a verdict can be about at one look: batches with their jobs, or agents. */
+/** The kinds of subjects that one evaluation covers: batches with their jobs, or agents. */
 export type Scope = { batches: readonly number[] } | { agents: readonly number[] }
 
 /**
- * Opens and closes episodes of these subjects until they match the findings. The subjects must be locked, so that of two
- * watchers the second finds what the first did.
+ * Opens and closes episodes of these subjects so that they match the findings. The subjects must be locked, so that a
+ * second watcher sees the changes of the first.
  */
 export async function updateEpisodes(
   tx: Tx,

@@ -1,12 +1,12 @@
 import type { Evaluation as LivenessEvaluation } from '../agents/index.ts'
 import { type Clock, type GpuSeen, isIdle, isStalled, lossBySilence, sinceMs } from '../liveness.ts'
 
-/** What silence and idle GPUs say of a batch, judged in one place for reads and watchers. Pure. */
+/** Evaluates silence and idle GPUs of a batch, for reads and watchers alike. Pure. */
 
-/** Of batches, jobs and agents. `batch_lost` was a mark before a lost batch had a status of its own. */
+/** The marks of batches, jobs and agents. `batch_lost` was a mark before a lost batch had a status of its own. */
 export type EpisodeKind = 'batch_stalled' | 'batch_lost' | 'job_idle' | 'agent_offline'
 
-/** A mark, since when its evidence holds, and the evidence as a sentence. */
+/** A mark, since when it holds, and the reason as a sentence. */
 export interface Mark {
   since: string
   reason: string
@@ -14,7 +14,7 @@ export interface Mark {
 
 export interface BatchSeen {
   status: string
-  /** Its last sign of life, and the last receipt of an event where it never showed any. */
+  /** Its last sign of life, or the last receipt of an event if there never was one. */
   aliveAt: string
   heardAt: string
   gpu: GpuSeen
@@ -30,8 +30,10 @@ export interface JobSeen {
 
 export interface Marks {
   stalled: Mark | null
-  /** Its run has ended without an event that says so: `reason` is what its status is explained by, and what was
-   * made after `until` shows that it is not. */
+  /**
+   * The run has ended without an end event: `reason` explains its status; an event created after `until` shows that it
+   * continues.
+   */
   lost: (Mark & { until: string }) | null
   idle: (Mark & { jobKey: number; jobId: string })[]
 }
@@ -49,7 +51,7 @@ export function evaluateMarks(
     stalled:
       reason === null && isStalled(batch, clock) ? { since, reason: silenceReason(since, clock) } : null,
     lost: reason === null ? null : { since, reason, until: dead ? clock.now.toISOString() : batch.heardAt },
-    // A batch that is silent says nothing of its GPUs.
+    // A silent batch does not report its GPUs.
     idle: (reason !== null || isStalled(batch, clock) ? [] : jobs)
       .filter((job) => isIdle(job, batch.gpu, clock))
       .map((job) => {

@@ -1,6 +1,6 @@
 import type { GpuSeen } from '../liveness.ts'
 
-/** The evidence of a batch or job as its progress row has it. */
+/** The evidence about a batch or job in its progress row. */
 export interface GpuRow {
   gpu_first_at: string | null
   gpu_last_at: string | null

@@ -5,17 +5,17 @@ import { type Clock, sinceMs } from '../liveness.ts'
 import { evaluateMarks } from './evaluate.ts'
 import { type GpuRow, gpuOf } from './gpu-row.ts'
 
-/** Whether a batch shows signs of life, and why not (specification §3.1, §3.2; contract §4). */
+/** The health of a batch (specification §3.1, §3.2; contract §4). */
 export interface Health {
   status: string
   stalled: boolean
-  /** From its process, its events and the pace of its epochs; null once it is over. */
+  /** From its process, its events and the pace of its epochs; null once it has ended. */
   liveness: Liveness | null
   lastSeenAt: string
   silentS: number
   thresholdS: number
   idleJobs: string[]
-  /** A sentence for each mark, and for a judgement that is still held back. */
+  /** A sentence for each mark, and one if the evaluation is still pending. */
   reasons: string[]
 }
 
@@ -33,7 +33,7 @@ interface JobRow extends GpuRow {
   started_at: string
 }
 
-/** Reasons about single jobs that are told; `idleJobs` names all of them. */
+/** The most reasons about single jobs; `idleJobs` has all of them. */
 const MAX_JOBS_EXPLAINED = 20
 
 export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<Health> {

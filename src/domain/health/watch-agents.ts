@@ -28,7 +28,7 @@ interface AgentRow {
   revoked_at: string | null
 }
 
-/** Judges these agents, and makes their verdicts what it found, as `watchBatches` does for batches. */
+/** Evaluates these agents and updates their episodes, as `watchBatches` does for batches. */
 export async function watchAgents(
   tx: Tx,
   keys: readonly number[],
@@ -69,7 +69,7 @@ export async function watchAgents(
   }
 }
 
-/** One happening for each project that has batches of these agents' owners on their hosts. */
+/** One occurrence for each project that has batches of these agents' owners on their hosts. */
 async function concerned(tx: Tx, agents: readonly AgentRow[], clock: Clock): Promise<Happening[]> {
   if (agents.length === 0) return []
   const rows = await tx<{ key: number; project_key: number }[]>`/* watch.concerned */

@@ -10,17 +10,17 @@ import { type EpisodeChanges, type Finding, updateEpisodes } from './episodes.ts
 import { evaluateMarks, type Mark, type Marks } from './evaluate.ts'
 import { type GpuRow, gpuOf } from './gpu-row.ts'
 
-/** What a look came to. */
+/** The result of an evaluation. */
 export interface WatchResult {
   opened: number
   cleared: number
-  /** Batches that are lost since. */
+  /** Batches that became lost. */
   lost: number
 }
 
 /**
- * The batches whose marks may differ from the open episodes: a broad question to the indexes, which `watchBatches`
- * answers by the rule itself.
+ * The batches whose marks may differ from the open episodes: a broad index search, whose results `watchBatches`
+ * evaluates exactly.
  */
 export async function batchesDue(db: Db, clock: Clock): Promise<number[]> {
   const silent = stalledBefore(clock)?.toISOString() ?? null
@@ -74,7 +74,7 @@ const evidenceOfJobs = (db: Db): Fragment => db`
   join job_progress g on g.job_key = j.key
   join batch_progress p on p.batch_key = j.batch_key`
 
-/** A job `j` with its evidence; `before` null is nothing. */
+/** SQL: a job `j` with its evidence; `before` null matches nothing. */
 const looksIdle = (db: Db, before: string | null, now: Date): Fragment => {
   const recent = db`(${before}::timestamptz + (${now.toISOString()}::timestamptz - ${before}::timestamptz) / 2)`
   return db`(
@@ -109,8 +109,8 @@ interface JobRow extends GpuRow {
 }
 
 /**
- * Judges these batches and their jobs, and makes their verdicts what it found. Tells followers of every flip, and the
- * rules of every episode that is new.
+ * Evaluates these batches and their jobs, and updates their episodes. Followers get every change of a mark, and rules
+ * every new episode.
  */
 export async function watchBatches(
   tx: Tx,
@@ -161,7 +161,7 @@ export async function watchBatches(
     tx,
     [
       ...fresh.map((finding) => happeningOf(finding, batches, clock)),
-      // Copied batches that never ended are lost, too, but without a notification.
+      // Copied batches that never ended become lost too, but without a notification.
       ...lost
         .filter(({ batch }) => closed.includes(batch.key) && everLived(batch.key))
         .map(({ batch, mark }) => lossOf(batch, mark, clock)),
@@ -211,7 +211,7 @@ function happeningOf(finding: Finding, batches: readonly BatchRow[], clock: Cloc
   }
 }
 
-/** To those who ask for failures a lost run is one, once for each time that it is lost. */
+/** For rules on failures, a lost run is a failure, once each time that it becomes lost. */
 function lossOf(batch: BatchRow, { since, reason }: Mark, clock: Clock): Happening {
   return {
     trigger: 'batch_failed',
@@ -223,7 +223,7 @@ function lossOf(batch: BatchRow, { since, reason }: Mark, clock: Clock): Happeni
   }
 }
 
-/** On every channel that shows the marks. */
+/** The changes on every channel that shows the marks. */
 function changesOf({ opened, cleared }: EpisodeChanges, batches: readonly BatchRow[]): Change[] {
   const flips = [...opened, ...cleared]
   const changed = batches.filter(({ key }) => flips.some((flip) => flip.batchKey === key))

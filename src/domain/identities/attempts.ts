@@ -2,22 +2,22 @@ import { createHash } from 'node:crypto'
 import type { Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 
-/** How long a person may take at the provider. */
+/** How long a user may take at the provider. */
 export const ATTEMPT_LIFE_S = 600
 
-/** A sign-in that was begun: what the way back is checked against. */
+/** A sign-in in progress: what its callback is checked against. */
 export interface Attempt {
-  /** The provider's name here: what one provider sends back opens nothing that was begun with another. */
+  /** The id of the provider in this service: a callback of another provider does not match. */
   idp: string
   nonce: string
   codeVerifier: string
   redirectUri: string
   returnTo: string
-  /** Whose account the identity is to be added to; null to sign in. */
+  /** The user that the identity is linked to; null to sign in. */
   linkUserId: string | null
 }
 
-/** What proves that it is the same attempt, in the same browser: the one travels, the other is in a cookie. */
+/** Proof that a callback belongs to the attempt and browser: `state` is in the address, `browser` is in a cookie. */
 export interface AttemptSecrets {
   state: string
   browser: string
@@ -45,8 +45,8 @@ export async function storeAttempt(
 }
 
 /**
- * Hands an attempt out, once. Throws `sign_in_expired` for one that is unknown, too old, used up, of another browser
- * or of another provider. The error does not say which, to give attackers no hints.
+ * Returns an attempt, which can be used once. Throws `sign_in_expired` for one that is unknown, too old, used already,
+ * or of another browser or provider. The error does not say which, to give attackers no hints.
  */
 export async function consumeAttempt(
   tx: Tx,

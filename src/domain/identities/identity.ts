@@ -1,19 +1,19 @@
-/** Whom a provider vouched for in one sign-in, as far as it was verified. */
+/** The verified identity of one sign-in at a provider. */
 export interface Claimed {
   /** Issuer and subject together are the identity (contract §3). */
   issuer: string
   subject: string
   email?: string | undefined
-  /** Whether the provider says that the address is that person's. */
+  /** Whether the provider has verified that the address belongs to the user. */
   emailVerified: boolean
   name?: string | undefined
 }
 
-/** An identity that opens an account. */
+/** An identity that is linked to an account. */
 export interface Identity {
   id: string
   issuer: string
-  /** The address that the provider told last. */
+  /** The address that the provider sent last. */
   email: string | null
   createdAt: string
   lastUsedAt: string
@@ -21,7 +21,7 @@ export interface Identity {
 
 /**
  * Whether a user may sign in through a provider that is limited to these domains; an empty list is no limit. Only an
- * address that the provider vouches for counts, and a domain means itself, not what is below it.
+ * address that the provider has verified counts, and subdomains are not included.
  */
 export function isAllowed(claimed: Claimed, domains: readonly string[]): boolean {
   if (domains.length === 0) return true

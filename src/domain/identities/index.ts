@@ -1,6 +1,6 @@
 /**
- * Signing in through identity providers (specification §4.4, contract §3): which identities open which account, and
- * the sign-ins that are under way.
+ * Sign-in through identity providers (specification §4.4, contract §3): identities, their accounts, and sign-ins in
+ * progress.
  */
 export { ATTEMPT_LIFE_S, type Attempt, consumeAttempt, storeAttempt } from './attempts.ts'
 export { type Claimed, isAllowed } from './identity.ts'

@@ -20,10 +20,10 @@ interface Owned {
 }
 
 /**
- * The account that the identity opens; the first time, a new one. An account is never found by its address: a user who
- * has an account adds the identity to it (`linkIdentity`). An account that never verified the address loses it to a user
- * for whom the provider confirms it: the account may have been registered by anyone. An administrator's account does not:
- * it came first, or an administrator vouched for it. Throws `account_disabled`; and for a new one `email_missing`,
+ * The account of the identity; at the first sign-in, a new one. An account is never found by its address: a user with
+ * an account links the identity to it (`linkIdentity`). An unverified account loses its address to a user for whom the
+ * provider has verified it, because anyone could have registered it. An administrator's account keeps it: it came
+ * first, or an administrator confirmed it. Throws `account_disabled`; and for a new account `email_missing`,
  * `email_taken`, `registration_closed`.
  */
 export async function signInWith(
@@ -63,7 +63,9 @@ export async function signInWith(
   return user
 }
 
-/** Adds the identity to the caller's account, and writes it down. Throws `identity_taken` when it opens another one. */
+/**
+ * Links the identity to the caller's account, and records it. Throws `identity_taken` if it belongs to another account.
+ */
 export async function linkIdentity(tx: Tx, caller: Known, claimed: Claimed, now: Date): Promise<void> {
   const known = await find(tx, claimed)
   if (known !== undefined) {
@@ -76,10 +78,10 @@ export async function linkIdentity(tx: Tx, caller: Known, claimed: Claimed, now:
   await recordAudit(tx, caller, { action: 'identity.linked', subject: `user:${caller.user.id}`, detail }, now)
 }
 
-/** Takes an identity off the caller's account. Throws `identity_not_found`, `last_sign_in`. */
+/** Unlinks an identity from the caller's account. Throws `identity_not_found`, `last_sign_in`. */
 export async function unlinkIdentity(tx: Tx, caller: Known, id: string, now: Date): Promise<void> {
   if (!isUuid(id)) throw new Problem('identity_not_found')
-  // Two who each take one off must not take both off.
+  // Locked: two requests that each unlink one must not unlink both.
   const [user] = await tx<{ password: boolean }[]>`/* identities.lock_user */
     select password_hash is not null as password from users where id = ${caller.user.id} for update`
   const [gone] = await tx<{ issuer: string; email: string | null }[]>`/* identities.unlink */
@@ -96,7 +98,7 @@ export async function unlinkIdentity(tx: Tx, caller: Known, id: string, now: Dat
   )
 }
 
-/** The identity, held against others that would make it at the same time. */
+/** The identity, under a lock against others that would create it at the same time. */
 async function find(tx: Tx, { issuer, subject }: Claimed): Promise<Owned | undefined> {
   // A statement of its own: the next one must see what the lock's last holder committed.
   await tx`/* identities.lock */ select pg_advisory_xact_lock(hashtextextended(${`${issuer}\n${subject}`}, 7041779))`
@@ -112,7 +114,7 @@ async function insert(tx: Tx, userId: string, claimed: Claimed, now: Date): Prom
     values (${userId}, ${claimed.issuer}, ${claimed.subject}, ${claimed.email ?? null}, ${at}, ${at})`
 }
 
-/** The provider vouches for the address that the account has: then it is verified. */
+/** Marks the account's address as verified if the provider has verified it. */
 async function trustAddress(
   tx: Tx,
   userId: string,

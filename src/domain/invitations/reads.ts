@@ -1,6 +1,6 @@
 import type { Db } from '../../db/sql.ts'
 
-/** An invitation as its person sees it. */
+/** An invitation as the invited user sees it. */
 export interface Invitation {
   id: string
   project: { slug: string; displayName: string }
@@ -10,7 +10,7 @@ export interface Invitation {
   createdAt: string
 }
 
-/** An invitation as those who administer the project see it. */
+/** An invitation as administrators of the project see it. */
 export interface ProjectInvitation {
   id: string
   userId: string
@@ -26,7 +26,7 @@ export interface InvitationPosition {
   id: string
 }
 
-/** What waits for the user's answer, newest first; `id` alone, when given. */
+/** The user's open invitations, newest first; only `id`, if given. */
 export async function listInvitations(
   db: Db,
   userId: string,
@@ -45,7 +45,7 @@ export async function listInvitations(
     order by i.created_at desc, i.id desc limit ${limit}`
 }
 
-/** Who is invited to the project and has not answered, newest first. */
+/** The open invitations to a project, newest first. */
 export async function listProjectInvitations(
   db: Db,
   projectKey: number,
@@ -64,7 +64,7 @@ export async function listProjectInvitations(
     order by i.created_at desc, i.id desc limit ${limit}`
 }
 
-/** What the worker needs to write the mail of an invitation. */
+/** The data for the mail of an invitation. */
 export interface PendingInvitation {
   address: string
   projectKey: number

@@ -15,11 +15,11 @@ interface Done<T> {
   changes: Change[]
 }
 
-/** The name of the task that sends the mail, in graphile-worker's table. */
+/** The name of graphile-worker's task that sends the mail. */
 const TASK = 'account_mail'
 
 export interface Invited {
-  /** Of the state `member`: they were one before, and only the role changed. */
+  /** For the state `member`: whether they were a member before and only the role changed. */
   member: MemberView
   created: boolean
 }
@@ -91,7 +91,7 @@ export async function inviteMember(
   }
 }
 
-/** Removes and returns the person's own invitation; a second caller finds none. */
+/** Deletes and returns an invitation of the user; a second request finds none. */
 async function take(tx: Tx, caller: Known, id: string): Promise<Invitation & { projectKey: number }> {
   if (!isUuid(id)) throw new Problem('invitation_not_found')
   const [invitation] = await listInvitations(tx, caller.user.id, { limit: 1, after: undefined, id })
@@ -102,7 +102,7 @@ async function take(tx: Tx, caller: Known, id: string): Promise<Invitation & { p
   return { ...invitation, ...gone }
 }
 
-/** Makes the caller what the invitation says. @throws Problem invitation_not_found */
+/** Gives the caller the role of the invitation. @throws Problem invitation_not_found */
 export async function acceptInvitation(
   tx: Tx,
   caller: Known,

@@ -10,7 +10,7 @@ import { newProgress, type SeriesProgress, seriesNumber, unchanged } from '../me
 import { fieldsUnder, type JobState, jobEndedAt, jobStartedAt } from './job.ts'
 import { jobFields } from './job-fields.ts'
 
-/** A job as JSON rows bring it: NaN and infinities are text there. */
+/** A job as a JSON row: NaN and infinities are text. */
 export interface StoredJobRow {
   key: number
   batch_key: number
@@ -156,7 +156,7 @@ const numberText = (value: unknown): string | null => {
   return number === undefined ? null : String(number)
 }
 
-/** Whether nothing of the job's progress changed but its latest epochs: nearly every job of a group. */
+/** Whether only the latest epochs of the job's progress changed: true for nearly every job of a group. */
 export const onlyAdvanced = ({ changed, progress }: JobState): boolean =>
   progress.changed.values && !progress.changed.names && !progress.changed.chunks && !changed.seen
 

@@ -20,7 +20,7 @@ import {
 
 export const JOB_STATES = BATCH_STATES
 
-/** What can name the unit of a job's steps; anything else under that name is a parameter. */
+/** The text that can be a unit of a job's steps; any other value under that name is a parameter. */
 const isUnit = (value: unknown): boolean =>
   typeof value === 'string' && /^[^\p{Cc}]{1,64}$/u.test(value) && value.trim() !== ''
 /** No machine has more GPUs; a greater number is a parameter of that name. */
@@ -124,7 +124,7 @@ export const jobFields = {
   eta_s: { type: nullable(float), public: 'shown' },
 } as const satisfies Fields
 
-/** A job on the wire. Numbers that JSON cannot write are "NaN", "Infinity", "-Infinity". */
+/** A job in the API. Numbers that JSON cannot write are "NaN", "Infinity", "-Infinity". */
 export type JobView = ViewOf<typeof jobFields>
 /** The columns of `jobs` that are fields. */
 export type JobColumns = StoredOf<typeof jobFields>

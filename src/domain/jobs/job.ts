@@ -6,7 +6,7 @@ import { newProgress, type SeriesProgress, unchanged } from '../metrics/index.ts
 import { type GpuEvidence, noticeGpu } from '../resources/index.ts'
 import { jobFields } from './job-fields.ts'
 
-/** A job as events change it. Times are canonical instants. Pure: no I/O in this file. */
+/** The state of a job that events change. Times are canonical instants. This file does no I/O. */
 export interface JobState {
   key: number
   batchKey: number
@@ -16,9 +16,9 @@ export interface JobState {
   outcome: 'running' | 'completed' | 'failed'
   outcomeStamp: string
   failureReason: string | null
-  /** Of the failure that its outcome is, null where it is none; undefined leaves the stored value. */
+  /** The reason of the failure in its outcome, null if it is no failure; undefined keeps the stored value. */
   traceback?: string | null
-  /** What job_start events said, and what job_done and job_failed events said, field by field. */
+  /** The fields of job_start events, and those of job_done and job_failed events, merged. */
   start: Merged | null
   final: Merged | null
   firstSeenAt: string
@@ -46,7 +46,7 @@ export const newJob = (batchKey: number, id: string, firstSeenAt: string): JobSt
   changed: { summary: true, seen: true },
 })
 
-/** Folds one event of the job; the order of events does not matter. Epochs are folded in domain/metrics. */
+/** Applies one event to the job; the order of events does not matter. domain/metrics applies epochs. */
 export function applyToJob(job: JobState, incoming: Incoming): void {
   const { event, at, stamp } = incoming
   if (at < job.firstSeenAt) {

@@ -10,7 +10,7 @@ import { jobFields } from './job-fields.ts'
 import type { JobRow } from './view.ts'
 
 /**
- * The job of this key, with its batch as the caller sees it.
+ * The job with this key and its batch, if the caller may see it.
  * @throws Problem job_not_found, the same whether it does not exist or is not visible
  */
 export async function visibleJob(
@@ -28,7 +28,7 @@ export async function visibleJob(
   return { job, batch }
 }
 
-/** Of these keys those of jobs that the caller sees, in their order; the others say nothing of themselves. */
+/** The keys of jobs that the caller may see, in the given order; others are left out without an error. */
 export async function visibleJobKeys(db: Db, caller: Caller, keys: readonly number[]): Promise<number[]> {
   const rows = await db<{ key: number }[]>`/* jobs.visible_keys */
     select j.key from jobs j join batches b on b.key = j.batch_key join projects p on p.key = b.project_key
@@ -37,7 +37,7 @@ export async function visibleJobKeys(db: Db, caller: Caller, keys: readonly numb
   return rows.map((row) => row.key)
 }
 
-/** The jobs of these keys, in no order. What the caller sees of them was settled before. */
+/** The jobs with these keys, in no order. The permissions were checked before. */
 export const readJobs = (db: Db, keys: number[]): Promise<JobRow[]> =>
   wideRows(db<JobRow[]>`/* jobs.read_many */
     select ${jobColumns(db)} from jobs j ${jobJoins(db)} where j.key = any (${keys}::bigint[])`)
@@ -56,7 +56,7 @@ export const JOB_PARTS = [
 ] as const
 export type JobPart = (typeof JOB_PARTS)[number]
 
-/** What the parts add that is no field of the table itself. */
+/** The columns that the parts add and that are no fields. */
 const BESIDE: Partial<Record<JobPart, string>> = {
   batch: 'b.id batch_id',
   elapsed: `j.reported_s, s.last_seen_at, ${eventSkews('bs')}`,

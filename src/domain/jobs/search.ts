@@ -21,9 +21,9 @@ import { isStorable } from '../storable-text.ts'
 import { JOB_PARTS, type JobPart, jobColumns, jobJoins } from './reads.ts'
 import type { JobRow } from './view.ts'
 
-/** Finds jobs by what they were given and what came of them (contract §6: `params`, `finalMetrics`, `latest`). */
+/** Searches jobs by parameters and metrics (contract §6: `params`, `finalMetrics`, `latest`). */
 
-/** Which jobs: OR within a list of words, AND between everything; an empty list asks nothing. */
+/** A filter of jobs: OR within a list of words, AND between conditions; an empty list is no condition. */
 export interface JobSearch {
   status: JobStatus[]
   model: string[]
@@ -34,9 +34,9 @@ export interface JobSearch {
   params: Comparison[]
   finalMetrics: Comparison[]
   latest: Comparison[]
-  /** Conditions in the words of the query field: `lr<0.01`, `optimizer:sgd`; all must hold. */
+  /** Conditions in the syntax of the query field: `lr<0.01`, `optimizer:sgd`; all must hold. */
   where: FieldCondition[]
-  /** Texts of jobs are hidden from the caller, so there are none to be compared. */
+  /** Texts of jobs are hidden from the caller, so they cannot be searched. */
   textless: boolean
 }
 
@@ -44,7 +44,7 @@ export type JobOrder =
   | { by: 'started_at' | 'status'; descending: boolean }
   | { by: 'param' | 'final_metric' | 'latest'; key: string; descending: boolean }
 
-/** The parents whose jobs are wanted: a page for each; or one page of all in these projects (null: in every one). */
+/** The parents of the jobs: a page for each parent, or one page of all jobs in these projects (null: all projects). */
 export type JobParents =
   | { column: 'batch_key' | 'project_key'; keys: readonly number[] }
   | { together: readonly number[] | null; batches?: readonly number[] | undefined }
@@ -77,7 +77,7 @@ export async function searchJobs(
 
 const UNSORTED: SortColumns = { sort_rank: 0, sort_number: 0, sort_text: '' }
 
-/** Which jobs of all batches: as `JobSearch`, with slugs of projects, and ids of batches as they are written. */
+/** A filter of the jobs of all batches: as `JobSearch`, with slugs of projects and exact ids of batches. */
 export interface JobFilter extends Omit<JobSearch, 'textless'> {
   project: string[]
   batch: string[]
@@ -96,7 +96,9 @@ const EVERY_SEARCH: Omit<JobSearch, 'textless'> = {
 }
 export const EVERY_JOB: JobFilter = { project: [], batch: [], ...EVERY_SEARCH }
 
-/** The jobs of batches that the caller sees, newest first. Comparing is without case, but for ids of batches. */
+/**
+ * The jobs of batches that the caller may see, newest first. Texts are compared without case, ids of batches exactly.
+ */
 export async function listJobs(
   db: Db,
   caller: Caller,
@@ -138,7 +140,7 @@ export interface JobName {
   id: string
 }
 
-/** Those of these jobs that the caller sees, with their batches, in no order. */
+/** The jobs that the caller may see, with their batches, in no order. */
 export async function findJobs(
   db: Db,
   caller: Caller,
@@ -158,7 +160,7 @@ export async function findJobs(
   return rows.map((job) => ({ job, batch: entryOf(byId, job.batch_id) }))
 }
 
-/** The jobs of these names that there are, in no order. Whether the caller may see them was asked before. */
+/** The jobs with these names that exist, in no order. The permissions were checked before. */
 export async function jobsNamed(
   db: Db,
   names: readonly { batchKey: number; id: string }[],
@@ -173,7 +175,7 @@ const usesProgress = ({ latest, where }: JobSearch): boolean => latest.length > 
 
 function planOf(db: Db, parents: JobParents, search: JobSearch, withProgress: boolean): PagePlan {
   const where: Fragment[] = []
-  // What is hidden must not be found out by asking for it either.
+  // A filter must not reveal what is hidden.
   const shown = (condition: Fragment): Fragment => (search.textless ? db`false` : condition)
   const { column, scope } = scopeOf(parents)
   if (column === 'project_key') {
@@ -210,12 +212,15 @@ function planOf(db: Db, parents: JobParents, search: JobSearch, withProgress: bo
 function scopeOf(parents: JobParents): Pick<PagePlan, 'column' | 'scope'> {
   if ('column' in parents) return { column: parents.column, scope: { each: parents.keys } }
   const { together, batches } = parents
-  // Batches that are named were found visible, so none of them is deleted.
+  // The permissions for named batches were checked, so none of them is deleted.
   if (batches !== undefined) return { column: 'batch_key', scope: { together: batches } }
   return { column: 'project_key', scope: { together } }
 }
 
-/** The index of words (012_job_search) knows three letters or more; fewer are soon met in the order of the list. */
+/**
+ * The shortest text that the index of words (012_job_search) can search; shorter ones are soon found in the order of
+ * the list.
+ */
 const INDEXED = 3
 function holdsText(db: Db, term: string, textless: boolean): Fragment {
   if (textless || term.length < INDEXED) {
@@ -225,7 +230,7 @@ function holdsText(db: Db, term: string, textless: boolean): Fragment {
   return db`batch_search_text(t.id, t.model, t.dataset, null, null) like '%' || lower(${escapeLike(term)}) || '%'`
 }
 
-/** Over rows `t` of jobs and `tp` of job_progress. */
+/** SQL over rows `t` of jobs and `tp` of job_progress. */
 function meets(db: Db, condition: FieldCondition, textless: boolean): Fragment {
   const { of, key } = condition
   const one = (field: Field): Fragment => holds(db, field, condition)
@@ -253,7 +258,7 @@ function meets(db: Db, condition: FieldCondition, textless: boolean): Fragment {
   }
 }
 
-/** The last value of a series, over a row `tp` of job_progress. */
+/** SQL: the last value of a series, over a row `tp` of job_progress. */
 const latestOf = (db: Db, key: string): Fragment =>
   key === 'epoch'
     ? db`coalesce(tp.last_value[array_position(tp.series, ${key})], tp.max_epoch)`

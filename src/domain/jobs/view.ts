@@ -5,7 +5,9 @@ import { type Derived, viewsOf } from '../field.ts'
 import { type Clock, isIdle } from '../liveness.ts'
 import { type JobColumns, type JobView, jobFields } from './job-fields.ts'
 
-/** A job as `jobColumns` reads it: its columns (those of parts if they are wanted), and what other fields are made of. */
+/**
+ * The row of a job, as `jobColumns` reads it: its columns (those of parts if selected), and the input of other fields.
+ */
 export interface JobRow extends JobColumns {
   key: number
   batch_key: number
@@ -18,7 +20,7 @@ export interface JobRow extends JobColumns {
   /** Part `progress`. */
   epochs: number
   max_epoch: number | null
-  /** The names of its series, and the last value of each, as JSON text, which is read in half the time. */
+  /** The names of its series, and the last value of each, as JSON text, which takes half the time to read. */
   last_values: [names: string[], values: (number | string | null)[]]
   /** Part `series`. */
   series: string[]
@@ -67,7 +69,8 @@ function latestOf(row: JobRow): JobView['latest'] {
   for (let n = 0; n < names.length; n++) {
     const name = itemAt(names, n)
     const value = values[n] ?? null
-    // `__proto__` is a series like any other. Not by an object without a prototype: V8 makes each of them a hash table.
+    // `__proto__` may be the name of a series. An object without a prototype would be slow: V8 makes a hash
+    // table of it.
     if (name === '__proto__') Object.defineProperty(latest, name, { value, enumerable: true })
     else latest[name] = value
   }
@@ -84,12 +87,12 @@ const derived: Derived<typeof jobFields, Given> = {
   eta_s: (_row, _clock, { etaS }) => etaS,
 }
 
-/** The one form of a job for REST and GraphQL. Pure. */
+/** The view of a job for REST and GraphQL. Pure. */
 export const jobView: (...given: Given) => JobView = viewsOf(jobFields, derived)
 
 export type JobField = keyof typeof jobFields & string
 export const JOB_FIELDS: readonly JobField[] = keysOf(jobFields)
 
-/** Makes the views of jobs with these fields alone: a row needs only what they are made of. */
+/** Builds views of jobs with only these fields, so a row needs only their columns. */
 export const jobViewOf = (fields: readonly JobField[]): ((...given: Given) => Partial<JobView>) =>
   viewsOf(jobFields, derived, fields)

@@ -5,7 +5,7 @@ import { recordAudit } from '../audit.ts'
 import type { Known } from '../caller.ts'
 import { visibleJob } from './reads.ts'
 
-/** What people may change of a job; what is undefined stays. */
+/** The fields of a job that users may change; undefined ones keep their values. */
 export interface JobEdit {
   /** Markdown. */
   notes?: string | undefined
@@ -13,7 +13,7 @@ export interface JobEdit {
 }
 
 /**
- * Changes what is given. Events never write it.
+ * Changes the given fields. Events never change them.
  * @returns the job's key
  * @throws Problem job_not_found, forbidden
  */

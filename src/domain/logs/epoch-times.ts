@@ -1,13 +1,13 @@
 import type { Db } from '../../db/sql.ts'
 import { warm } from '../warm.ts'
 
-/** When the epochs of a job were, so that its log lines can be placed among them. Columns of equal length. */
+/** The times of a job's epochs, to place its log lines among them. Columns of equal length. */
 export interface EpochTimes {
   epochs: number[]
   times: string[]
 }
 
-/** Told at most; of more epochs every so manyth and the last, so a line is placed to within that many. */
+/** The most epochs in one answer; of more, every nth and the last, so a line is placed to within n. */
 const MOST = 5_000
 
 export async function epochTimesOf(db: Db, job: { key: number; batch_key: number }): Promise<EpochTimes> {

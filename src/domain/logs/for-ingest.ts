@@ -8,14 +8,14 @@ export interface NewLogLine {
   dbId: number
   at: string
   level: string
-  /** `stdout`, `stderr`; null for what was logged otherwise. */
+  /** `stdout`, `stderr`; null for lines that were not printed. */
   stream: LogStream | null
   line: string
 }
 
 /** Writes log lines; the level is kept in lower case. */
 export function insertLogLines(lines: NewLogLine[]): SqlFragment {
-  // A line may hold newlines of its own, so lines travel as JSON.
+  // A line may contain newlines, so lines are sent as JSON.
   const rows = lines.map((l) => [
     l.batchKey,
     l.dbId,

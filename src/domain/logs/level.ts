@@ -8,9 +8,9 @@ const RANKS: Record<string, number> = {
   fatal: 50,
 }
 
-/** Severity of a level; words that are not known rank as info (contract §1). Compared lower-case. */
+/** The severity of a level; unknown words count as info (contract §1). In lower case. */
 export const levelRank = (level: string): number =>
   Object.hasOwn(RANKS, level) ? (RANKS[level] ?? Number.NaN) : 20
 
-/** Whether the word has a severity of its own. */
+/** Whether the level is known. */
 export const isKnownLevel = (level: string): boolean => Object.hasOwn(RANKS, level)

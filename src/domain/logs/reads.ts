@@ -5,18 +5,18 @@ import type { LogStream } from './stream.ts'
 
 export interface LogQuery {
   jobId?: string | undefined
-  /** This severity or a worse one; a word without a severity of its own means that word. Any case. */
+  /** This severity or a higher one; an unknown level matches only itself. In any case. */
   level?: string | undefined
-  /** Lines of these streams; all without it. */
+  /** Only lines of these streams; default: all. */
   streams?: readonly LogStream[] | undefined
   /** Part of the line, in any case. */
   q?: string | undefined
-  /** db_ids, neither included. */
+  /** db_ids, both excluded. */
   after?: number | undefined
   before?: number | undefined
-  /** Most lines. */
+  /** The most lines. */
   limit: number
-  /** The last lines rather than the first; so is `before` without `after`. */
+  /** The last lines instead of the first; `before` without `after` implies it. */
   tail?: boolean
 }
 
@@ -25,12 +25,12 @@ export interface LogLine {
   timestamp: string
   jobId: string
   level: string
-  /** Null for what was logged otherwise than by printing. */
+  /** Null for lines that were not printed. */
   stream: LogStream | null
   line: string
 }
 
-/** Lines of a batch in the order in which they arrived (contract §4). */
+/** Lines of a batch in the order of arrival (contract §4). */
 export async function readLogLines(db: Db, batchKey: number, query: LogQuery): Promise<LogLine[]> {
   const { after, before, limit } = query
   const fromEnd = query.tail === true || (before !== undefined && after === undefined)
@@ -53,7 +53,7 @@ export async function readLogLines(db: Db, batchKey: number, query: LogQuery): P
   return fromEnd ? known.reverse() : known
 }
 
-/** The key of the job that is asked for; undefined where any is, null where there is no such job. */
+/** The key of the requested job; undefined: any job; null: there is no such job. */
 async function jobKeyOf(
   db: Db,
   batchKey: number,

@@ -2,6 +2,6 @@
 export const LOG_STREAMS = ['stdout', 'stderr'] as const
 export type LogStream = (typeof LOG_STREAMS)[number]
 
-/** Of `data.stream` of a log_line; null for anything that names none of them. */
+/** The stream in `data.stream` of a log_line; null for any other value. */
 export const streamOf = (value: unknown): LogStream | null =>
   LOG_STREAMS.find((stream) => stream === value) ?? null
