@@ -11,10 +11,10 @@ import { type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
  * The visibility for callers without an account: visitors of public projects and readers of a share link. Required, so
  * that each new field is decided on.
  *
- * hidden nothing
- * shown the value; to an anonymous share too
- * scrubbed the value; an anonymous share replaces names of people and hosts, and paths, in all of its texts
- * empty the value; to an anonymous share null, or an empty text if the field is not nullable
+ *  hidden     nothing
+ *  shown      the value; to an anonymous share too
+ *  scrubbed   the value; an anonymous share replaces names of people and hosts, and paths, in all of its texts
+ *  empty      the value; to an anonymous share null, or an empty text if the field is not nullable
  */
 export type Exposure = 'hidden' | 'shown' | 'scrubbed' | 'empty'
 
