@@ -61,6 +61,16 @@ test('a batch of more than three jobs has a Sweep tab: parameters that vary, the
   expect(await lr.getAttribute('aria-pressed')).toBe('false')
   // The best job comes first: the loss falls with the rate.
   expect(await page.locator('tr[data-job]').first().getAttribute('data-job')).toBe('job0')
+  await page
+    .locator('main')
+    .getByText(/^Best job0 /)
+    .waitFor()
+  // It is in the order of the metric, and shows it without an axis of it too.
+  await page.goto(`/b/rates/sweep?axes=${encodeURIComponent('["param.lr","epochs"]')}`)
+  const table = page.getByRole('region', { name: 'Selected jobs' })
+  await expect
+    .poll(() => table.getByRole('columnheader').allInnerTexts())
+    .toEqual(['Job', 'Status', 'lr', 'epochs', 'last val_loss'])
   expect(complaints).toEqual([])
   await context.close()
 })

@@ -1,4 +1,4 @@
-import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import type { Compared } from '../charts/compared-jobs.ts'
 import { lessIsBetter } from '../lib/batch-query.ts'
@@ -7,7 +7,7 @@ import { batchStore, type JobStore } from '../lib/live/batches.ts'
 import { changed, type SearchChange } from '../lib/search-change.ts'
 import type { SweepSearch } from '../lib/sweep-search.ts'
 import { useTheme } from '../lib/theme.ts'
-import { some } from '../lib/words.ts'
+import { number, some } from '../lib/words.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
 import {
   type Axis,
@@ -84,6 +84,8 @@ export function BatchSweep() {
   // The table is in the order of the metric.
   const tableAxes = metric === undefined || shownAxes.includes(metric) ? shownAxes : [...shownAxes, metric]
   const ordered = useMemo(() => bestLast(rows, metric), [rows, metric])
+  const last = ordered.at(-1)
+  const best = last && Number.isFinite(metric?.at(last)) ? last : undefined
   const kept = useMemo(
     () => ordered.filter((row) => within(row, axes, search.brush ?? {})),
     [ordered, axes, search.brush],
@@ -123,6 +125,15 @@ export function BatchSweep() {
               onChange={(next) => change({ metric: next })}
             />
             <ColourScale axis={metric} />
+            {best && (
+              <span className="pb-1">
+                <span className="text-muted">Best</span>{' '}
+                <Link {...links.job(batchId, best.job.id)} className="font-medium hover:underline">
+                  {best.job.id}
+                </Link>{' '}
+                {number(metric.at(best))}
+              </span>
+            )}
           </>
         )}
         {search.jobs && (

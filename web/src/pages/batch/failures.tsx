@@ -108,7 +108,10 @@ function Opened({ group, batchId }: { group: FailureGroup<Job>; batchId: string 
           }
         />
       ) : (
-        <p className="font-mono text-xs whitespace-pre-wrap">{group.error}</p>
+        <>
+          <p className="font-mono text-xs whitespace-pre-wrap">{group.error}</p>
+          <p className="text-xs text-muted">No traceback was reported.</p>
+        </>
       )}
       {!shared && (
         <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xs">

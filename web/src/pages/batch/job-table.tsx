@@ -25,6 +25,8 @@ const NONE: Job[] = []
 /** Every job with its numbers; only the rows in sight are there. */
 export const JobTable = memo(function JobTable(props: {
   jobs: readonly Job[]
+  /** All of the batch: columns stay while a filter leaves fewer. */
+  every: readonly Job[]
   picked: string | undefined
   selection: Selection
   /** After the person changed the selection. */
@@ -35,13 +37,13 @@ export const JobTable = memo(function JobTable(props: {
   onSorted: (jobs: readonly Job[]) => void
   onPick: (job: string) => void
 }) {
-  const { jobs, picked, sort, selection } = props
+  const { jobs, every, picked, sort, selection } = props
   const selected = useSelection(selection)
-  const shape = useMemo(() => shapeOf(jobs), [jobs])
+  const shape = useMemo(() => shapeOf(every), [every])
   // biome-ignore lint/correctness/useExhaustiveDependencies: columns change with what jobs have, not with its values
-  const columns = useMemo(() => columnsOf(jobs, sort), [shape, sort])
+  const columns = useMemo(() => columnsOf(every, sort), [shape, sort])
   // biome-ignore lint/correctness/useExhaustiveDependencies: likewise
-  const numeric = useMemo(() => numericOf(jobs, sort), [shape, sort])
+  const numeric = useMemo(() => numericOf(every, sort), [shape, sort])
   const [over, setOver] = useState(false)
   const sorted = useSorted(jobs, columns, sort)
   const { onSorted } = props
@@ -77,7 +79,7 @@ export const JobTable = memo(function JobTable(props: {
   }
   const links = useRowLinks()
   // biome-ignore lint/correctness/useExhaustiveDependencies: the names of jobs change with their number
-  const longest = useMemo(() => jobs.reduce((most, { id }) => Math.max(most, id.length), 0), [shape])
+  const longest = useMemo(() => every.reduce((most, { id }) => Math.max(most, id.length), 0), [shape])
   const widths = columns.slice(1).map((column) => widthOf(column, numeric.has(column.id)))
   // The style sheet limits the names: a phone has less room for them.
   const layout = {

@@ -189,6 +189,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
           ) : (
             <JobTable
               jobs={found}
+              every={jobs}
               picked={search.job}
               selection={selection}
               onSelected={selectedChanged}

@@ -243,7 +243,7 @@ function Since({ batch }: { batch: Batch }) {
   const other = newest.data
   if (newest.isPending && batch.host !== null) return <span className="text-muted">…</span>
   if (!other || other.id === batch.id)
-    return <span className="text-muted">no later batch from there tells of changes</span>
+    return <span className="text-muted">no later batch from this host shows a change</span>
   const changed = differences(environmentOf(batch), environmentOf(other)).filter(
     ({ name }) => !['command', 'pid', 'cwd'].includes(name),
   )
@@ -252,9 +252,8 @@ function Since({ batch }: { batch: Batch }) {
       {changed.length === 0 ? 'as in' : `${some(changed.length, 'difference')} to`}{' '}
       <Link {...links.environment(batch.id, other.id)} className="text-accent underline">
         {other.id}
-      </Link>{' '}
-      (<RelativeTime at={other.started_at} />
-      ), the newest from there
+      </Link>
+      , the newest batch from this host (<RelativeTime at={other.started_at} />)
       {changed.length > 0 && (
         <ul className="font-mono text-xs">
           {changed.slice(0, 6).map(({ name, here, there }) => (

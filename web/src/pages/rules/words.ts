@@ -41,7 +41,7 @@ export const KINDS: Record<Trigger, Kind> = {
     why: 'A condition that a script checks at every step may hold for many.',
   },
   batch_stalled: {
-    title: 'no events from a batch',
+    title: 'a batch sends no events',
     fires: 'Once for each silence, and when its process is known to be gone.',
     cooldown: 0,
     why: 'One mail for each silence.',
