@@ -108,7 +108,7 @@ async function findOrStart(options: Parameters<typeof demo>[0]): Promise<string>
   if (url !== undefined) {
     const base = url.replace(/\/+$/, '')
     if (await answers(base)) return base
-    throw new ConfigError(`nothing answers at ${base} (SVC_URL)`)
+    throw new ConfigError(`no service answers at ${base}: start it, or correct SVC_URL`)
   }
   const host = ['0.0.0.0', '::'].includes(config.host) ? '127.0.0.1' : config.host
   const base = `http://${host.includes(':') ? `[${host}]` : host}:${config.port}`

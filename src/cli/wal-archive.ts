@@ -105,6 +105,6 @@ export function momentOf(text: string | undefined): Date | undefined {
   if (text === undefined) return undefined
   const moment = new Date(text)
   if (Number.isNaN(moment.getTime()) || !/(Z|[+-]\d\d:?\d\d)$/.test(text))
-    throw new ConfigError(`--at is to be a time with its zone, such as 2026-03-01T14:30:00Z, not ${text}`)
+    throw new ConfigError(`--at must be a time with its time zone, such as 2026-03-01T14:30:00Z, not ${text}`)
   return moment
 }

@@ -1,4 +1,4 @@
-/** The number behind a numeric field; undefined for anything that is not one (contract §1 "Numbers"). */
+/** The number in a numeric field; undefined for other values (contract §1 "Numbers"). */
 export function numberOf(value: unknown): number | undefined {
   if (typeof value === 'number') return value
   if (value === 'NaN') return Number.NaN
@@ -7,6 +7,6 @@ export function numberOf(value: unknown): number | undefined {
   return undefined
 }
 
-/** How a number is written in JSON: as itself, or by name where JSON has no way. */
+/** A number in JSON: itself, or its name if JSON cannot write it. */
 export const writeNumber = (value: number): number | 'NaN' | 'Infinity' | '-Infinity' =>
   Number.isFinite(value) ? value : Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity'

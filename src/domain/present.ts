@@ -20,7 +20,7 @@ import { publicBatch, publicJob } from './shares/index.ts'
 export const LOOKED_UP = ['host_id', 'eta_s', 'progress'] as const
 export type LookedUp = (typeof LOOKED_UP)[number]
 
-/** The batches of these rows as the caller is shown them, in their order; without an account the public fields alone. */
+/** The views of these batches for the caller, in order; without an account only the public fields. */
 export async function presentBatches(
   db: Db,
   caller: Caller,
@@ -63,7 +63,7 @@ export async function viewsOfBatches(
   )
 }
 
-/** What the jobs of these batches amount to, by batch key: fields by their names, and the range of the estimate as `eta`. */
+/** Values over the jobs of these batches, by batch key: fields by their names, and the range of the ETA as `eta`. */
 export async function presentColumns(
   db: Db,
   rows: readonly BatchRow[],
@@ -85,7 +85,7 @@ export async function presentColumns(
   )
 }
 
-/** The jobs of these rows as the caller is shown them, in their order; without an account the public fields alone. */
+/** The views of these jobs for the caller, in order; without an account only the public fields. */
 export async function presentJobs(
   db: Db,
   caller: Caller,
@@ -118,7 +118,7 @@ export async function viewsOfJobs(
   )
 }
 
-/** The estimates of those that run. */
+/** The ETAs of running batches. */
 export const etasOfBatches = (
   db: Db,
   rows: readonly BatchRow[],

@@ -3,10 +3,10 @@ import { Problem } from '../problem.ts'
 
 /** How many of a kind one user may have at a time (docs/security.md "Quotas"). */
 export interface Quota {
-  /** Such as `reporter and read tokens`, for the refusal. */
+  /** Such as `reporter and read tokens`, for the error. */
   what: string
   most: number
-  /** The setting that decides `most`. */
+  /** The setting of `most`. */
   setting: string
 }
 

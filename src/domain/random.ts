@@ -1,4 +1,7 @@
-/** Numbers in [0, 1) that the seed determines (mulberry32): the same facts give the same estimate, the same seed the same test. */
+/**
+ * A seeded random number generator for [0, 1) (mulberry32): the same data gives the same estimate, the same seed the
+ * same test.
+ */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

@@ -11,11 +11,11 @@ type InCamelCase<Name extends string> = Name extends `${infer Head}_${infer Rest
   : Name
 type ColumnOf<Field> = Field extends { column: infer Column extends string } ? Column : never
 
-/** The property of a record that holds a column. */
+/** The property of a record with the value of a column. */
 export const recordName = (column: string): string =>
   column.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
 
-/** A value of a record as answers show it. */
+/** A value of a record in an answer. */
 export const shownValue = (value: unknown): unknown =>
   value instanceof Date ? instantOf(value) : typeof value === 'bigint' ? Number(value) : value
 
@@ -28,7 +28,7 @@ export function selectionOf<F extends Fields>(fields: F): Selection<F> {
   return Object.fromEntries(columns.map((column) => [recordName(column), true])) as Selection<F>
 }
 
-/** Makes the view of a record that has at least the selection of these fields. */
+/** Builds the view of a record that has at least these fields. */
 export function recordViewsOf<F extends Fields, Row extends object = object>(
   fields: F,
   derived: Derived<F, [record: Row]>,

@@ -29,7 +29,8 @@ export function openReadReplica(
   readWarmed(replica.sql, {
     async warm(of) {
       await warmer.warm(of)
-      // Rows may just have come back, here or at another server: without them a read would end early, and say nothing.
+      // Rows may have been restored from the archive just now, here or on another server: without them a read
+      // would be incomplete without an error.
       if (archives && !(await replica.holdsAll(readTimeoutS * 1000)))
         throw new Error('the replica lacks what came back from the archive')
     },

@@ -1,5 +1,7 @@
-/** Whether PostgreSQL can hold the text. What it cannot hold names nothing, so it is "not found" and no error. */
+/**
+ * Whether PostgreSQL can store the text. If not, nothing has such a name, so a look-up finds nothing and is no error.
+ */
 export const isStorable = (text: string): boolean => !text.includes('\u0000') && text.isWellFormed()
 
-/** The text without what PostgreSQL cannot hold. */
+/** The text without characters that PostgreSQL cannot store. */
 export const storablePart = (text: string): string => text.replaceAll('\u0000', '').toWellFormed()

@@ -26,7 +26,7 @@ export const word = z
   .string()
   .min(1, 'a filter must not be empty')
   .max(512)
-  .refine(isStorable, 'holds what no text may hold')
+  .refine(isStorable, 'must be without NUL characters and lone surrogates')
 export const words = z.array(word).max(50, 'a filter takes at most 50 words').nullish()
 
 export type Words = readonly string[] | null | undefined

@@ -47,7 +47,11 @@ builder.objectType(LogLineType, {
 const LogLineConnection = connectionType<typeof LogLineType, LogLine>('LogLine', LogLineType)
 
 const lineCursors = cursorOf('log lines', z.int().min(0))
-const findable = z.string().max(1_000).refine(isStorable, 'holds what no text may hold').nullish()
+const findable = z
+  .string()
+  .max(1_000)
+  .refine(isStorable, 'must be without NUL characters and lone surrogates')
+  .nullish()
 
 const lineId = z
   .string()

@@ -95,5 +95,8 @@ test("a user who is no member of the project digits learns that it is someone el
 
 test('a service that does not answer is named', async () => {
   const { code, err } = await demo({ SVC_URL: 'http://127.0.0.1:1/' })
-  expect({ code, err }).toEqual({ code: 1, err: 'svc: nothing answers at http://127.0.0.1:1 (SVC_URL)\n' })
+  expect({ code, err }).toEqual({
+    code: 1,
+    err: 'svc: no service answers at http://127.0.0.1:1: start it, or correct SVC_URL\n',
+  })
 })

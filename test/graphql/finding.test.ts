@@ -317,7 +317,7 @@ describe('arguments that make no sense', () => {
     ['jobs(where: {params: [{key: "lr", op: LT, number: 1, text: "a"}]})', 'either number or text'],
     ['jobs(orderBy: {by: PARAM})', 'take a key'],
     ['jobs(orderBy: {by: STATUS, key: "a"})', 'take a key'],
-    ['jobs(where: {model: "a\\u0000"})', 'no text may hold'],
+    ['jobs(where: {model: "a\\u0000"})', 'must be without NUL characters'],
   ])('%s are refused with a reason', async (field, reason) => {
     const query = `{ batch(id: "sweep") { ${field} { totalCount } } }`
     const { body } = await post(stage.app, query, { token: stage.viewer.token })

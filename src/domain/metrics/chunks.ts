@@ -27,13 +27,13 @@ export interface Column {
 }
 
 /**
- * Room for the points of one read after another. Twelve megabytes of new arrays for each million points made the
- * garbage collector walk the whole heap once a chart: what is outside the heap counts as a reason to.
+ * Reusable memory for the points of one read after another. Twelve megabytes of new arrays per million points made the
+ * garbage collector scan the whole heap for every chart, because memory outside the heap counts too.
  */
 export interface PointBuffer {
-  /** A column of `points`, whose content is undefined; its own array when there is no room left. */
+  /** A column for `points` values with undefined content; a new array if there is no room left. */
   take(points: number): Column
-  /** What was taken so far is taken back. */
+  /** Releases everything that was taken. */
   clear(): void
 }
 
@@ -60,15 +60,15 @@ const newColumn = (points: number): Column => ({
 })
 
 export interface EpochRange {
-  /** Both included. */
+  /** Both ends included. */
   from?: number | undefined
   to?: number | undefined
 }
 
 /**
- * @param buffer where the columns are put; arrays of their own without it
- * @returns the columns that hold a point in the range, by job and number (`columnName`)
- * @throws what the database throws
+ * @param buffer memory for the columns; without it they are new arrays
+ * @returns the columns that have a point in the range, by job and number (`columnName`)
+ * @throws errors of the database
  */
 export async function readColumns(
   db: Db,
@@ -80,7 +80,7 @@ export async function readColumns(
   await warm(db, { jobs: [...new Set(wanted.map(({ jobKey }) => jobKey))] })
   const parts = new Map<string, ChunkColumn[]>()
   const read = async (batch: string, own: readonly Wanted[]): Promise<void> => {
-    // COPY takes no parameters: every text below is made of whole numbers alone.
+    // COPY has no parameters: every text below consists of whole numbers only.
     const query = db.unsafe(
       `/* metrics.read */ copy (${statement(batch, own, range)}) to stdout (format binary)`,
       [],
@@ -110,8 +110,8 @@ export async function readColumns(
 const ALONE = { prepare: false, onexecute: () => false }
 
 /**
- * The stream of a COPY. postgres.js destroys it at an error, which may come in one packet with its begin, before a caller
- * can listen: unheard, the error would end the process.
+ * The stream of a COPY. postgres.js destroys it at an error, which may arrive in one packet with its begin, before a
+ * caller can listen: without a listener the error would end the process.
  */
 function copiedBy(query: ReturnType<Db['unsafe']>): Promise<Readable> {
   const settling = query as unknown as { resolve: (stream: Readable) => void }
@@ -169,13 +169,13 @@ function statement(batch: string, wanted: readonly Wanted[], { from, to }: Epoch
 
 interface ChunkColumn {
   first: number
-  /** int32 big-endian; null when the epochs run without a gap. */
+  /** int32 big-endian; null if the epochs have no gap. */
   steps: Buffer | null
   /** float64 big-endian. */
   vals: Buffer
 }
 
-/** Parses PostgreSQL's binary COPY of (int8, int4, int4, bytea, bytea); the stream may be cut anywhere. */
+/** Parses PostgreSQL's binary COPY of (int8, int4, int4, bytea, bytea); chunks of the stream may end anywhere. */
 function readTuples(
   stream: Readable,
   each: (jobKey: number, no: number, column: ChunkColumn) => void,
@@ -222,7 +222,7 @@ function readTuples(
   })
 }
 
-/** Where the tuple at `at` ends; undefined when it is not all there, or when the trailer is reached. */
+/** The end of the tuple at `at`; undefined if it is incomplete or the trailer is reached. */
 function tupleEnd(data: Buffer, at: number): number | undefined {
   if (at + 2 > data.length || data.readInt16BE(at) < 0) return undefined
   let end = at + 2

@@ -4,7 +4,7 @@
  * bins hides exactly as many points as it says.
  */
 export interface Clip {
-  /** Null while there is no finite value. */
+  /** Null if there is no finite value. */
   low: number | null
   high: number | null
   /** Finite values below `low` or above `high`. */
@@ -13,14 +13,14 @@ export interface Clip {
 
 export interface Percentiles {
   add(values: Float64Array): void
-  /** The narrowest such range that leaves at most `share` of the finite values out at either end. */
+  /** The narrowest range that leaves out at most `share` of the finite values at either end. */
   clip(share: number): Clip
 }
 
 const SHIFT = 13
 const BINS = 1 << (32 - SHIFT)
 const NEGATIVE = BINS / 2
-/** Of 8 bytes: the word that holds sign and exponent. */
+/** The index of the 4 bytes with sign and exponent. */
 const HIGH_WORD = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1 ? 1 : 0
 
 export function createPercentiles(): Percentiles {
@@ -34,7 +34,7 @@ export function createPercentiles(): Percentiles {
       for (let i = 0; i < values.length; i++) {
         const value = values[i] ?? Number.NaN
         if (value - value !== 0) continue
-        // Zero has two signs, which are one height.
+        // -0 and 0 are the same value.
         const bin = value === 0 ? 0 : (words[2 * i + HIGH_WORD] ?? Number.NaN) >>> SHIFT
         counts[bin] = (counts[bin] ?? Number.NaN) + 1
         finite++
@@ -56,7 +56,7 @@ export function createPercentiles(): Percentiles {
   }
 }
 
-/** Bins from the least value to the greatest: among negative ones the bits run the other way. */
+/** Bins from the lowest value to the highest: for negative values the bits run in the other direction. */
 const ascending = (n: number): number => (n < NEGATIVE ? BINS - 1 - n : n - NEGATIVE)
 
 /** Skips bins until the next one would leave out more than is allowed. */

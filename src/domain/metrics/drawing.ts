@@ -4,23 +4,23 @@ import { pick, type Sampled, type Steps, sample } from './m4.ts'
 import type { JobSeries, ReadOptions } from './read-series.ts'
 import { type SmoothingState, smoothed } from './smoothing.ts'
 
-/** Series as a chart shows them: on its axes, smoothed, within what is zoomed to, sampled. Pure. */
+/** Series as charts show them: on their axes, smoothed, within the zoomed range, sampled. Pure. */
 
 export type XAxis = 'epoch' | 'relative' | 'wall'
 
 export interface Drawing {
-  /** At most so many points of a series; every one without it. */
+  /** The most points of a series; default: all. */
   points?: number | undefined
-  /** Epochs; seconds since the job's start; Unix seconds. `epoch` without it. */
+  /** Epochs, seconds since the job's start, or Unix seconds. Default: `epoch`. */
   x?: XAxis | undefined
-  /** In place of `x`: the values of this series of the same job, joined by epoch. */
+  /** Replaces `x`: the values of this series of the same job, joined by epoch. */
   xKey?: string | undefined
   /** In units of the axis, both included. */
   from?: number | undefined
   to?: number | undefined
   xLog?: boolean | undefined
   yLog?: boolean | undefined
-  /** Weight of the past in the exponential mean; none without it. */
+  /** Weight of the past in the exponential mean; default: no smoothing. */
   smooth?: number | undefined
 }
 
@@ -31,15 +31,18 @@ export interface DrawnSeries extends Sampled<Int32Array> {
   xValues?: Float64Array
   /** The exponential mean at each point, over every point up to it. */
   smoothed?: Float64Array
-  /** After the last point that was read: the last of the range, or of the series on any axis but that of epochs. */
+  /**
+   * The state after the last point that was read: the last of the range, or of the series on any axis but that of
+   * epochs.
+   */
   smoothing?: SmoothingState
-  /** Every value of the range, as it was before sampling. */
+  /** Every value of the range, before sampling. */
   inRange: Float64Array
 }
 
 /**
- * What must be read for it: a mean rests on what came before the range, and neither times nor values are looked up by
- * epoch.
+ * What to read for a drawing: a mean depends on points before the range, and points cannot be looked up by time or
+ * value.
  */
 export function reading(drawing: Drawing): Pick<ReadOptions, 'timed' | 'beside' | 'from' | 'to'> {
   const { xKey, from, to, smooth } = drawing
@@ -51,7 +54,7 @@ export function reading(drawing: Drawing): Pick<ReadOptions, 'timed' | 'beside' 
   }
 }
 
-/** Whether seconds are the axis. */
+/** Whether the x-axis is time. */
 export const isTimed = ({ x, xKey }: Drawing): boolean =>
   xKey === undefined && (x === 'relative' || x === 'wall')
 
@@ -103,7 +106,7 @@ export function drawSeries(series: Drawable, drawing: Drawing): DrawnSeries | un
   }
 }
 
-/** Where each point is on the axis: epochs, milliseconds, or values of which some are NaN or infinite. */
+/** The position of each point on the axis: epochs, milliseconds, or values, some of which may be NaN or infinite. */
 function placesOf({ steps, times, beside, startedAt }: Drawable, drawing: Drawing): Steps {
   if (drawing.xKey !== undefined) return required(beside)
   if (!isTimed(drawing)) return steps
@@ -112,7 +115,9 @@ function placesOf({ steps, times, beside, startedAt }: Drawable, drawing: Drawin
   return zero === 0 ? all : all.map((ms) => ms - zero)
 }
 
-/** The first and last place of the range. The least place of a logarithmic axis is one epoch, or one millisecond. */
+/**
+ * The first and last position of the range. The lowest position of a logarithmic axis is one epoch or one millisecond.
+ */
 function boundsOf(drawing: Drawing): [number | undefined, number | undefined] {
   const { xKey, xLog } = drawing
   const scale = isTimed(drawing) ? 1000 : 1
@@ -123,14 +128,14 @@ function boundsOf(drawing: Drawing): [number | undefined, number | undefined] {
   return [xLog ? Math.max(least, from ?? least) : from, to]
 }
 
-/** Whole numbers, which buckets need; finer than any screen. */
+/** The number of whole positions, which buckets need; finer than any screen. */
 const GRID = 2 ** 30
 
-/** Values as places on a grid over the range; it begins and ends with the series where the range does not say. */
+/** Values as positions on a grid over the range, which defaults to the first and last value. */
 function onGrid(axis: Steps, { from, to, xLog }: Drawing): Float64Array {
   const low = from !== undefined && !(xLog && from <= 0) ? from : (axis[0] ?? Number.NaN)
   const high = to ?? axis.at(-1) ?? Number.NaN
-  // Halved, so that the span of the widest range is still a number.
+  // Halved, so that the width of the widest range is still finite.
   const span = xLog ? Math.log(high / low) : high / 2 - low / 2
   const places = new Float64Array(axis.length)
   if (!(span > 0)) return places
@@ -148,10 +153,13 @@ function inSeconds(ms: Steps): Float64Array {
   return seconds
 }
 
-/** Seconds told with a fraction of a bit too much or too little are still the milliseconds that they were. */
+/** Rounded, because seconds with a fraction are not exact in binary. */
 const milli = (place: number, scale: number): number => Math.round(place * scale * 1000) / 1000
 
-/** The finite places in increasing order, equal ones as they come; undefined when they all are in order. */
+/**
+ * The indices of the finite positions in increasing order, equal ones in their order; undefined if all are in order
+ * already.
+ */
 function orderOf(places: Steps): Uint32Array | undefined {
   let sorted = places.length === 0 || Number.isFinite(places[0])
   for (let i = 1; i < places.length && sorted; i++)

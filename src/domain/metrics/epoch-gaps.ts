@@ -1,13 +1,13 @@
 /**
- * Epochs below a job's highest that are known not to be stored: those that a later one jumped over. An event that was
- * overtaken on its way, refused for a while or kept in a spill file belongs there, and can be stored without a look into
- * the database. Only gaps that this process has seen are known; about all other epochs the class makes no statement.
+ * Epochs below a job's highest that are certainly not stored: those that a later one skipped. An event that was
+ * overtaken, refused for a while or kept in a spill file belongs there, and can be stored without reading the database.
+ * Only gaps that this process has seen are known; other epochs may be stored or not.
  */
 export class EpochGaps {
-  /** Both ends belong to the gap; known for longest first. */
+  /** The gaps, both ends included; the ones known for longest first. */
   readonly #gaps: { first: number; last: number }[] = []
 
-  /** @param first -Infinity below the first epoch of all */
+  /** @param first -Infinity for the gap below the first epoch */
   add(first: number, last: number): void {
     if (first > last) return
     if (this.#gaps.length === MAX_GAPS) this.#gaps.shift()
@@ -18,7 +18,7 @@ export class EpochGaps {
     return this.#find(epoch) >= 0
   }
 
-  /** An epoch is there now. */
+  /** Records that an epoch is stored. */
   fill(epoch: number): void {
     const at = this.#find(epoch)
     const gap = this.#gaps[at]
@@ -33,5 +33,5 @@ export class EpochGaps {
   }
 }
 
-/** Of one job; what was evicted is read again. */
+/** The most gaps of one job; for forgotten ones the database is read. */
 const MAX_GAPS = 64

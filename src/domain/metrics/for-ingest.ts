@@ -8,10 +8,10 @@ import { stampOf } from '../merge.ts'
 import type { EpochRow } from './series-progress.ts'
 
 export type EpochPlace = Pick<EpochRow, 'batchKey' | 'jobKey' | 'epoch'>
-/** A job, and where its rows are. */
+/** A job, and the batch of its rows. */
 export type JobPlace = Pick<EpochRow, 'batchKey' | 'jobKey'>
 
-/** The rows that stand there already, with what merging needs. */
+/** The stored rows, with what merging needs. */
 export async function loadEpochs(tx: Tx, places: readonly EpochPlace[]): Promise<EpochRow[]> {
   const rows = await byBatch(
     tx,
@@ -75,7 +75,7 @@ export function copyEpochs(rows: readonly EpochRow[]): CopyRows {
 }
 
 const EPOCH_COLUMNS = ['batch_key', 'job_key', 'epoch', 'ts', 'db_id', 'vals']
-/** What a row takes beside its values, and what each of those. */
+/** The size of a row besides its values, and the size of each value. */
 const EPOCH_BYTES = 82
 const VALUE_BYTES = 12
 
@@ -99,7 +99,7 @@ export async function mergeEpochs(tx: Tx, rows: readonly EpochRow[]): Promise<vo
       set ts = excluded.ts, db_id = excluded.db_id, vals = excluded.vals, stamps = excluded.stamps`
 }
 
-/** Recomputes the least and greatest finite values of these jobs, after a merge replaced a value. */
+/** Recomputes the lowest and highest finite values of these jobs, after a merge replaced a value. */
 export async function recountExtremes(tx: Tx, jobs: readonly JobPlace[]): Promise<void> {
   const extremes = await byBatch(
     tx,
@@ -130,7 +130,7 @@ export async function recountExtremes(tx: Tx, jobs: readonly JobPlace[]): Promis
     update job_progress p set min_value = a.least, max_value = a.greatest from arrays a where a.job_key = p.job_key`
 }
 
-/** Drops the chunks of jobs whose packed epochs were changed; they are packed again when the job is quiet. */
+/** Deletes the chunks of jobs whose packed epochs were changed; they are packed again when the job is quiet. */
 export async function dropChunks(tx: Tx, jobs: readonly JobPlace[]): Promise<void> {
   await Promise.all(
     [...groupByBatch(jobs)].map(

@@ -7,14 +7,14 @@ import { type ReadOptions, readJobSeries } from './read-series.ts'
 import { epochBounds, type Scope, type SeriesQuery } from './series-names.ts'
 
 /**
- * Jobs by one of their params: of each bucket of the x-axis the mean, the deviation, the least and the greatest over
- * every point of every job of the group. While there are no more epochs than points, a bucket is one epoch.
+ * Groups jobs by a parameter: the mean, deviation, minimum and maximum of each bucket of the x-axis, over every point
+ * of every job of the group. If there are no more epochs than points, a bucket is one epoch.
  */
 
-/** What jobs are put together by. */
+/** What jobs are grouped by. */
 export type GroupBy = NonNullable<ReadOptions['groupBy']>
 
-/** `param.lr`, or a field of the job; undefined for what is neither. */
+/** `param.lr`, or a field of the job; undefined for other text. */
 export function groupByOf(text: string): GroupBy | undefined {
   if (!isStorable(text)) return undefined
   if (text.startsWith('param.') && text.length > 6) return { param: text.slice(6) }
@@ -22,33 +22,33 @@ export function groupByOf(text: string): GroupBy | undefined {
 }
 
 export interface Group {
-  /** The common value as text; null for jobs that have none. */
+  /** The common value as text; null for jobs without one. */
   group: string | null
   key: string
   jobs: number
   /** First and last epoch of each bucket, or second, or value, as the axis is. */
   starts: Float64Array
   ends: Float64Array
-  /** Over the finite values of the bucket; NaN where there are none. */
+  /** Over the finite values of the bucket; NaN if there are none. */
   mean: Float64Array
-  /** Of the population. */
+  /** Population standard deviation. */
   std: Float64Array
   min: Float64Array
   max: Float64Array
-  /** Finite values of the bucket. */
+  /** The number of finite values in the bucket. */
   n: Float64Array
   totalPoints: number
   nonFinite: number
 }
 
-/** Buckets of the answer over all groups: a million take about 100 MB of JSON. */
+/** The most buckets of an answer over all groups: a million take about 100 MB of JSON. */
 const MAX_BUCKETS = 1_000_000
-/** The default. */
+/** The default number of buckets. */
 const BUCKETS = 1_000
 
 /**
- * @returns the groups by name of series, then by value; numbers in their order, then texts, then what has none
- * @throws Problem `too_many_points` when the groups are more than one answer can hold
+ * @returns the groups by name of series, then by value: numbers in order, then texts, then jobs without a value
+ * @throws Problem too_many_points if the groups have more buckets than one answer may have
  */
 export async function readGroups(
   db: Db,
@@ -87,7 +87,7 @@ interface GroupGrid {
   bucketOf: (x: number) => number
 }
 
-/** Of everything that will be read: buckets must be known before the first point is put into one. */
+/** The range of all points that will be read: buckets must be known before the first point is added. */
 async function axisOf(
   db: Db,
   scope: Scope,
@@ -157,7 +157,7 @@ function newGathered(group: string | null, key: string, buckets: number): Gather
   }
 }
 
-/** Welford's way: sums of squares of large values would lose the deviation. */
+/** Welford's algorithm: with sums of squares, large values would lose the deviation. */
 function gather(into: Gathered, drawn: DrawnSeries, { bucketOf }: GroupGrid): void {
   const { starts, ends, mean, min, max, n, squares } = into
   const axis = axisColumn(drawn)
@@ -183,7 +183,7 @@ function gather(into: Gathered, drawn: DrawnSeries, { bucketOf }: GroupGrid): vo
   }
 }
 
-/** Buckets that hold a point. */
+/** The buckets with at least one point. */
 function closed({ squares, ...all }: Gathered): Group {
   const kept = Uint32Array.from(all.starts.keys()).filter((i) => all.ends[i] !== Number.NEGATIVE_INFINITY)
   const pick = (column: Float64Array, empty?: number): Float64Array =>
@@ -202,7 +202,7 @@ function closed({ squares, ...all }: Gathered): Group {
   }
 }
 
-/** Series by name; groups as numbers where both are, else as texts; without a value last. */
+/** Sorts series by name; groups as numbers if both are numbers, else as texts; without a value last. */
 function byName(a: Group, b: Group): number {
   if (a.key !== b.key) return a.key < b.key ? -1 : 1
   if (a.group === null || b.group === null) return a.group === null ? 1 : -1

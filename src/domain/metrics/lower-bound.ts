@@ -1,4 +1,4 @@
-/** The first place of an increasing axis that is above `x`. */
+/** The first index of an increasing axis whose value is above `x`. */
 export function upperBound(axis: Int32Array | Float64Array, x: number): number {
   let low = 0
   let high = axis.length
@@ -10,7 +10,7 @@ export function upperBound(axis: Int32Array | Float64Array, x: number): number {
   return low
 }
 
-/** The first place of an increasing axis that is not below `x`. */
+/** The first index of an increasing axis whose value is not below `x`. */
 export function lowerBound(axis: Int32Array | Float64Array, x: number): number {
   let low = 0
   let high = axis.length

@@ -1,32 +1,32 @@
 /**
- * M4: of every bucket of the x-axis the first, the last, the least and the greatest point are kept, so a line drawn
- * through them covers the same pixels as the line through all points (contract §6). Values that no
- * axis can show are never lost: of each bucket the first NaN, the first Infinity and the first -Infinity stay too.
- * Pure, over typed arrays: a million points take some milliseconds.
+ * M4: each bucket of the x-axis keeps its first, last, lowest and highest point, so a line through them covers the same
+ * pixels as the line through all points (contract §6). Values that no axis can show are not lost: each bucket also
+ * keeps its first NaN, its first Infinity and its first -Infinity. Pure, over typed arrays: a million points take a few
+ * milliseconds.
  */
 
-/** Whole numbers that never decrease: epochs, or Unix seconds. */
+/** Whole numbers, never decreasing: epochs, or Unix seconds. */
 export type Steps = Int32Array | Float64Array
 
 export interface Grid extends Scales {
   buckets: number
-  /** The x-axis, both ends included; all steps lie within. */
+  /** The x-axis, both ends included; all steps are within it. */
   from: number
   to: number
 }
 
-/** How the axes are displayed: buckets are equally wide, and heights compared, on those. */
+/** The scales of the axes: buckets have equal width, and heights are compared, on those. */
 export interface Scales {
   /** All steps are above 0. */
   xLog?: boolean | undefined
-  /** Values that are not above 0 have no height: of a bucket the first of them stays. */
+  /** Values that are not above 0 have no height: a bucket keeps the first of them. */
   yLog?: boolean | undefined
 }
 
 export interface Sampling extends Scales {
   from?: number | undefined
   to?: number | undefined
-  /** A second curve over the same steps, which loses no spike either; NaN where the first has no finite value. */
+  /** A second curve over the same steps, whose spikes are kept too; NaN where the first has no finite value. */
   beside?: Float64Array | undefined
 }
 
@@ -38,17 +38,17 @@ export interface Sampled<S extends Steps = Steps> {
   sampled: boolean
   /** How many of all points are NaN or infinite. */
   nonFinite: number
-  /** The places of the points among all; undefined when all are there. */
+  /** The indices of the kept points; undefined if all are kept. */
   positions: Uint32Array | undefined
 }
 
-/** The least `points` that `sample` can keep to: one bucket. */
+/** The lowest `points` that `sample` accepts: one bucket. */
 export const MIN_POINTS = 4
 
 /**
- * A series in at most `points` points; unchanged if it has no more than that.
- * @param sampling the x-axis that the buckets divide; its own first and last step where undefined. Series that are
- * sampled with the same bounds share one grid.
+ * A series with at most `points` points; unchanged if it has no more.
+ * @param sampling the x-axis that the buckets divide; its first and last step if undefined. Series that are sampled
+ *   with the same bounds share one grid.
  */
 export function sample<S extends Steps>(
   steps: S,
@@ -99,8 +99,8 @@ export function pick<A extends Int32Array | Float64Array>(column: A, positions: 
 }
 
 /**
- * @param grid with `extremesOnly`, the least and greatest of each bucket alone
- * @returns the positions of the points that are kept, increasing; at most 4 a bucket, 7 where it has some without height
+ * @param grid with `extremesOnly`, keeps only the lowest and highest of each bucket
+ * @returns the indices of the kept points, increasing; at most 4 a bucket, 7 if some of its points have no height
  */
 export function m4(
   steps: Steps,
@@ -188,7 +188,8 @@ function union(a: Uint32Array, b: Uint32Array): Uint32Array {
 }
 
 export function countNonFinite(values: Float64Array): number {
-  // A product with 0 is NaN for what is not finite: one pass without branches settles nearly every series.
+  // A product with 0 is NaN for values that are not finite: one pass without branches is enough for nearly
+  // every series.
   let probe = 0
   for (let i = 0; i < values.length; i++) probe += (values[i] ?? Number.NaN) * 0
   if (probe === 0) return 0

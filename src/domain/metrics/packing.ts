@@ -4,19 +4,21 @@ import type { Db, Tx } from '../../db/sql.ts'
 import { TIMES } from './chunks.ts'
 
 /**
- * Packs epochs into metric_chunks, where charts and exports read them a hundred times faster. Chunks repeat what
- * `epochs` contains; ingest drops a job's chunks when an epoch that is packed already changes, and they are built
- * again. All of it happens under the batch's lock, in statements short enough that ingest hardly notices.
+ * Packs epochs into metric_chunks, which charts and exports read a hundred times faster. Chunks are copies of `epochs`;
+ * if a packed epoch changes, ingest deletes the job's chunks and they are built again. All of this happens under the
+ * batch's lock, in statements that are too short to delay ingest.
  */
 
 export interface PackingSizes {
-  /** Points of one chunk: 8,000 bytes are what a page holds. */
+  /** Points of one chunk: 8,000 bytes fit on a page. */
   chunk: number
-  /** Values of one transaction, some tens of milliseconds. */
+  /** Values of one transaction, which takes some tens of milliseconds. */
   mostValues: number
-  /** Shorter jobs are read from their epochs as fast. */
+  /** Jobs with fewer epochs are not packed: their epochs are read as fast. */
   worthPacking: number
-  /** A running job is packed when so many epochs wait, but for the last: those may still be merged into. */
+  /**
+   * A running job is packed when this many epochs are unpacked, except the last ones, which may still be merged into.
+   */
   runningWaits: number
   runningKeeps: number
 }
@@ -32,11 +34,11 @@ export const PACKING_SIZES: PackingSizes = {
 export interface Packable {
   jobKey: number
   batchKey: number
-  /** Nothing of it is packed: a new job, or one that lost its chunks. */
+  /** Whether nothing of it is packed: a new job, or one whose chunks were deleted. */
   unpacked: boolean
 }
 
-/** Jobs with a key in the range that have something worth packing. */
+/** Jobs with a key in the range that are worth packing. */
 export async function findPackable(
   db: Db,
   keys: { from: number; to: number },
@@ -67,7 +69,7 @@ interface Waiting {
   running: boolean
 }
 
-/** Those of the jobs that are over, or have enough epochs that wait. */
+/** The jobs that have ended, or have enough unpacked epochs. */
 async function worthPacking(
   db: Db,
   jobs: readonly Waiting[],
@@ -135,8 +137,8 @@ async function planJobs(
 }
 
 /**
- * Packs jobs of one batch, as many as one transaction should.
- * @returns the jobs that are not done yet
+ * Packs jobs of one batch, as many as fit into one transaction.
+ * @returns the remaining jobs
  */
 export async function packJobs(
   tx: Tx,
@@ -144,7 +146,7 @@ export async function packJobs(
   jobKeys: readonly number[],
   sizes: PackingSizes = PACKING_SIZES,
 ): Promise<number[]> {
-  // Written, not only locked: a server that has the batch's jobs in its cache must read them again.
+  // Updated, not only locked: a server that has the batch's jobs in its cache must read them again.
   await tx`/* packing.lock */ update batch_progress set last_seen_at = last_seen_at where batch_key = ${batchKey}`
   await awaitWorkers(tx, [batchKey])
   await commitInTwoPhases(tx)

@@ -25,16 +25,16 @@ export interface TimedSeries extends Series {
   times: Float64Array
 }
 
-/** A series with what is known of its job. */
+/** A series with data of its job. */
 export interface JobSeries extends Series {
   jobKey: number
-  /** Unix milliseconds of each point, when they were asked for. */
+  /** Unix milliseconds of each point, if requested. */
   times?: Float64Array
-  /** The values of `ReadOptions.beside` at each point, when they were asked for; NaN where the epoch has none. */
+  /** The values of `ReadOptions.beside` at each point, if requested; NaN if the epoch has none. */
   beside?: Float64Array
   /** Unix milliseconds. */
   startedAt: number
-  /** The value that the job's group has in common, as text; null without one, or when no groups were asked for. */
+  /** The common value of the job's group, as text; null without one, or if no groups were requested. */
   group: string | null
 }
 
@@ -48,14 +48,14 @@ export interface ReadOptions extends SeriesQuery {
   groupBy?: { param: string } | { field: 'status' | 'model' | 'dataset' | 'batch' } | undefined
 }
 
-/** Points in memory at once, plus at most one series: 12 bytes each, twice while they are joined. */
+/** The most points in memory, plus at most one series: 12 bytes each, twice while they are joined. */
 const MAX_POINTS = 250_000
-/** The same where each series is the caller's. */
+/** The same if the caller keeps each series. */
 const MAX_KEPT = 1_000_000
-/** Rooms that wait for the next reader: three megabytes each. */
+/** How many buffers are kept for the next reader: three megabytes each. */
 const freeBuffers: PointBuffer[] = []
 const MAX_FREE_BUFFERS = 4
-/** Jobs whose dictionaries are in memory at once. */
+/** How many jobs have their dictionaries in memory at once. */
 const JOBS_A_PAGE = 250
 
 /**
@@ -82,7 +82,7 @@ export async function* readTimedSeries(
   }
 }
 
-/** As `readSeries`, with what is known of the jobs. */
+/** As `readSeries`, with data of the jobs. */
 export async function* readJobSeries(db: Db, scope: Scope, options: ReadOptions): AsyncGenerator<JobSeries> {
   const buffer = freeBuffers.pop() ?? createPointBuffer(MAX_POINTS)
   try {
@@ -95,7 +95,7 @@ export async function* readJobSeries(db: Db, scope: Scope, options: ReadOptions)
   }
 }
 
-/** A job whose series are wanted, with its dictionary as it was read (`JobRow.series`). */
+/** A job to read series of, with its dictionary (`JobRow.series`). */
 export interface SeriesSource {
   key: number
   batch_key: number
@@ -106,8 +106,8 @@ export interface SeriesSource {
 }
 
 /**
- * The series of these jobs, of any batches, in their order, by name within a job. Their arrays are the caller's to keep;
- * `each` takes a series before the next slice of a million points is read, so it decides what stays in memory.
+ * The series of these jobs of any batches, in the given order, by name within a job. The caller may keep the arrays;
+ * `each` gets a series before the next slice of a million points is read, so it decides what stays in memory.
  */
 export async function eachSeriesOf(
   db: Db,
@@ -164,7 +164,7 @@ interface PlannedJob {
   startedAt: number
   group: string | null
   epochs: number
-  /** The number of the series that is read beside the others. */
+  /** The number of the series of `beside`. */
   beside: number | null
   names: string[]
   numbers: number[]
@@ -193,7 +193,7 @@ function* seriesOf({ jobs, columns }: Slice, { timed, beside }: ReadOptions): Ge
   }
 }
 
-/** @param most the points that are in memory at once; without a room each slice has arrays of its own */
+/** @param most the most points in memory; without a buffer each slice has new arrays */
 async function* readSlices(
   db: Db,
   pages: AsyncIterable<readonly PlannedJob[]> | Iterable<readonly PlannedJob[]>,
@@ -208,7 +208,7 @@ async function* readSlices(
     const jobs = wanted
     wanted = []
     points = 0
-    // By name: a series may be the one beside itself.
+    // By name: `beside` may be the series itself.
     const columns = new Map<string, Wanted>()
     const want = ({ batchKey, key }: PlannedJob, no: number | null): void => {
       if (no !== null) columns.set(columnName(key, no), { batchKey, jobKey: key, no })
@@ -245,7 +245,7 @@ async function* plannedJobs(db: Db, scope: Scope, query: ReadOptions): AsyncGene
   }
 }
 
-/** By id, not by key: keys tell which event came first, and the answer must not depend on that (contract §1). */
+/** By id, not by key: keys show the order of arrival, and the answer must not depend on that (contract §1). */
 type JobPosition = Pick<PlannedJob, 'id' | 'key'>
 
 function planJobs(

@@ -4,19 +4,19 @@ import { isStorable } from '../storable-text.ts'
 import { warm } from '../warm.ts'
 import type { EpochRange } from './chunks.ts'
 
-/** Which series a query means, and what is known of them without their points. */
+/** The series that a query selects, with their metadata but without points. */
 
 export interface SeriesQuery extends EpochRange {
-  /** Names of series; every one when undefined. Names that no job has match nothing. */
+  /** Names of series; undefined: all. Unknown names match nothing. */
   keys?: readonly string[] | undefined
-  /** Ids of jobs, likewise. */
+  /** Ids of jobs; undefined: all. */
   jobs?: readonly string[] | undefined
 }
 
-/** The key of a batch, or the keys of jobs of any batches: what the caller may see of them was settled before. */
+/** The key of a batch, or the keys of jobs of any batches. The permissions were checked before. */
 export type Scope = number | readonly number[]
 
-/** Names that the database can hold; null where all are meant. */
+/** Names that the database can store; null: all. */
 export const storable = (names: readonly string[] | undefined): string[] | null =>
   names?.filter(isStorable) ?? null
 
@@ -54,7 +54,7 @@ export async function epochBounds(
   }
 }
 
-/** The ids of the jobs and the names of the series that a query finds, without their points. */
+/** The ids of the jobs and the names of the series that a query selects, without points. */
 export async function namesOfSeries(
   db: Db,
   batchKey: number,

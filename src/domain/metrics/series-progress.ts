@@ -2,8 +2,8 @@ import type { SeriesValues } from '../events/index.ts'
 import { EpochGaps } from './epoch-gaps.ts'
 
 /**
- * What a job's epochs amount to, series by series. The dictionary gives each series of the job a number; the arrays
- * here, `epochs.vals` and the chunks all use it, so every series costs the same, fixed or extra.
+ * The progress of a job, by series. The dictionary gives each series of the job a number; the arrays here,
+ * `epochs.vals` and the chunks all use it, so every series costs the same.
  */
 export interface SeriesProgress {
   names: string[]
@@ -18,11 +18,11 @@ export interface SeriesProgress {
   /** Per series: the highest epoch that has it, and its value there. */
   lastEpoch: number[]
   lastValue: number[]
-  /** Over finite values; NaN while there is none. */
+  /** Over finite values; NaN if there are none. */
   min: number[]
   max: number[]
   packedTo: number | null
-  /** `bounds`: min or max moved. `extremes`: one of them may no longer be right and has to be recomputed. */
+  /** `bounds`: min or max changed. `extremes`: one of them may be wrong now and has to be recomputed. */
   changed: { names: boolean; values: boolean; bounds: boolean; extremes: boolean; chunks: boolean }
 }
 
@@ -36,7 +36,7 @@ export interface EpochRow {
   dbId: number
   stamp: string
   vals: (number | undefined)[]
-  /** Where each value came from; only once several events were merged. */
+  /** The event of each value; only once several events were merged. */
   stamps: Map<string, string> | null
 }
 
@@ -63,7 +63,7 @@ export const newProgress = (): SeriesProgress => ({
   changed: unchanged(),
 })
 
-/** The number of a series in the job's dictionary, which grows by it when it is new. */
+/** The number of a series in the job's dictionary; a new series is added. */
 export function seriesNumber(progress: SeriesProgress, name: string): number {
   let number = progress.numbers.get(name)
   if (number === undefined) {
@@ -86,11 +86,11 @@ function seriesNumbers(progress: SeriesProgress, names: readonly string[]): read
   return progress.latest.numbers
 }
 
-/** Whether there may be a row of this epoch already. */
+/** Whether the epoch may have a row already. */
 export const mayExist = ({ maxEpoch, gaps }: SeriesProgress, epoch: number): boolean =>
   maxEpoch !== null && epoch <= maxEpoch && !gaps.has(epoch)
 
-/** An epoch that was not there is now. */
+/** Records a new epoch. */
 function noteEpoch(progress: SeriesProgress, epoch: number): void {
   const { maxEpoch, gaps } = progress
   if (maxEpoch !== null && epoch < maxEpoch) {
@@ -110,10 +110,10 @@ export interface EpochEvent {
 }
 
 /**
- * Folds one job_epoch into the job's progress and its row. Events of the same epoch merge by series, the later stamp
- * overriding per series (contract §1).
+ * Applies one job_epoch to the job's progress and to its row. Events of the same epoch are merged by series, the later
+ * stamp wins (contract §1).
  * @param row the stored row of that epoch, undefined if there is none; changed in place
- * @returns the row to write, or null when nothing of it changed
+ * @returns the row to write, or null if it did not change
  */
 export function foldEpoch(
   progress: SeriesProgress,

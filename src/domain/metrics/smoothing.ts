@@ -3,14 +3,17 @@
  * step a point. Computed before anything is sampled, so it does not depend on what is drawn. Pure.
  */
 
-/** From where the mean goes on with the next point: mean' = mean·w + v·(1-w), mass' = mass·w + (1-w), s = mean'/mass'. */
+/**
+ * The state of the mean, which the next point continues: mean' = mean·w + v·(1-w), mass' = mass·w + (1-w), s =
+ * mean'/mass'.
+ */
 export interface SmoothingState {
   mean: number
   mass: number
 }
 
 export interface Smoothed {
-  /** As long as the values; NaN where the value itself is not finite. */
+  /** One for each value; NaN if the value is not finite. */
   values: Float64Array
   /** After the last point. */
   state: SmoothingState

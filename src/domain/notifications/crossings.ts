@@ -3,7 +3,7 @@ import { byBatch } from '../../db/by-batch.ts'
 import type { Tx } from '../../db/sql.ts'
 import { type EnabledRule, meets } from './rule.ts'
 
-/** A series of a job before an epoch was folded in. */
+/** A series of a job before an epoch was applied. */
 export interface Before {
   /** The highest epoch that had the series, and its value there; undefined before the first. */
   last: { epoch: number; value: number } | undefined
@@ -33,11 +33,11 @@ interface Point {
 }
 
 /**
- * Which of these values made a run of epochs that meet the rule's condition begin. A metric fires once a run: on the way
- * into it, not at every epoch of it. Values may come in any order: what is set before, within or behind a run that has
- * fired belongs to it, and a value that cuts a run in two makes a run of the second half. So as many fire as there are
- * runs, in any order in which the epochs arrive.
- * @param sets in the order in which they were folded; to be asked before their rows are written
+ * Which of these values began a run of epochs that meet the rule's condition. A metric rule fires once for each run: at
+ * its beginning, not at every epoch. Values may arrive in any order: a value before, within or after a run that has
+ * fired belongs to it, and a value that splits a run makes a new run of the second half. So the number of firings
+ * equals the number of runs, in any order of arrival.
+ * @param sets in the order in which they were applied; must be called before their rows are written
  * @returns those values, each with the point at which the run begins
  */
 export async function findCrossings<S extends SetValue>(tx: Tx, sets: readonly S[]): Promise<[S, Point][]> {
@@ -64,20 +64,20 @@ export async function findCrossings<S extends SetValue>(tx: Tx, sets: readonly S
   return crossings
 }
 
-/** Behind every other value of the series: nearly all are, and nothing needs to be read for them. */
+/** Whether it is after every other value of the series: nearly all are, and then nothing has to be read. */
 const isNewest = ({ epoch, before: { last } }: SetValue): boolean => last === undefined || epoch > last.epoch
 
 function begins({ rule, before, after }: SetValue, { previous, next }: Neighbours): boolean {
   const condition = required(rule.condition)
   const met = (value: number | undefined): boolean => value !== undefined && meets(condition, value)
   if (met(before.value) === met(after)) {
-    // Something where nothing was, that does not meet the condition: it may cut a run in two.
+    // A new value that does not meet the condition: it may split a run.
     return before.value === undefined && !met(after) && met(previous?.value) && met(next?.value)
   }
   return met(after) ? !met(previous?.value) && !met(next?.value) : met(previous?.value) && met(next?.value)
 }
 
-/** The nearest values on both sides, of the stored rows and of what the group already set. */
+/** The nearest values on both sides, from stored rows and from earlier events of the group. */
 function closest(set: SetValue, group: Map<number, number>, { previous, next }: Neighbours): Neighbours {
   const around: Neighbours = { previous, next }
   for (const [epoch, value] of group) {

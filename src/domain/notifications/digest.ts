@@ -1,19 +1,19 @@
 import { escapeHtml } from '../escape-html.ts'
 import { type EmailMessage, line } from './email-template.ts'
 
-/** One notification that a digest names. */
+/** One notification in a digest. */
 export interface DigestEntry {
   project: string
   headline: string
   url: string
 }
 
-/** Writes the one mail for everything that the budgets held back. Pure: no I/O in this file. */
+/** Writes one mail about everything that the hourly budgets held back. This file does no I/O. */
 export function writeDigest(digest: {
-  /** Of all, also of those that are not named. */
+  /** The number of all of them, including those that are not named. */
   total: number
   entries: readonly DigestEntry[]
-  /** Where mail of each project is ended. */
+  /** The link that ends mail of each project. */
   ends: readonly (readonly [project: string, url: string])[]
 }): EmailMessage {
   const { total, entries, ends } = digest

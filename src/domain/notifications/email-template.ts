@@ -2,17 +2,17 @@ import { escapeHtml } from '../escape-html.ts'
 import type { Facts, JobFacts } from './facts.ts'
 import { conditionText, metricValue } from './rule.ts'
 
-/** A mail for the composer. Pure: no I/O in this file. */
+/** The text of a mail. This file does no I/O. */
 export interface EmailMessage {
   subject: string
   text: string
   html: string
 }
 
-/** Where the links of a mail lead. */
+/** The addresses of the links in a mail. */
 export interface Links {
   page: string
-  /** Where the recipient ends this mail. */
+  /** The link that ends this mail. */
   end: string
 }
 
@@ -153,10 +153,10 @@ export function duration(seconds: number): string {
   return parts.slice(0, 2).join(' ') || '0 s'
 }
 
-/** Characters that turn the direction of text around, with which a name could pose as another. */
+/** Characters that change the direction of text, which could disguise a name. */
 const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-/** One line without control characters: nothing of it can begin a header or a line of its own. */
+/** One line without control characters, so that it cannot begin a header or a new line. */
 export function line(text: string, most: number): string {
   const flat = text
     .toWellFormed()
@@ -167,7 +167,7 @@ export function line(text: string, most: number): string {
   return characters.length <= most ? flat : `${characters.slice(0, most - 1).join('')}…`
 }
 
-/** A reason as it was given, line by line, within bounds. */
+/** A reason as it was sent, line by line, with a maximum length. */
 function paragraph(text: string): string {
   const lines = text
     .toWellFormed()

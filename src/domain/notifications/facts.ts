@@ -2,7 +2,7 @@ import { itemAt } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
 import type { Condition, Detail, Trigger } from './rule.ts'
 
-/** A job, as far as a mail tells of it. */
+/** The data of a job in a mail. */
 export interface JobFacts {
   id: string
   status: string
@@ -18,11 +18,11 @@ export interface Facts {
   /** The name is null where none was given: the service then calls the rule by its trigger. */
   rule: { id: string; name: string | null; condition: Condition | null }
   project: { key: number; slug: string; name: string }
-  /** Null: a test. */
+  /** Null for a test mail. */
   trigger: Trigger | null
   happenedAt: string
   detail: Detail
-  /** Firings of the rule since its mail before this one that its cooldown held back. */
+  /** How many firings of the rule its cooldown held back since its last mail. */
   heldBack: number
   batch: {
     key: number
@@ -34,9 +34,9 @@ export interface Facts {
     failed: number
     total: number | null
   } | null
-  /** The job it is about, or the batch's, failed ones first. */
+  /** The job it is about, or the jobs of the batch, failed ones first. */
   jobs: JobFacts[]
-  /** Jobs of the batch beyond those. */
+  /** How many further jobs the batch has. */
   moreJobs: number
 }
 
@@ -67,8 +67,8 @@ interface FiringRow {
 const MAX_JOBS = 10
 
 /**
- * What a firing's mail is to tell; undefined when there is nothing to send any more: its rule was deleted or switched
- * off, or its batch was deleted or muted.
+ * The data of a firing's mail; undefined if no mail should be sent: its rule was deleted or disabled, or its batch was
+ * deleted or muted.
  */
 export async function readFacts(db: Db, firing: number): Promise<Facts | undefined> {
   const [row] = await db<FiringRow[]>`/* notifications.facts */
@@ -146,7 +146,7 @@ async function readJobs(db: Db, batchKey: number, jobKey: number | null): Promis
   }))
 }
 
-/** The losses everybody has; else what calls itself one. */
+/** The usual names of losses; else series with "loss" in their names. */
 function lossesOf(row: { series: string[]; last_epoch: number[]; last_value: number[] }): JobFacts['losses'] {
   const known = ['train_loss', 'val_loss'].filter((name) => row.series.includes(name))
   const names = known.length > 0 ? known : row.series.filter((name) => /loss$/i.test(name)).slice(0, 2)

@@ -3,7 +3,7 @@ import { instantOf } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
 import type { EnabledRule, Happening } from './rule.ts'
 
-/** The name of the task that sends mail, in graphile-worker's table. */
+/** The name of graphile-worker's task that sends mail. */
 export const MAIL_TASK = 'mail'
 export interface MailPayload {
   firing: number
@@ -21,10 +21,10 @@ interface LockedRule extends EnabledRule {
 }
 
 /**
- * Fires the enabled rules of these projects that watch for what happened: each at most once for a happening's key, and
- * at most one mail in a cooldown. The mail is enqueued in the same transaction, so it is sent exactly if that commits.
- * A repeat fires nothing, in any order; neither does an event of a deleted batch.
- * @param now what cooldowns are counted by: mail is held back by when it would be sent, not by what it is about
+ * Fires the enabled rules of these projects for what happened: each at most once for an occurrence's key, with at most
+ * one mail in a cooldown. The mail is enqueued in the same transaction, so it is sent exactly if that commits. Repeats
+ * in any order fire nothing, nor do events of a deleted batch.
+ * @param now for cooldowns: they depend on when mail would be sent, not on when something happened
  * @returns how many mails were enqueued
  */
 export async function fireRules(tx: Tx, happenings: readonly Happening[], now: Date): Promise<number> {
@@ -61,7 +61,7 @@ interface Fired {
   rule: LockedRule
 }
 
-/** @returns the firings that are new, in the order of what happened, without those that are to stay quiet */
+/** @returns the new firings in the order of the occurrences, without those that must not mail */
 async function recordFirings(tx: Tx, matches: Match[], now: Date): Promise<Fired[]> {
   const rows = matches.map(({ rule, happening }, n) => ({
     n,
@@ -98,7 +98,7 @@ async function recordFirings(tx: Tx, matches: Match[], now: Date): Promise<Fired
     .map((row) => ({ id: row.id, rule: entryOf(rules, row.rule_id) }))
 }
 
-/** Lets through what no cooldown holds back, and hands it to the worker. */
+/** Passes firings that no cooldown holds back to the worker. */
 async function enqueueMails(tx: Tx, fired: Fired[], now: Date): Promise<number> {
   const last = new Map<string, number>()
   const mailed: Fired[] = []
@@ -128,7 +128,7 @@ async function enqueueMails(tx: Tx, fired: Fired[], now: Date): Promise<number> 
   return mailed.length
 }
 
-/** Enqueues firings for the worker: one job each, even if called twice. */
+/** Enqueues firings for the worker: one task each, even if called twice. */
 export async function enqueue(tx: Tx, firings: number[]): Promise<void> {
   await tx`/* notifications.enqueue */
     select graphile_worker.add_job(${MAIL_TASK}, json_build_object('firing', f), job_key => 'mail:' || f)

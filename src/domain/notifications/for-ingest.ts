@@ -2,8 +2,8 @@ import type { Fragment, Tx } from '../../db/sql.ts'
 import type { EnabledRule } from './rule.ts'
 
 /**
- * The rules that hold for a row `p` of projects, as JSON; null without any. Read in every group's transaction, so a rule
- * holds from the first event after it was made or changed, at every server.
+ * SQL: the rules of a row `p` of projects as JSON; null if there are none. Read in every group's transaction, so that a
+ * rule is valid on every server from the first event after it was changed.
  */
 export const enabledRules = (tx: Tx): Fragment => tx`
   (select json_agg(json_build_object('id', r.id, 'trigger', r.trigger, 'condition', r.condition))

@@ -1,9 +1,9 @@
 import { instantOf } from '../../db/instant.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 
-/** Mails that the budgets of an hour held back wait here until a digest tells of them (specification §6.4). */
+/** Mails that the hourly budgets held back, until a digest reports them (specification §6.4). */
 
-/** Keeps a mail for the digest. Without effect when it waits already, or its rule was deleted. */
+/** Stores a mail for the digest. No effect if it is stored already, or its rule was deleted. */
 export async function holdMail(tx: Tx, mail: { firing: number; address: string }, now: Date): Promise<void> {
   await tx`/* notifications.hold_mail */
     insert into mail_held (firing_id, address_key, address, held_at)
@@ -12,7 +12,7 @@ export async function holdMail(tx: Tx, mail: { firing: number; address: string }
     on conflict do nothing`
 }
 
-/** Recipients whose digest is due: something of theirs waits since before that time. */
+/** Recipients whose digest is due: a mail of theirs has waited since before that time. */
 export async function digestsDue(db: Db, before: string): Promise<string[]> {
   const rows = await db<{ address_key: string }[]>`/* notifications.digests_due */
     select distinct address_key from mail_held
@@ -28,7 +28,7 @@ export interface HeldMail {
   project: string
 }
 
-/** What waits for a recipient, newest first. */
+/** The held mails of a recipient, newest first. */
 export async function heldMails(db: Db, addressKey: string): Promise<HeldMail[]> {
   return db<HeldMail[]>`/* notifications.held_mails */
     select h.firing_id firing, h.address, r.id "ruleId", p.key "projectKey", p.slug project
@@ -40,7 +40,7 @@ export async function heldMails(db: Db, addressKey: string): Promise<HeldMail[]>
     order by h.firing_id desc`
 }
 
-/** Marks what a digest tells of as handed over, before it is; false when another server was first. */
+/** Marks the mails of a digest as sent, before it is sent; false if another server did so first. */
 export async function beginDigest(db: Db, addressKey: string, firings: number[]): Promise<boolean> {
   const marked = await db`/* notifications.begin_digest */
     update mail_held set state = 'begun'
@@ -48,7 +48,7 @@ export async function beginDigest(db: Db, addressKey: string, firings: number[])
   return marked.length > 0
 }
 
-/** @param state waiting: the server did not take it, so the next digest tells of it */
+/** @param state waiting: the mail server did not accept it, so the next digest reports it */
 export async function endDigest(
   db: Db,
   addressKey: string,
@@ -60,7 +60,7 @@ export async function endDigest(
     where address_key = ${addressKey} and firing_id = any (${firings}::bigint[]) and state = 'begun'`
 }
 
-/** Forgets what its recipient is not to get any more. */
+/** Deletes held mails that their recipient no longer wants. */
 export async function dropHeld(db: Db, addressKey: string, firings: number[]): Promise<void> {
   await db`/* notifications.drop_held */
     delete from mail_held

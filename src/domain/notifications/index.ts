@@ -1,4 +1,4 @@
-/** Rules that mail, and what they did (contract §7). */
+/** Notification rules and their firings (contract §7). */
 export { type Before, findCrossings, type SetValue } from './crossings.ts'
 export { type DigestEntry, writeDigest } from './digest.ts'
 export { type EmailMessage, headlineOf, line, renderEmail } from './email-template.ts'

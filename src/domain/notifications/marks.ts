@@ -2,13 +2,13 @@ import { instantOf } from '../../db/instant.ts'
 import type { Db } from '../../db/sql.ts'
 
 /**
- * What became of a mail to one recipient. The mark `begun` is made, and is durable, before the message is handed over;
- * a mail that bears any mark is never handed over again. So a mail is sent at most once, even if a process is killed at any moment; what
- * that costs is in docs/notifications.md.
+ * The outcome of a mail to one recipient. The mark `begun` is committed durably before the message is sent; a mail with
+ * any mark is never sent again. So a mail is sent at most once, even if a process is killed at any moment;
+ * docs/notifications.md describes the cost.
  */
 export type MailState = 'begun' | 'sent' | 'unknown' | 'refused' | 'logged' | 'held'
 
-/** The marks of a firing's mails by address (lower case); `held`: a digest tells of it. */
+/** The marks of a firing's mails by address (lower case); `held`: a digest reports it. */
 export async function readMarks(db: Db, firing: number): Promise<Map<string, MailState>> {
   const rows = await db<{ address_key: string; state: MailState }[]>`/* notifications.marks */
     select address_key, state from notification_mails where firing_id = ${firing}
@@ -48,7 +48,7 @@ export async function markEnded(
     where m.state in ('begun', 'unknown')`
 }
 
-/** The server said that it did not take the mail, so it may be handed over again. */
+/** The mail server did not accept the mail, so it may be sent again. */
 export async function unmark(db: Db, mail: { firing: number; address: string }): Promise<void> {
   await db`/* notifications.unmark */
     delete from notification_mails

@@ -10,13 +10,13 @@ import type { Condition, Trigger } from './rule.ts'
 import type { RuleFields } from './writes.ts'
 
 export const PREVIEW_DAYS = 7
-/** What a preview may take of the database. */
+/** The time limit of a preview in the database. */
 const MAX_MS = 20_000
 
 /**
- * How often a rule would have mailed in the last days, had it been there: counted from what is stored, by the times that
- * events bear, with its cooldown. Deleted batches do not count.
- * @throws Problem unavailable when there is too much to count
+ * How often a rule would have sent mail in the last days, counted from stored data by the times of the events, with its
+ * cooldown. Deleted batches do not count.
+ * @throws Problem unavailable if there is too much to count
  */
 export async function previewRule(
   sql: Sql,
@@ -45,7 +45,7 @@ export async function previewRule(
   }
 }
 
-/** How many of these times, ascending, a cooldown lets through. */
+/** How many of these times, ascending, the cooldown does not hold back. */
 function countMails(times: number[], cooldownS: number): number {
   let fired = 0
   let last = Number.NEGATIVE_INFINITY
@@ -58,7 +58,7 @@ function countMails(times: number[], cooldownS: number): number {
 }
 
 type Times = readonly { at: string }[]
-/** The times of a statement that are within the days of the preview. */
+/** The times that a statement returns, within the days of the preview. */
 type Within = (times: Fragment) => PromiseLike<Times>
 
 async function timesOf(
@@ -68,7 +68,7 @@ async function timesOf(
   since: string,
   within: Within,
 ): Promise<Times> {
-  // An agent concerns a project that it had batches from within a week (domain/health/watch-agents.ts).
+  // An agent belongs to a project that had batches from it within a week (domain/health/watch-agents.ts).
   const batches: Fragment = db`
     select b.key, b.status, b.host, b.owner_id, b.stop_requested_at, g.last_seen_at
     from batches b join batch_progress g on g.batch_key = b.key
@@ -94,7 +94,7 @@ async function timesOf(
 const unnested = (db: Db, batches: readonly { batchKey: number }[]): Fragment =>
   db`unnest(${batches.map((batch) => batch.batchKey)}::bigint[]) as u (batch_key)`
 
-/** As ingest notices them (src/ingest/notice.ts). */
+/** As in ingest (src/ingest/notice.ts). */
 async function ends(
   db: Db,
   batches: Fragment,
@@ -151,7 +151,7 @@ async function crossings(
   })
 }
 
-/** Log lines that carry an alert (src/ingest/notice.ts); retention purges them with all lines. */
+/** Log lines with an alert (src/ingest/notice.ts); retention purges them with all lines. */
 async function alerts(db: Db, batches: Fragment, since: string, within: Within): Promise<Times> {
   const found = await db<{ batchKey: number }[]>`/* notifications.preview_alert_batches */
     select b.key "batchKey" from (${batches}) b`
@@ -164,16 +164,16 @@ async function alerts(db: Db, batches: Fragment, since: string, within: Within):
   })
 }
 
-/** What the watchers judged (domain/health); a rule mails once an episode. */
+/** The episodes of the watchers (domain/health); a rule mails once for each. */
 function silences(db: Db, batches: Fragment, trigger: 'batch_stalled' | 'job_idle'): Fragment {
-  // A batch whose process has ended is also silent: both are one episode.
+  // A batch whose process has ended is also silent: both make one episode.
   const kinds = trigger === 'batch_stalled' ? ['batch_stalled', 'batch_lost'] : [trigger]
   return db`
     select min(v.judged_at) as at from (${batches}) b join verdicts v on v.batch_key = b.key
     where v.kind = any (${kinds}::text[]) group by v.subject_key, v.since`
 }
 
-/** Agents that the project had batches from. */
+/** Agents that ran batches of the project. */
 const absences = (db: Db, batches: Fragment): Fragment => db`
   select v.judged_at as at from verdicts v join agents a on a.key = v.subject_key
   where v.kind = 'agent_offline' and exists (

@@ -31,7 +31,7 @@ export async function listRules(
 }
 
 /**
- * The project, for those who administer it.
+ * The project, for callers that may administer it.
  * @throws Problem project_not_found, forbidden
  */
 export async function administeredProject(db: Db, caller: Caller, slug: string): Promise<VisibleProject> {
@@ -41,8 +41,8 @@ export async function administeredProject(db: Db, caller: Caller, slug: string):
 }
 
 /**
- * A rule and its project, for those who administer it.
- * @throws Problem rule_not_found, also when its project is not visible; forbidden
+ * A rule and its project, for callers that may administer it.
+ * @throws Problem rule_not_found, also if its project is not visible; forbidden
  */
 export async function administeredRule(
   db: Db,
@@ -65,7 +65,7 @@ export async function administeredRule(
 }
 
 /**
- * Whether a batch is muted for everybody, for those who may mute it.
+ * Whether a batch is muted for all users, for callers that may mute it.
  * @throws Problem batch_not_found, forbidden
  */
 export async function isMuted(db: Db, caller: Caller, batchId: string): Promise<boolean> {

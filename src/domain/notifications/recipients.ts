@@ -10,13 +10,13 @@ export interface Recipient {
   id: string
   address: string
   token: string
-  /** Whether it may be mailed: its owner confirmed it (domain/addresses). */
+  /** Whether it may be mailed, because its owner confirmed it (domain/addresses). */
   confirmed: boolean
 }
 
 /**
- * Where mail of a rule goes: its own recipients, else the project's, else the project's owner. Left out are those who
- * ended such mail, and accounts that do not see the project (any more) or are disabled.
+ * The recipients of a rule's mail: its own, else the project's, else the project's owner. Addresses that ended such
+ * mail are left out, as are accounts that are disabled or may not see the project.
  * @param domains that need no confirmation
  */
 export async function recipientsOf(
@@ -65,10 +65,10 @@ export async function recipientsOf(
   })
 }
 
-/** 192 random bits, stored unhashed because sent mail contains it. It only allows to unsubscribe from that mail. */
+/** 192 random bits, stored unhashed because sent mail contains it. It only allows unsubscribing from that mail. */
 const newToken = (): string => makeSecret(24)
 
-/** What a link in a mail is about, for the person it was sent to. */
+/** The subject of a link in a mail, for its recipient. */
 export interface MailSubscription {
   recipientId: string
   address: string
@@ -77,11 +77,11 @@ export interface MailSubscription {
   /** The rule, with its name if it has one, and the batch that the link names, if they belong to the project. */
   rule: { id: string; name: string | null } | null
   batch: { key: number; id: string } | null
-  /** What that person ended. */
+  /** The mail that the recipient ended. */
   ended: { service: boolean; project: boolean; rule: boolean; batch: boolean }
 }
 
-/** What the link's holder may choose; undefined for a token that was never given out. */
+/** The choices of a link; undefined for an unknown token. */
 export async function findSubscription(
   db: Db,
   token: string,

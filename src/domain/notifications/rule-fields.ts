@@ -14,7 +14,7 @@ import {
 } from '../field.ts'
 import { OPS, TRIGGERS } from './rule.ts'
 
-/** The fields of a rule, for those who administer its project (contract §7). */
+/** The fields of a rule, for callers that may administer its project (contract §7). */
 export const ruleFields = {
   id: { type: uuid, column: 'id', public: 'hidden' },
   project: { type: text, graphql: null, public: 'hidden' },
@@ -47,7 +47,7 @@ export const ruleFields = {
   created_at: { type: instant, column: 'created_at', public: 'hidden' },
 } as const satisfies Fields
 
-/** A rule on the wire. */
+/** A rule in the API. */
 export type RuleView = ViewOf<typeof ruleFields>
-/** A rule as stored; which of its recipients are confirmed is known to domain/addresses. */
+/** A rule as stored; domain/addresses knows which of its recipients are confirmed. */
 export type Rule = Omit<RuleView, 'unconfirmed'>

@@ -1,7 +1,7 @@
 import { required } from '../../checked.ts'
 import { type Numeric, numberOf } from '../events/index.ts'
 
-/** What a rule may watch for (contract §7). Pure: no I/O in this file. */
+/** The triggers and conditions of rules (contract §7). This file does no I/O. */
 export const TRIGGERS = [
   'batch_done',
   'batch_failed',
@@ -17,7 +17,7 @@ export type Trigger = (typeof TRIGGERS)[number]
 export const OPS = ['<', '<=', '>', '>=', 'is_nan'] as const
 export type Op = (typeof OPS)[number]
 
-/** Of a metric rule. `is_nan` has no value. */
+/** The condition of a metric rule. `is_nan` has no value. */
 export interface Condition {
   key: string
   op: Op
@@ -31,7 +31,7 @@ export interface EnabledRule {
   condition: Condition | null
 }
 
-/** Does a value of the series meet the condition? NaN is neither below nor above anything. */
+/** Whether a value of the series meets the condition. NaN is neither below nor above any number. */
 export function meets({ op, value }: Condition, point: number): boolean {
   if (op === 'is_nan') return Number.isNaN(point)
   const bound = required(value)
@@ -51,40 +51,40 @@ export function meets({ op, value }: Condition, point: number): boolean {
 export const conditionText = ({ key, op, value }: Condition): string =>
   op === 'is_nan' ? `${key} is NaN` : `${key} ${op} ${value}`
 
-/** What a mail says beyond what the rows say when it is written. */
+/** The data of a mail that the rows do not have when it is written. */
 export interface Detail {
   /** Why a batch or job failed. */
   reason?: string
-  /** Of an alert: its title; its text is the reason. */
+  /** For an alert: its title; its text is the reason. */
   alert?: string
-  /** Of a metric: the epoch and value that met the condition. */
+  /** For a metric: the epoch and value that met the condition. */
   epoch?: number
   value?: Numeric
-  /** Of a silence, an idle GPU, an agent: for how long, in seconds, and on which host. */
+  /** For a silence, an idle GPU or an agent: the duration in seconds, and the host. */
   silentS?: number
   host?: string
 }
 
-/** Something that rules may fire at. */
+/** Something that happened and that rules may fire for. */
 export interface Happening {
   trigger: Trigger
   projectKey: number
-  /** Null for what concerns no batch, such as an agent. */
+  /** Null without a batch, as for an agent. */
   batchKey: number | null
   jobKey?: number | null
   /**
-   * This event or this episode, for ever: a rule fires at most once for it. Such as `firingKey`, or
+   * The permanent key of this event or episode: a rule fires at most once for it. Such as `firingKey`, or
    * `stalled:<batch key>:<when it was last seen>`.
    */
   key: string
   /** When it happened. */
   at: string
-  /** Only for that rule; without it, every rule of the project with that trigger. A metric always names its rule. */
+  /** Only this rule; default: every rule of the project with that trigger. A metric always has its rule. */
   ruleId?: string
   detail?: Detail
 }
 
-/** The firing that one event causes: its identity within the service. */
+/** The key of the firing that one event causes, unique within the service. */
 export const firingKey = (batchKey: number, eventId: string): string => `event:${batchKey}:${eventId}`
 
 export const metricValue = (detail: Detail): number | undefined => numberOf(detail.value)

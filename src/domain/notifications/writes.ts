@@ -11,7 +11,7 @@ import { administeredProject, administeredRule, listRules } from './reads.ts'
 import type { Condition } from './rule.ts'
 import type { Rule } from './rule-fields.ts'
 
-/** Rules of one project: each costs every group of its events a little. */
+/** The most rules of a project: each costs every group of its events a little. */
 export const MAX_RULES = 100
 
 export type RuleFields = Pick<Rule, 'name' | 'trigger' | 'recipients' | 'enabled' | 'cooldown_s'> & {
@@ -42,8 +42,9 @@ export async function createRule(
 }
 
 /**
- * Changes what is given. A rule that is switched on again, or watches for something else, begins without a cooldown.
- * @param check is shown the whole rule as it would be, and may refuse it
+ * Changes the given fields. A rule that is enabled again, or has another trigger or condition, starts without a
+ * cooldown.
+ * @param check is called with the changed rule, and may refuse it
  * @throws Problem rule_not_found, forbidden
  */
 export async function updateRule(
@@ -86,8 +87,7 @@ export async function deleteRule(tx: Tx, actor: Known, id: string, now: Date): P
 }
 
 /**
- * Enqueues a mail that says it is a test, to those whom the rule would mail. Neither its cooldown nor whether it is
- * switched on counts.
+ * Enqueues a test mail to the recipients of the rule, whether it is enabled or not and without its cooldown.
  * @throws Problem rule_not_found, forbidden
  */
 export async function testRule(tx: Tx, actor: Known, id: string, now: Date): Promise<Rule> {
@@ -102,8 +102,8 @@ export async function testRule(tx: Tx, actor: Known, id: string, now: Date): Pro
 }
 
 /**
- * Mutes a batch for everybody, or ends that: no rule mails of it.
- * @throws Problem batch_not_found, forbidden for those who may not stop it either
+ * Mutes or unmutes a batch: no rule sends mail about a muted one.
+ * @throws Problem batch_not_found, forbidden for callers that may not stop it
  */
 export async function muteBatch(
   tx: Tx,

@@ -12,20 +12,20 @@ import { CHALLENGE_LIFE_S, makeChallenge, takeChallenge } from '../factors/index
 import { findUser, type User } from '../users/index.ts'
 import { listPasskeys, type NewPasskey } from './passkeys.ts'
 
-/** Who asks for a passkey: a browser keeps each for one host, and says from which page it was asked. */
+/** The site that asks for a passkey: a browser keeps each for one host, and reports the page that asked. */
 export interface RelyingParty {
   id: string
   origin: string
 }
 
-/** Loaded with the first passkey: it would be a fifth of the time that a start takes to load code. */
+/** Loaded with the first passkey: it would take a fifth of the time that loading the code takes at start. */
 const library = () => import('@simplewebauthn/server')
 
 const NAME = 'Experiment monitor'
 const TIMEOUT_MS = CHALLENGE_LIFE_S * 1000
 const bytes = (challenge: string) => new Uint8Array(Buffer.from(challenge, 'base64url'))
 
-/** What the page asks a device for, to make a passkey of the caller. Its challenge is answered once, within minutes. */
+/** The options for creating a passkey of the caller. The challenge can be answered once, within minutes. */
 export async function registrationOptions(
   tx: Tx,
   caller: Known,
@@ -46,12 +46,12 @@ export async function registrationOptions(
     timeout: TIMEOUT_MS,
     attestationType: 'none',
     excludeCredentials: existing.map(({ credentialId }) => ({ id: credentialId })),
-    // The device asks its owner for a finger or a PIN, so a passkey replaces both factors.
+    // The device requires a fingerprint or a PIN, so a passkey replaces both factors.
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
   })
 }
 
-/** Checks what a device answered. Throws `challenge_expired`, `passkey_refused`. */
+/** Verifies the answer of a device. Throws `challenge_expired`, `passkey_refused`. */
 export async function verifyRegistration(
   tx: Tx,
   caller: Known,
@@ -82,7 +82,7 @@ export async function verifyRegistration(
   }
 }
 
-/** What the page asks a device for, to sign in with whichever passkey it has for this host. */
+/** The options for signing in with any passkey for this host. */
 export async function signInOptions(
   tx: Tx,
   party: RelyingParty,
@@ -114,7 +114,7 @@ interface Stored {
   transports: string[]
 }
 
-/** Whose passkey signed the challenge. Throws `passkey_refused`, `account_disabled`. */
+/** The user whose passkey signed the challenge. Throws `passkey_refused`, `account_disabled`. */
 export async function signInWithPasskey(
   tx: Tx,
   party: RelyingParty,
@@ -150,7 +150,7 @@ export async function signInWithPasskey(
   return user
 }
 
-/** Held, so that a counter is compared with the newest one. */
+/** Locked, so that a counter is compared with the newest one. */
 async function find(db: Db, credentialId: string): Promise<Stored | undefined> {
   const [stored] = await db<Stored[]>`/* passkeys.find */
     select id, user_id as "userId", public_key as "publicKey", counter::text as counter, transports
@@ -158,13 +158,13 @@ async function find(db: Db, credentialId: string): Promise<Stored | undefined> {
   return stored
 }
 
-/** What the browser says it was asked: compared with what is stored, so it may say anything. */
+/** The challenge according to the browser. It is compared with the stored one, so it need not be trusted. */
 function challengeIn(clientDataJSON: string): string {
   try {
     const data: unknown = JSON.parse(Buffer.from(clientDataJSON, 'base64url').toString('utf8'))
     if (isRecord(data) && typeof data.challenge === 'string') return data.challenge
   } catch {
-    // Not JSON: no challenge of ours.
+    // Not JSON, so not one of our challenges.
   }
   throw new Problem('passkey_refused')
 }

@@ -1,4 +1,4 @@
-/** Passkeys (WebAuthn): ways to sign in that a device keeps and no page can ask for by mistake. */
+/** Passkeys (WebAuthn): credentials that a device keeps and that work only on this site. */
 
 export {
   type RelyingParty,

@@ -4,14 +4,14 @@ import { recordAudit } from '../audit.ts'
 import type { Known } from '../caller.ts'
 import { isUuid } from '../uuid.ts'
 
-/** As many as one account may have. */
+/** The most passkeys of one account. */
 export const MAX_PASSKEYS = 20
 
-/** A passkey as its owner sees it. */
+/** A passkey in the API. */
 export interface Passkey {
   id: string
   name: string
-  /** The host that it opens. */
+  /** The host that it is for. */
   rpId: string
   /** Whether the device keeps a copy elsewhere, such as in a cloud keychain. */
   backedUp: boolean
@@ -88,7 +88,10 @@ export async function renamePasskey(
   return renamed
 }
 
-/** Throws `passkey_not_found`, also for another's. An account always keeps a password or a linked identity. */
+/**
+ * Throws `passkey_not_found`, also for a passkey of another user. An account always keeps a password or a linked
+ * identity.
+ */
 export async function deletePasskey(tx: Tx, caller: Known, id: string, now: Date): Promise<void> {
   const [gone] = isUuid(id)
     ? await tx<{ name: string }[]>`/* passkeys.delete */

@@ -4,7 +4,7 @@ import { type EnabledRule, enabledRules, rulesOf } from '../notifications/index.
 import { projectNameKey } from './name.ts'
 import type { ProjectAccess, Visibility } from './project.ts'
 
-/** A project as JSON rows bring it. */
+/** A project as a JSON row. */
 export interface StoredProjectRow {
   key: number
   version: string
@@ -16,12 +16,12 @@ export interface StoredProjectRow {
   rules: EnabledRule[] | null
 }
 
-/** Of a row `p` of projects: another one whenever the project or its rules change. */
+/** SQL: the version of a row `p` of projects, which differs whenever the project or its rules change. */
 export const projectVersion: SqlFragment = sqlFragment`
   (p.xmin::text || coalesce((select string_agg(' ' || r.xmin::text, '' order by r.id)
     from notification_rules r where r.project_key = p.key and r.enabled), ''))`
 
-/** The projects of these slugs or that look like them, or that these batches are in, with the roles of these users. */
+/** The projects with these slugs or look-alikes of them, and those of these batches, with the roles of these users. */
 export const projectsForIngest = (
   tx: Tx,
   slugs: string[],
@@ -46,7 +46,7 @@ export const projectOf = (row: StoredProjectRow): ProjectAccess => ({
 })
 
 /**
- * Creates projects on first use (contract §2): private, owned by the user whose event came first.
+ * Creates projects on first use (contract §2): private, owned by the user of the first event.
  * @returns slug → key of those that this transaction created; a slug that another one created meanwhile is missing
  */
 export async function createProjects(
@@ -65,7 +65,7 @@ export async function createProjects(
   return new Map(rows.map((row) => [row.slug, row.key]))
 }
 
-/** How many projects each of these users owns; who owns none is missing. */
+/** How many projects each of these users owns; users without one are missing. */
 export async function ownedProjects(tx: Tx, userIds: string[]): Promise<Map<string, number>> {
   const rows = await tx<{ owner_id: string; n: number }[]>`/* projects.count_by_owner */
     select owner_id, count(*)::int n from projects where owner_id = any (${userIds}::uuid[]) group by owner_id`

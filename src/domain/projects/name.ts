@@ -25,12 +25,12 @@ export function projectNameKey(slug: string): string {
   return key
 }
 const MAX_KEYS = 10_000
-/** Every group of events asks for the keys of its projects. */
+/** Cached, because every group of events needs the keys of its projects. */
 const keys = new Map<string, string>()
 
 /**
- * @param slug as `normalProjectName` makes it
- * @returns the refusal of a name that no new project may have; undefined where it may
+ * @param slug a result of `normalProjectName`
+ * @returns the refusal of a name that is not valid for a new project; undefined if it is valid
  */
 export function projectNameFault(slug: string, path: string): Problem | undefined {
   if (PROJECT_NAME.test(slug)) return undefined

@@ -19,7 +19,7 @@ export const projectFields = {
   created_at: { type: instant, column: 'created_at', public: 'shown' },
 } as const satisfies Fields
 
-/** A project on the wire. */
+/** A project in the API. */
 export type ProjectView = ViewOf<typeof projectFields>
 
 /** The fields of a member of a project, or of an invited user. */
@@ -44,5 +44,5 @@ export const memberFields = {
   created_at: { type: instant, public: 'hidden' },
 } as const satisfies Fields
 
-/** A member on the wire. */
+/** A member in the API. */
 export type MemberView = ViewOf<typeof memberFields>

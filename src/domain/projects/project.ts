@@ -4,7 +4,7 @@ import type { Quota } from '../quotas.ts'
 
 export type { Role, Visibility }
 
-/** A project as ingest loads it, with the roles of the users that were asked for. */
+/** A project as ingest loads it, with the roles of the requested users. */
 export interface ProjectAccess {
   key: number
   slug: string
@@ -12,7 +12,7 @@ export interface ProjectAccess {
   ownerId: string
   /** user id → role; the owner is not listed. */
   roles: Map<string, 'member' | 'viewer'>
-  /** What is to be mailed of; nearly always nothing. */
+  /** The rules that may mail; nearly always none. */
   rules: readonly EnabledRule[]
 }
 
@@ -22,7 +22,7 @@ const factsFor = (project: ProjectAccess, userId: string): ProjectFacts => ({
   role: project.roles.get(userId) ?? null,
 })
 
-/** May this user's programs send events to the project (contract §2 "send events")? */
+/** Whether this user's programs may send events to the project (contract §2 "send events"). */
 export const maySendEvents = (project: ProjectAccess, user: Who): boolean =>
   userMay('send_events', user, factsFor(project, user.id))
 

@@ -5,7 +5,7 @@ import type { Caller } from '../caller.ts'
 import { columnsOf, viewsOf, words } from '../field.ts'
 import { type MemberView, type ProjectView, projectFields } from './project-fields.ts'
 
-/** A project as a caller sees it: `recipients` is null for those who are not in it (contract §2: none for visitors). */
+/** A project as a caller sees it: `recipients` is null for callers that are not members (contract §2). */
 export type ProjectRow = Omit<ProjectView, 'recipients'> & { key: number; recipients: string[] | null }
 
 /** Makes the view of a row. */
@@ -17,13 +17,13 @@ export const projectView = viewsOf<typeof projectFields, [row: ProjectRow]>(proj
 
 const COLUMNS = words(columnsOf(projectFields, 'p'))
 
-/** Where the next page of a list goes on: after this one. */
+/** The position in a list: after this project. */
 export interface CreatedPosition {
   createdAt: string
   key: number
 }
 
-/** The projects that the caller sees, newest first; `keys` only, when given. */
+/** The projects that the caller may see, newest first; only `keys`, if given. */
 export async function listProjects(
   db: Db,
   caller: Caller,
@@ -53,7 +53,7 @@ export interface MemberPosition {
   id: string
 }
 
-/** Who is in the project, newest first; its owner has been in it since it was made. */
+/** The members of the project, newest first; its owner has been one since it was created. */
 export async function listMembers(
   db: Db,
   projectKey: number,

@@ -52,7 +52,7 @@ export async function createProject(
 }
 
 /**
- * Changes what is given.
+ * Changes the given fields.
  * @returns the project's key
  * @throws Problem project_not_found, forbidden
  */
@@ -114,7 +114,7 @@ export async function removeMember(
 }
 
 /**
- * Sets the addresses that mail of the project's rules goes to.
+ * Sets the recipients of the project's mail.
  * @returns the project's key
  * @throws Problem project_not_found, forbidden
  */

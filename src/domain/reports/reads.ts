@@ -10,7 +10,7 @@ import { embeddedBatches, type Report, reportFields } from './report-fields.ts'
 
 const COLUMNS = words(columnsOf(reportFields, 'r'))
 
-/** Where the next page of a list goes on: after this one. */
+/** The position in a list: after this report. */
 export interface ReportPosition {
   createdAt: string
   id: string
@@ -24,7 +24,7 @@ interface ReportRow extends Omit<Report, 'owner' | 'can_edit' | 'can_share'> {
   role: 'member' | 'viewer' | null
 }
 
-/** The reports of projects that the caller sees, newest first; one project's, or the one of this id. */
+/** The reports of projects that the caller may see, newest first; those of one project, or the one with this id. */
 export async function listReports(
   db: Db,
   caller: Caller,
@@ -57,7 +57,10 @@ export async function reportById(db: Db, caller: Caller, id: string): Promise<Re
   return report
 }
 
-/** Who may edit the project's batches writes its reports; its author and the project's owner share and delete it. */
+/**
+ * Users that may edit the project's batches may write its reports; the author and the project's owner may share and
+ * delete them.
+ */
 function reportOf(caller: Caller, row: ReportRow): Report {
   const { user_id: id, user_name: name, visibility, project_owner_id: ownerId, role, shared, ...report } = row
   const facts = { visibility, ownerId, role }
@@ -74,12 +77,12 @@ function reportOf(caller: Caller, row: ReportRow): Report {
   }
 }
 
-/** What a public link to a report opens. */
+/** The content of a public link to a report. */
 export interface OpenReport {
   title: string
   body: string
   updated_at: string
-  /** The batches that the report embeds and the link opens, each by a share of its own. */
+  /** The embedded batches that the link opens, each by a share of its own. */
   batches: { id: string; token: string }[]
 }
 

@@ -28,15 +28,15 @@ export const reportFields = {
   updated_at: { type: instant, column: 'updated_at', public: 'shown' },
 } as const satisfies Fields
 
-/** A report on the wire. */
+/** A report in the API. */
 export type Report = ViewOf<typeof reportFields>
 
 const EMBEDDED = /^@(?:batch|chart|jobs)\(\s*(?:"([^"\n]+)"|([^,)\n"]+))/gm
-/** What stands in a block of code embeds nothing (web/src/lib/report-blocks.ts). */
+/** A block of code embeds nothing (web/src/lib/report-blocks.ts). */
 const CODE = /^[ \t]*(```|~~~)[\s\S]*?^[ \t]*\1/gm
 const MAX_EMBEDDED = 50
 
-/** The ids of the batches that a report embeds, each once, in their order. */
+/** The ids of the batches that a report embeds, each once, in order. */
 export const embeddedBatches = (body: string): string[] =>
   [
     ...new Set(

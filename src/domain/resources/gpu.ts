@@ -2,8 +2,8 @@ import { canonicalInstant } from '../../db/instant.ts'
 import { type Incoming, madeAt, numberOf } from '../events/index.ts'
 
 /**
- * What snapshots tell of a GPU being used, by the service's clock. Only live ones count, as they come: what arrives late
- * says nothing about now (contract §10 "Time"). Canonical instants; null before any snapshot with a GPU.
+ * The GPU use in snapshots, by the service's clock. Only live ones count, in the order of arrival: late ones say
+ * nothing about now (contract §10 "Time"). Canonical instants; null before any snapshot with a GPU.
  */
 export interface GpuEvidence {
   firstAt: string | null

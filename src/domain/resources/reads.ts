@@ -4,7 +4,7 @@ import { isStorable } from '../storable-text.ts'
 import { warm } from '../warm.ts'
 
 export interface ResourceQuery {
-  /** Names of series; every one when undefined. */
+  /** Names of series; undefined: all. */
   keys?: readonly string[] | undefined
   /** Ids of jobs; without it also the snapshots that belong to no job. */
   jobs?: readonly string[] | undefined
@@ -13,7 +13,7 @@ export interface ResourceQuery {
   to?: number | undefined
 }
 
-/** One measure of one job, or of the batch itself, over time. */
+/** One field of the snapshots of one job, or of the batch itself, over time. */
 export interface ResourceSeries {
   jobId: string | null
   /** A field of the snapshot; of one GPU `gpus/<its uuid or index>/<field>`, with its index where the uuid names it. */
@@ -21,7 +21,7 @@ export interface ResourceSeries {
   /** Whole Unix seconds, never decreasing. */
   steps: Float64Array
   values: Float64Array
-  /** The exact times as text. */
+  /** The exact times, as text. */
   timestamps: string[]
 }
 
@@ -48,7 +48,7 @@ interface Growing {
   timestamps: string[]
 }
 
-/** The resource snapshots of a batch as series: those of no job first, then job by job, by name (contract §4). */
+/** The resource snapshots of a batch as series: first those without a job, then by job and name (contract §4). */
 export async function readResources(
   db: Db,
   batchKey: number,

@@ -1,4 +1,4 @@
-/** What goes after its time (specification §1.7, §6.5; contract §7), in steps of one small transaction each. */
+/** Deletes expired data (specification §1.7, §6.5; contract §7), in small transactions. */
 export { LEFTOVERS } from './leftovers.ts'
 export {
   batchesToEmpty,

@@ -1,7 +1,7 @@
 import type { Db, Fragment, Tx } from '../../db/sql.ts'
 import type { Cutoffs, Kind } from './retention.ts'
 
-/** Kinds of rows that nothing reads any more. A step removes at most `rows`, and says how many. */
+/** Kinds of rows that are no longer read. A step deletes at most `rows`, and returns how many. */
 interface Leftover {
   kind: Kind
   step: (tx: Tx, cutoffs: Cutoffs, rows: number) => Promise<number>
@@ -35,7 +35,7 @@ async function hasQueue(db: Db): Promise<boolean> {
   return row?.there === true
 }
 
-/** Jobs of the queue that were tried to the last. */
+/** Tasks of the queue that failed at every attempt. */
 const failedJobs = (db: Db, { deleted }: Cutoffs): Fragment => db`
   select id from graphile_worker.jobs
   where attempts >= max_attempts and locked_at is null and updated_at < ${deleted}::timestamptz`

@@ -17,7 +17,7 @@ export interface StepSizes {
 }
 export const STEPS: StepSizes = { rows: 5_000, large: 500, ids: 50_000 }
 
-/** Marks batches whose time has come; waits for events that are being stored. @returns how many */
+/** Marks expired batches; waits for events that are being stored. @returns how many */
 export async function markPurged(tx: Tx, cutoffs: Cutoffs, limit: number): Promise<number> {
   const keys = await tx<{ key: number }[]>`/* retention.purgeable */
     select b.key from batches b
@@ -39,14 +39,17 @@ export interface PurgedBatch {
   project: string
 }
 
-/** Purged batches whose rows are not all gone, oldest first. */
+/** Purged batches that still have rows, oldest first. */
 export const batchesToEmpty = (db: Db, limit: number): Promise<PurgedBatch[]> =>
   db<PurgedBatch[]>`/* retention.to_empty */
     select b.key, b.id, p.slug project from batches b join projects p on p.key = b.project_key
     where b.deleted_at is not null and b.emptied_at is null and b.purged_at is not null
     order by b.deleted_at, b.key limit ${limit}`
 
-/** What a batch has, table by table: a step removes some rows and says how many; none left: the next table. */
+/**
+ * The rows of a batch, table by table: a step deletes some rows and returns how many; after zero the next table
+ * follows.
+ */
 type Step = (tx: Tx, batchKey: number, sizes: StepSizes) => Promise<number>
 
 const STEPS_OF_BATCH: Step[] = [
@@ -86,7 +89,7 @@ const STEPS_OF_BATCH: Step[] = [
         delete from batch_fields where ctid = any (array(select ctid from batch_fields where batch_key = ${batchKey} limit ${rows}))`
     ).count,
   async (tx, batchKey, { large }) => {
-    // The packing of series holds this lock; what it wrote meanwhile is removed with its job.
+    // Packing holds this lock; what it wrote meanwhile is deleted with the job.
     await tx`/* retention.lock_jobs_of */ select from batch_progress where batch_key = ${batchKey} for no key update`
     const jobs = await tx<{ key: number }[]>`/* retention.purge_jobs */
       delete from jobs j using (select key from jobs where batch_key = ${batchKey} order by batch_key, id limit ${large}) d
@@ -99,8 +102,8 @@ const STEPS_OF_BATCH: Step[] = [
 ]
 
 /**
- * Removes what the batch has but its events, step by step; `commit` runs each step in a transaction of its own.
- * @returns false when it was told to stop before the end
+ * Deletes the rows of a batch except its events, step by step; `commit` runs each step in a transaction of its own.
+ * @returns false if it was cancelled
  */
 export async function emptyBatch(
   batchKey: number,
@@ -116,12 +119,14 @@ export async function emptyBatch(
   return true
 }
 
-/** The db_ids of the batches' events, first and last; null without events. Costs what was stored meanwhile. */
+/**
+ * The first and last db_id of the batches' events; null without events. Its cost depends on what was stored in between.
+ */
 export async function eventRange(
   db: Db,
   batchKeys: readonly number[],
 ): Promise<{ first: number; last: number } | null> {
-  // The sums keep the planner from looking for the least along all db_ids.
+  // The sums keep the planner from searching for the minimum along all db_ids.
   const [row] = await db<{ first: number | null; last: number | null }[]>`/* retention.event_range */
     select min(db_id + 0) as first, max(db_id + 0) as last from events where batch_key = any (${batchKeys}::bigint[])`
   return row === undefined || row.first === null || row.last === null
@@ -129,7 +134,7 @@ export async function eventRange(
     : { first: row.first, last: row.last }
 }
 
-/** Drops the payloads of the batches' events among db_ids from `from` to before `to`. */
+/** Deletes the payloads of the batches' events with db_ids from `from` to before `to`. */
 export async function purgePayloads(
   tx: Tx,
   batchKeys: readonly number[],
@@ -143,7 +148,7 @@ export async function purgePayloads(
   return count
 }
 
-/** The last step: what the batches' own rows say goes; their ids stay. */
+/** The last step: deletes the contents of the batches' rows; their ids remain. */
 export async function forgetBatches(tx: Tx, batchKeys: readonly number[], now: string): Promise<void> {
   const keys = batchKeys
   await tx`/* retention.forget_shares */ delete from shares where batch_key = any (${keys}::bigint[])`

@@ -11,7 +11,7 @@ import type { Cutoffs } from './retention.ts'
 export interface RangeSizes {
   /** db_ids of a stretch. */
   ids: number
-  /** The newest so many are looked at every time: transactions may still bring events into them. */
+  /** How many of the newest ranges are always scanned: transactions may still add events to them. */
   open: number
   /** Events of one transaction. */
   rows: number
@@ -38,9 +38,9 @@ export interface Slice {
 export interface SweptSlice {
   lines: number
   payloads: number
-  /** Where the next slice begins; null at the end of this one. */
+  /** The start of the next slice; null at the end of this one. */
   next: number | null
-  /** Whether something due is left for another pass. */
+  /** Whether another pass has something to delete. */
   unfinished: boolean
   oldestLine: string | null
   oldestOther: string | null

@@ -1,6 +1,6 @@
 import { ABSOLUTE_S, IDLE_S } from '../sessions/index.ts'
 
-/** For how long what is kept (contract §7), in days; undefined: for ever. */
+/** The retention periods (contract §7), in days; undefined: for ever. */
 export interface RetentionDays {
   logLine: number
   event: number | undefined
@@ -8,7 +8,7 @@ export interface RetentionDays {
   notification: number
 }
 
-/** Instants before which each kind goes; null: never. */
+/** The time before which each kind of data has expired; null: never. */
 export interface Cutoffs {
   /** Log lines and the payloads of their events, by the time of the event. */
   lines: string
@@ -16,14 +16,14 @@ export interface Cutoffs {
   payloads: string | null
   /** Batches, by when they were deleted; tokens, by when they were revoked. */
   deleted: string
-  /** What rules fired. */
+  /** Firings of rules. */
   notifications: string
   sessionsUsed: string
   sessionsOpened: string
   now: string
 }
 
-/** What the sweeper removes, as its log and the dry run name it. */
+/** The kinds of data that the sweeper deletes, under their names in its log and in the dry run. */
 export const KINDS = [
   'log_lines',
   'event_payloads',

@@ -17,7 +17,7 @@ export interface Claims {
   sessionId: string
 }
 
-/** @returns the token and the instant it ends, in whole seconds */
+/** @returns the token and when it expires, in whole seconds */
 export async function signSession(
   key: SigningKey,
   claims: Claims,
@@ -64,7 +64,7 @@ export async function verifySession(db: Db, token: string, now: Date): Promise<C
     if (typeof sub !== 'string' || typeof sid !== 'string' || !isUuid(sub) || !isUuid(sid)) return undefined
     return { userId: sub, sessionId: sid }
   } catch (error) {
-    // Only what jose says against the token is the caller's fault; the database's errors go on.
+    // Errors of jose mean an invalid token; errors of the database are thrown.
     if (error instanceof errors.JOSEError) return undefined
     throw error
   }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Db, Tx } from '../../db/sql.ts'
 import { JWT_LIFE_S } from './session.ts'
 
-/** How many retired keys go on verifying (contract §3). */
+/** How many retired keys still verify (contract §3). */
 const KEPT = 2
 
 export interface SigningKey {
@@ -16,7 +16,7 @@ export interface Rotation {
   verifyKids: string[]
 }
 
-/** The key that signs. The first call ever makes it; a unique index keeps two servers from making two. */
+/** The signing key. The first call creates it; a unique index keeps two servers from creating two. */
 export async function activeKey(tx: Tx, now: Date): Promise<SigningKey> {
   const read = () => tx<SigningKey[]>`/* signing_keys.active */
     select kid, secret from signing_keys where retired_at is null`
@@ -38,7 +38,7 @@ export async function verifyingSecret(db: Db, kid: string, now: Date): Promise<B
   return key?.secret
 }
 
-/** Makes a new active key, retires the one before, forgets those that no longer verify. */
+/** Creates a new active key, retires the previous one, and deletes those that no longer verify. */
 export async function rotateSigningKey(tx: Tx, now: Date): Promise<Rotation> {
   await tx`/* signing_keys.lock */ lock table signing_keys in share row exclusive mode`
   await tx`/* signing_keys.retire */ update signing_keys set retired_at = ${now.toISOString()} where retired_at is null`

@@ -7,7 +7,7 @@ import { ABSOLUTE_S, IDLE_S, type Session, type SessionRecord } from './session.
 
 export const cookieHash = (cookie: string): Buffer => createHash('sha256').update(cookie).digest()
 
-/** The live session of a JWT; undefined when the token is not ours, has expired, or its session is over. */
+/** The open session of a JWT; undefined if the token is not ours or has expired, or its session has ended. */
 export async function sessionOfJwt(db: Db, token: string, now: Date): Promise<Session | undefined> {
   const claims = await verifySession(db, token, now)
   if (claims === undefined) return undefined
@@ -15,7 +15,7 @@ export async function sessionOfJwt(db: Db, token: string, now: Date): Promise<Se
   return findSession(db, row, now)
 }
 
-/** The live session of a browser's cookie. */
+/** The open session of a browser's cookie. */
 export const sessionOfCookie = (db: Db, cookie: string, now: Date): Promise<Session | undefined> =>
   findSession(db, db`s.cookie_hash = ${cookieHash(cookie)}`, now)
 
@@ -36,7 +36,7 @@ async function findSession(db: Db, which: PendingQuery<Row[]>, now: Date): Promi
   return { id: sessionId, user, createdAt, stale }
 }
 
-/** Those of these sessions that still open something: not closed, nor too old, and their user not disabled. */
+/** The sessions that are still valid: not closed or expired, and their user not disabled. */
 export async function liveSessions(db: Db, ids: string[], now: Date): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const at = now.toISOString()
@@ -48,7 +48,7 @@ export async function liveSessions(db: Db, ids: string[], now: Date): Promise<Se
   return new Set(rows.map((row) => row.id))
 }
 
-/** The live sessions of a user, the newest first: `limit` after `after`. */
+/** The open sessions of a user, newest first: `limit` after `after`. */
 export async function listSessions(
   db: Db,
   userId: string,
@@ -68,8 +68,8 @@ export async function listSessions(
 }
 
 /**
- * Whether there was a sign-in to the account from this address, or in the browser with this cookie, within 90 days: the
- * session may have ended.
+ * Whether the account was signed in to from this address, or in the browser with this cookie, within 90 days, even if
+ * the session has ended.
  */
 export async function isKnownPlace(
   db: Db,

@@ -1,53 +1,53 @@
 import type { CallerUser } from '../caller.ts'
 
-/** A JWT lives this long and is never renewed. */
+/** A JWT is valid this long and is never renewed. */
 export const JWT_LIFE_S = 12 * 3600
 /** A session ends when it was not used for this long … */
 export const IDLE_S = 14 * 86_400
 /** … and this long after it was opened, even if it is in use. */
 export const ABSOLUTE_S = 90 * 86_400
 
-/** What a credential proved: a live session of an enabled user. */
+/** The open session of an enabled user that a credential belongs to. */
 export interface Session {
   id: string
   user: CallerUser
   createdAt: string
-  /** Not written down as used for a minute: time to touch it and to renew its cookie. */
+  /** Whether its use was not recorded for a minute: then it is recorded, and its cookie renewed. */
   stale: boolean
 }
 
-/** A new session with its two credentials, which are shown this once. */
+/** A new session with its two credentials, which are shown only once. */
 export interface OpenedSession {
   id: string
   /** The JWT, for `Authorization: Bearer`. */
   token: string
-  /** When the JWT ends. */
+  /** When the JWT expires. */
   expiresAt: string
-  /** What the browser's cookie holds. */
+  /** The value of the browser's cookie. */
   cookie: string
 }
 
-/** Seconds that a cookie may live on from now: as long as its session could. */
+/** The maximum age of a cookie from now, in seconds: as long as its session could last. */
 export function cookieLifeS(createdAt: string, now: Date): number {
   const age = Math.floor((now.getTime() - Date.parse(createdAt)) / 1000)
   return Math.max(0, Math.min(IDLE_S, ABSOLUTE_S - age))
 }
 
-/** How a person signed in. */
+/** The method of the sign-in. */
 export type SignInMethod = 'registration' | 'password' | 'totp' | 'recovery_code' | 'passkey' | 'provider'
 
-/** Where a session is opened: kept, so that its owner can tell it from others. */
+/** Where a session is opened: stored, so that its user can recognise it. */
 export interface Origin {
   address: string
   userAgent: string | undefined
   method: SignInMethod
 }
 
-/** A live session as its owner sees it. */
+/** An open session in the API. */
 export interface SessionRecord {
   id: string
   userAgent: string | null
-  /** Where it was used last; null for one from before addresses were kept. */
+  /** Where it was used last; null for sessions from before addresses were stored. */
   address: string | null
   method: SignInMethod | null
   createdAt: string

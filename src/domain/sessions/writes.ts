@@ -25,7 +25,7 @@ export async function openSession(
   return { id: row.id, token, expiresAt: instantOf(expiresAt), cookie }
 }
 
-/** Notes that the session is in use, at most once a minute; requests at the same moment do not wait for each other. */
+/** Records that the session is in use, at most once a minute; requests at the same time do not wait for each other. */
 export async function touchSession(tx: Tx, id: string, address: string, now: Date): Promise<void> {
   const at = now.toISOString()
   await tx`/* sessions.touch */

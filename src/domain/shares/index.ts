@@ -1,4 +1,4 @@
-/** Public links to one batch (contract §4): unguessable, ending, revocable, anonymous on demand. */
+/** Public links to one batch (contract §4): unguessable, revocable, with an optional end, anonymous if requested. */
 export { publicBatch, publicJob, sharedAttempt } from './public-fields.ts'
 export { listShares, type OpenShare, openShare, type SharePosition } from './reads.ts'
 export {

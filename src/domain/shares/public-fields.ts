@@ -4,8 +4,8 @@ import type { Exposure, Fields } from '../field.ts'
 import { type JobView, jobFields } from '../jobs/index.ts'
 
 /**
- * What callers without an account are shown of a batch and of a job, as the fields' tables say (`public`). GraphQL goes by
- * the same tables (graphql/public-fields.ts).
+ * The fields of a batch and of a job that callers without an account see, from the tables of fields (`public`). GraphQL
+ * uses the same tables (graphql/public-fields.ts).
  */
 type Exposed = readonly (readonly [field: string, how: Exclude<Exposure, 'hidden'>, empty: null | ''])[]
 
@@ -18,7 +18,7 @@ export const PUBLIC_BATCH = exposedOf(batchFields)
 export const PUBLIC_JOB = exposedOf(jobFields)
 const PUBLIC_ATTEMPT = exposedOf(attemptFields)
 
-/** A batch as callers without an account are shown it: its declared fields alone. */
+/** A batch for callers without an account: only its declared fields. */
 export const publicBatch = (batch: BatchView): BatchView => declared(batch, PUBLIC_BATCH)
 export const publicJob = (job: JobView): JobView => declared(job, PUBLIC_JOB)
 

@@ -26,7 +26,7 @@ export async function listShares(
     order by s.created_at desc, s.id desc limit ${limit}`
 }
 
-/** What a share's token opens. */
+/** The share of a token. */
 export interface OpenShare {
   id: string
   anonymous: boolean

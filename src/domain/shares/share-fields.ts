@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Fields, flag, instant, nullable, own, uuid, type ViewOf } from '../field.ts'
 
-/** The fields of a share (specification §2.3 "Share"), for those who may make one: never its token. */
+/** The fields of a share (specification §2.3 "Share"), for callers that may create one: never its token. */
 export const shareFields = {
   id: { type: uuid, column: 'id', public: 'hidden' },
   anonymous: {
@@ -15,5 +15,5 @@ export const shareFields = {
   expires_at: { type: nullable(instant), means: 'Null: never', column: 'expires_at', public: 'hidden' },
 } as const satisfies Fields
 
-/** A share on the wire. */
+/** A share in the API. */
 export type ShareView = ViewOf<typeof shareFields>

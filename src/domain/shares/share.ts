@@ -7,24 +7,24 @@ import { exposed, PUBLIC_BATCH, PUBLIC_JOB, publicBatch } from './public-fields.
 /** 192 random bits as URL-safe text. */
 export const makeShareToken = (): string => makeSecret(24)
 
-/** What is kept of a token; its random bits need no salt. */
+/** The stored hash of a token; its random bits need no salt. */
 export const shareTokenHash = (token: string): Buffer => createHash('sha256').update(token).digest()
 
-/** What can be the token of a share at all; anything else is not looked for. */
+/** The form of a token; other text is not looked up. */
 export const isShareToken = (text: string): boolean => /^[A-Za-z0-9_-]{32}$/.test(text)
 
 const NO_RIGHTS = { stop: false, rerun: false, delete: false, share: false, edit: false }
 
-/** A batch as a share opens it: its public fields, to look at only. */
+/** A batch in a share: its public fields, read-only. */
 export const sharedView = (batch: BatchView): BatchView => ({ ...publicBatch(batch), can: NO_RIGHTS })
 
 const HIDDEN = '[hidden]'
 /** Words between white space, quotes and separators of values; each is checked once, in time linear to its length. */
 const WORD = /[^\s"'`,;|<>()[\]{}=]+/g
-/** Any slash makes a word a path, an address of the web too: better a fraction hidden than a folder shown. */
+/** Any slash makes a word a path, also in a web address: hiding a fraction is better than showing a folder. */
 const isPath = (word: string): boolean => /[\\/]/.test(word) || word.startsWith('~')
 
-/** Hides who ran it, where, and every path (contract §4 "Shares"), wherever a text of theirs may say so. */
+/** Hides user, host and every path (contract §4 "Shares"), in all texts of the batch. */
 export function anonymizeBatch(batch: BatchView): { batch: BatchView; text: <T>(value: T) => T } {
   const names = [batch.user, batch.host, batch.env_snapshot?.hostname, batch.owner?.name]
     .filter((name): name is string => typeof name === 'string' && name.length > 1)
@@ -55,7 +55,7 @@ export function anonymizeBatch(batch: BatchView): { batch: BatchView; text: <T>(
   }
 }
 
-/** A job of an anonymous share; `text` is what its batch's `anonymous` gave. */
+/** A job in an anonymous share; `text` is the one of its batch's `anonymous`. */
 export const anonymizeJob = (job: JobView, text: <T>(value: T) => T): JobView =>
   exposed(job, PUBLIC_JOB, text)
 

@@ -15,7 +15,7 @@ interface Done<T> {
 }
 
 /**
- * Makes a public link to one batch. `token` is shown this once, kept nowhere.
+ * Creates a public link to one batch. `token` is returned only here and not stored.
  * @throws Problem batch_not_found, forbidden; quota_exceeded beyond `most` open links of the actor
  */
 export async function createShare(
@@ -25,7 +25,7 @@ export async function createShare(
   wanted: {
     expiresAt: string | null
     anonymous: boolean
-    /** Made here without it. */
+    /** Created here if not given. */
     token?: string
   },
   most: number,
@@ -86,7 +86,7 @@ export async function revokeShare(tx: Tx, actor: Known, id: string, now: Date): 
   }
 }
 
-/** Ends the shares that a link to a report had made; who may end that link was settled before. */
+/** Ends the shares of a report's link; the permission was checked before. */
 export async function revokeSharesOfLink(tx: Tx, ids: readonly string[], now: Date): Promise<Change[]> {
   const ended = await tx<{ id: string; batchKey: number; batchId: string }[]>`/* shares.revoke_of_link */
     update shares s set revoked_at = ${now.toISOString()} from batches b
@@ -98,7 +98,7 @@ export async function revokeSharesOfLink(tx: Tx, ids: readonly string[], now: Da
   ])
 }
 
-/** That more can be told of what happened to the batch. */
+/** The change of a batch's timeline. */
 const timelineOf = ({ id, key }: { id: string; key: number }): Change => ({
   channel: `batch:${id}`,
   type: 'commands',

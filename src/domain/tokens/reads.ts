@@ -6,19 +6,19 @@ import { recordViewsOf, selectionOf } from '../record-view.ts'
 import { hasValidChecksum, type TokenKind, type TokenScope, tokenHash, tokenKind } from './token.ts'
 import { type TokenView, tokenFields } from './token-fields.ts'
 
-/** Where the next page of a list of tokens begins: after this one. */
+/** The position in a list: after this token. */
 export interface TokenPosition {
   createdAt: string
   id: string
 }
 
-/** What a presented token proved. */
+/** The owner and the permissions of a valid token. */
 export interface FoundToken {
-  /** Another one for each token, also for each of an agent's. */
+  /** Unique to each token, also to each of an agent's. */
   id: string
   kind: TokenKind
   user: CallerUser
-  /** Not written down as used for a minute: time for `touchToken`. */
+  /** Whether its use was not recorded for a minute: then `touchToken` records it. */
   stale: boolean
   /** The agent whose token it is. */
   agent: { id: string; key: number; hostname: string } | null
@@ -66,7 +66,7 @@ async function findAgentToken(db: Db, text: string): Promise<FoundToken | undefi
     where a.token_hash = ${tokenHash(text)} and a.revoked_at is null and u.disabled_at is null`
   if (row === undefined) return undefined
   const { tokenId, agentId, key, hostname, ...user } = row
-  // Whether an agent lives is noted where it asks for commands (domain/agents).
+  // Signs of life of an agent are recorded where it polls for commands (domain/agents).
   return {
     id: tokenId,
     kind: 'agent',

@@ -11,5 +11,5 @@ export const tokenFields = {
   last_used_at: { type: nullable(instant), column: 'last_used_at', public: 'hidden' },
 } as const satisfies Fields
 
-/** A token on the wire. */
+/** A token in the API. */
 export type TokenView = ViewOf<typeof tokenFields>

@@ -2,11 +2,11 @@ import { createHash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { keysOf } from '../../checked.ts'
 
-/** What a token may do is in its prefix, for people; what counts is the row. */
+/** The prefix shows users the scope of a token; the stored row decides. */
 const PREFIXES = { reporter: 'em_live_', read: 'em_read_', agent: 'ag_live_' } as const
 export type TokenKind = keyof typeof PREFIXES
 const KINDS = keysOf(PREFIXES)
-/** What people make for themselves; an agent's token comes from its registration. */
+/** The scopes that users can create; agents get their tokens at registration. */
 export const TOKEN_SCOPES = ['reporter', 'read'] as const satisfies readonly TokenKind[]
 export type TokenScope = (typeof TOKEN_SCOPES)[number]
 
@@ -25,7 +25,7 @@ export function makeToken(kind: TokenKind): string {
   return withCheck(PREFIXES[kind] + secret)
 }
 
-/** Whether the text is whole: a mistyped or invented token is turned away without asking the database. */
+/** Whether the checksum of the text is right: a mistyped or invented token is refused without a query. */
 export function hasValidChecksum(text: string): boolean {
   const kind = tokenKind(text)
   if (kind === undefined) return false
@@ -34,7 +34,7 @@ export function hasValidChecksum(text: string): boolean {
   return secret.length === SECRET_LENGTH && /^[0-9A-Za-z]+$/.test(secret) && withCheck(body) === text
 }
 
-/** What is kept of a token. Its 190 random bits need no salt and no slow hash. */
+/** The stored hash of a token. Its 190 random bits need neither a salt nor a slow hash. */
 export const tokenHash = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 function withCheck(body: string): string {

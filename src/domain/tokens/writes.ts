@@ -12,7 +12,7 @@ import { type TokenView, tokenFields } from './token-fields.ts'
 const COLUMNS = words(columnsOf(tokenFields, 't'))
 
 /**
- * Makes a token for the user `userId`. `text` is the token itself: shown this once, kept nowhere.
+ * Creates a token for the user `userId`. `text` is the token itself: returned only here and not stored.
  * @throws Problem quota_exceeded beyond `most` tokens; those of commands do not count
  */
 export async function createToken(
@@ -58,7 +58,7 @@ export async function revokeToken(
   await recordAudit(tx, actor, { action: 'token.revoked', subject: `token:${id}`, detail: { ...token } }, now)
 }
 
-/** Notes that the token is in use, at most once a minute; requests at the same moment do not wait for each other. */
+/** Records that the token is in use, at most once a minute; requests at the same time do not wait for each other. */
 export async function touchToken(tx: Tx, id: string, now: Date): Promise<void> {
   const at = now.toISOString()
   await tx`/* tokens.touch */

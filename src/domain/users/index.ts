@@ -1,4 +1,4 @@
-/** People's accounts (contract §3): who they are, their passwords, and what an administrator may change. */
+/** Accounts (contract §3): their data, passwords, and administration. */
 export { hashPassword, PASSWORD, requireUncommonPassword, verifyPassword } from './password.ts'
 export { findAccount, findUser, hasUsers, listUsers } from './reads.ts'
 export { emailKey, nameFromEmail, type User } from './user.ts'

@@ -21,13 +21,13 @@ const base64 = (bytes: number): string => randomBytes(bytes).toString('base64').
 /** A hash of no password, with the same cost: an unknown address costs the same time as a wrong password. */
 const DUMMY_HASH = `$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$${base64(16)}$${base64(32)}`
 
-/** What may be one: 8 to 1,024 characters (contract §3). */
+/** A valid password: 8 to 1,024 characters (contract §3). */
 export const PASSWORD = /^\P{Cs}{8,1024}$/u
 
-/** One spelling of what looks the same: keyboards differ in how they compose an accented letter. */
+/** Normalises the password: keyboards differ in how they compose accented letters. */
 const normal = (password: string): string => password.normalize('NFKC')
 
-/** Refuses what guessers try first. Throws `password_too_common`. */
+/** Refuses common passwords. Throws `password_too_common`. */
 export function requireUncommonPassword(password: string): void {
   if (!isCommonPassword(password)) return
   const errors = [{ path: 'password', message: 'is one of the most common passwords' }]
@@ -44,8 +44,8 @@ export const hashPassword = (
 ): Promise<string> => gate.through(lane, () => hash(normal(password), COST))
 
 /**
- * Whether the password is the one behind the hash; false without a hash (an unknown user, or one who signs in
- * elsewhere), after the same work. Throws `overloaded` when too many hashes are waiting.
+ * Whether the password matches the hash; false without a hash (an unknown user, or one with another way to sign in),
+ * after the same time. Throws `overloaded` if too many hashes are waiting.
  */
 export async function verifyPassword(
   passwordHash: string | null | undefined,

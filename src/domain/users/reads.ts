@@ -2,7 +2,7 @@ import type { Db } from '../../db/sql.ts'
 import { isUuid } from '../uuid.ts'
 import { emailKey, type User } from './user.ts'
 
-/** Where the next page of a list of users begins: after this one. */
+/** The position in a list: after this user. */
 export interface UserPosition {
   createdAt: string
   id: string
@@ -17,7 +17,7 @@ export async function findUser(db: Db, id: string): Promise<User | undefined> {
   return user
 }
 
-/** The account an address signs in to, with its hash (null: it signs in elsewhere). */
+/** The account of an address, with its hash (null: it has another way to sign in). */
 export async function findAccount(
   db: Db,
   email: string,

@@ -3,11 +3,11 @@ import type { CallerUser } from '../caller.ts'
 export interface User extends CallerUser {
   createdAt: string
   disabled: boolean
-  /** Whether the account's owner proved that the address is theirs. */
+  /** Whether the user has confirmed the address. */
   emailVerified: boolean
 }
 
-/** What addresses are compared by: two spellings that differ in case only are one account. */
+/** The form in which addresses are compared: without case. */
 export const emailKey = (email: string): string => email.toLowerCase()
 
 /** The default name: the part of the address before the @. */

@@ -6,25 +6,25 @@ import { isUuid } from '../uuid.ts'
 import { findUser, hasUsers } from './reads.ts'
 import { emailKey, type User } from './user.ts'
 
-/** Registrations queue here, so that exactly one of them finds no user before itself. */
+/** A lock for registrations, so that exactly one of them is the first user. */
 const REGISTRATION_LOCK = 7_041_778
 
 export interface NewUser {
   email: string
   name: string
   passwordHash: string | null
-  /** Whether a trusted party, such as an identity provider, vouches for the address. */
+  /** Whether a trusted party, such as an identity provider, has verified the address. */
   emailVerified?: boolean
 }
 
-/** Throws `registration_closed`, unless there is no account yet: the first one may always be made (contract §3). */
+/** Throws `registration_closed`, unless there is no account yet: the first one can always be created (contract §3). */
 export async function requireRegistration(db: Db, registration: 'open' | 'closed'): Promise<void> {
   if (registration === 'closed' && (await hasUsers(db))) throw new Problem('registration_closed')
 }
 
 /**
- * Makes the account. The first of all is an administrator (specification §1.10): exactly one, however many register
- * at once. Throws `registration_closed`, `email_taken`.
+ * Creates the account. The first one is an administrator (specification §1.10): exactly one, however many register at
+ * once. Throws `registration_closed`, `email_taken`.
  */
 export async function createUser(
   tx: Tx,
@@ -54,10 +54,10 @@ export async function markVerified(tx: Tx, id: string, email: string, now: Date)
 }
 
 /**
- * Takes the address off an account that never verified it, because its owner has come. The account keeps everything
- * else: data, password, sessions, roles. It signs in by a stand-in that no mail reaches, and answers that address.
+ * Removes an unverified address from an account, because its real owner has signed in. The account keeps everything
+ * else: data, password, sessions, roles. It gets a placeholder address, which receives no mail, and signs in with it.
  * Pending invitations are withdrawn: they were meant for the owner of the address.
- * @returns the stand-in; undefined when the account verified the address meanwhile
+ * @returns the placeholder; undefined if the account verified the address meanwhile
  */
 export async function releaseAddress(tx: Tx, id: string): Promise<string | undefined> {
   const standIn = `${id}@address-released.invalid`
@@ -85,9 +85,9 @@ export async function updateProfile(
 }
 
 /**
- * Changes another's role, or disables or enables the account, and writes it down. Throws `user_not_found`, and
- * `last_admin` where no enabled administrator would be left. A disabled user's tokens are revoked permanently; closing the
- * sessions is the caller's part.
+ * Changes the role of another user, or disables or enables the account, and records it. Throws `user_not_found`, and
+ * `last_admin` if no enabled administrator would be left. A disabled user's tokens are revoked permanently; the caller
+ * closes the sessions.
  */
 export async function administerUser(
   tx: Tx,
@@ -97,7 +97,8 @@ export async function administerUser(
   now: Date,
 ): Promise<User> {
   if (!isUuid(id)) throw new Problem('user_not_found')
-  // All administrators and the user, locked in one order: two who demote each other at once cannot both succeed.
+  // Locks all administrators and the user in one order: two administrators who demote each other at the same
+  // time cannot both succeed.
   await tx`/* users.lock_admins */
     select from users where (role = 'admin' and disabled_at is null) or id = ${id} order by id for update`
   const before = await findUser(tx, id)

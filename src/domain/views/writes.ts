@@ -120,7 +120,9 @@ async function audienceProject(
 ): Promise<number | null> {
   if (slug === null) {
     if (audience !== 'private')
-      throw new Problem('view_path_mismatch', { detail: 'A shared view needs a project' })
+      throw new Problem('view_path_mismatch', {
+        detail: 'A shared view needs a project: send its slug as project',
+      })
     return null
   }
   const project = await visibleProject(tx, actor, slug)

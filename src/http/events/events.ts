@@ -142,7 +142,7 @@ function inColumns(request: FastifyRequest): boolean {
   const version = /;\s*version="?([^";\s]*)/i.exec(required(request.headers['content-type']))?.[1]
   if (version === EPOCHS_VERSION) return true
   throw new Problem('unsupported_media_type', {
-    detail: `${EPOCHS_TYPE} is known in version ${EPOCHS_VERSION}`,
+    detail: `Send ${EPOCHS_TYPE} in version ${EPOCHS_VERSION}, the only one that is supported`,
   })
 }
 

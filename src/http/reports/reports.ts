@@ -29,7 +29,7 @@ const cursor = cursorOf('reports', shapes.creationPosition)
 const body = z
   .string()
   .max(100_000, 'must be at most 100,000 characters')
-  .refine(isStorable, 'holds what no text may hold')
+  .refine(isStorable, 'must be without NUL characters and lone surrogates')
 const tags = ['reports']
 const one = { tags, params: shapes.byId, querystring: shapes.nothing }
 

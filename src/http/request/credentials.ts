@@ -43,7 +43,8 @@ export function identifyCallers(app: FastifyInstance, services: Services): void 
   })
   app.decorateRequest('person', async function (this: FastifyRequest) {
     const caller = await this.known()
-    if (!isPerson(caller)) throw new Problem('forbidden', { detail: 'A token may not do that; sign in' })
+    if (!isPerson(caller))
+      throw new Problem('forbidden', { detail: 'Tokens of programs may not do that: sign in' })
     return caller
   })
   app.decorateRequest('administrator', async function (this: FastifyRequest) {

@@ -58,7 +58,7 @@ export function mailRoutes(app: FastifyInstance, { sql, writer, now }: Services)
           action ?? (oneClick === undefined ? undefined : choice.rule === null ? 'project' : 'rule')
         if (wanted === undefined) {
           throw new Problem('invalid_body', {
-            errors: [{ path: 'action', message: 'must say what is to end' }],
+            errors: [{ path: 'action', message: 'must be rule, batch, project, service or resume' }],
           })
         }
         if ((wanted === 'rule' && choice.rule === null) || (wanted === 'batch' && choice.batch === null)) {

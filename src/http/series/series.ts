@@ -29,7 +29,7 @@ const resourcesQuery = z.strictObject({
   from: second.describe('First second: Unix seconds, or an instant'),
   to: second.describe('Last second, likewise'),
 })
-const storable = z.string().refine(isStorable, 'holds what no text may hold')
+const storable = z.string().refine(isStorable, 'must be without NUL characters and lone surrogates')
 const dbId = numberText(z.int().min(0).max(Number.MAX_SAFE_INTEGER)).optional()
 const logQuery = z.strictObject({
   job_id: storable.optional(),

@@ -80,7 +80,7 @@ function parse(request: FastifyRequest, body: Buffer, done: Parsed): void {
 
 async function decode(wire: Buffer, encoding: string, maxOutputLength: number): Promise<Buffer> {
   if (encoding.toLowerCase() !== 'gzip') {
-    throw new Problem('unsupported_media_type', { detail: 'Content-Encoding may be gzip or absent' })
+    throw new Problem('unsupported_media_type', { detail: 'Content-Encoding must be gzip, or absent' })
   }
   try {
     return await unzip(wire, { maxOutputLength })

@@ -52,7 +52,7 @@ export function graphqlRoutes(
         return sendFile(reply, 'text/html', graphql.page.html)
       }
       if (request.method === 'GET' && !/[?&]query=/.test(request.url)) {
-        throw new Problem('bad_request', { detail: 'A GET needs a query' })
+        throw new Problem('bad_request', { detail: 'A GET needs the parameter query' })
       }
       // A browser does not send JSON to another site without a preflight, and no other type is accepted.
       const body = request.method === 'POST' ? objectIn(request.body) : undefined
