@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { type Db, inheritDistribution, type Sql } from '../../db/sql.ts'
 import { sumSnapshots } from '../dashboard/index.ts'
-import { eventTypeCode, payloadText, withTemplate } from '../events/index.ts'
+import { eventTypeCode, payloadEpoch, payloadText, withTemplate } from '../events/index.ts'
 import { readTimedSeries } from '../metrics/index.ts'
 import { type Column, columnsOf, ofBatch, selected, TABLES, type Table, type Value } from './columns.ts'
+import { createEpochValues, deriveEvents, type EpochValues, EVENT_EXTRA, takeOutChunks } from './derived.ts'
 import {
   type ArchivedFile,
   digestOf,
   MANIFEST,
   type Manifest,
-  readFileOf,
   readManifest,
+  readRows,
   sha256,
 } from './manifest.ts'
 import { writeParquet } from './parquet.ts'
@@ -85,7 +86,7 @@ export async function writeArchive(
   await store.put(`${location}/${MANIFEST}`, text)
   const manifestSha256 = sha256(text)
   const readBack = await readManifest(store, location, manifestSha256)
-  for (const file of readBack.files) await readFileOf(store, location, file)
+  for await (const _ of readRows(store, location, readBack));
   return { ...written, location, manifestSha256 }
 }
 
@@ -113,14 +114,18 @@ async function readBatch(
     const files: ArchivedFile[] = []
     const oldest = { line: null as number | null, other: null as number | null }
     const columns = await columnsOf(tx)
+    const known = createEpochValues()
+    const into = { store, location, jobIds, files, known }
     for (const table of TABLES) {
       const of = columns.get(table) ?? []
-      const part = newPart(store, location, table, of, jobIds, files)
+      const part = newPart(into, table, table, of)
       const list = of.map((column, i) => `${selected(column)} c${i}`).join(', ')
       const rows =
         table === 'events'
           ? tx<Record<string, Value>[]>`/* cold.read_events */
-              select ${tx.unsafe(list)}, ${payloadText(tx)} payload_text from events e ${withTemplate(tx)}
+              select ${tx.unsafe(list)}, ${payloadText(tx)} payload_text,
+                case when e.type = ${EPOCH} then ${payloadEpoch(tx)} end payload_epoch
+              from events e ${withTemplate(tx)}
               where e.batch_key = ${batchKey} order by e.db_id`
           : tx.unsafe<Record<string, Value>[]>(
               `/* cold.read */ select ${list} from ${table} e where ${ofBatch(of)} order by ${ORDERS[table]}`,
@@ -133,7 +138,8 @@ async function readBatch(
         for (const row of some) {
           // The text of an event, whichever way the table keeps it; `packed` says that it is not `payload`.
           if (table === 'events') row[at('payload')] = row.payload_text as Value
-          part.add(of.map((_, i) => row[`c${i}`] as Value))
+          const extra = table === 'events' ? [row.payload_epoch as Value, null, null] : []
+          part.add([...of.map((_, i) => row[`c${i}`] as Value), ...extra])
           if (table !== 'events' || row[payload] === null) continue
           const kind = row[type] === LINE ? 'line' : 'other'
           const when = row[ts] as number
@@ -143,7 +149,16 @@ async function readBatch(
       }
       await part.flush()
     }
-    const points = newPart(store, location, null, POINTS, new Map(), files)
+    const templates = newPart(into, 'payload_templates', null, TEMPLATES)
+    for await (const some of tx<{ hash: Uint8Array; template: string }[]>`/* cold.read_templates */
+      select hash, template from payload_templates where batch_key = ${batchKey} order by hash`.cursor(
+      ROWS_AT_ONCE,
+    )) {
+      for (const { hash, template } of some) templates.add([hash, template])
+      if (templates.full) await templates.flush()
+    }
+    await templates.flush()
+    const points = newPart(into, 'metrics', null, POINTS)
     for await (const { jobId, key, steps, values, times } of readTimedSeries(tx, batchKey, {})) {
       for (let i = 0; i < steps.length; i++)
         points.add([jobId, key, steps[i] as number, values[i] as number, (times[i] as number) * 1000])
@@ -153,7 +168,7 @@ async function readBatch(
     const gpu = (await sumSnapshots(tx, [batchKey], now)).get(batchKey) ?? { used: 0, idle: 0 }
     const { schema, ...about } = batch
     return {
-      manifest: { format: 1, schema, archived_at: now.toISOString(), batch: about, jobs: [...jobs], files },
+      manifest: { format: 2, schema, archived_at: now.toISOString(), batch: about, jobs: [...jobs], files },
       fingerprint,
       bytes: files.reduce((sum, file) => sum + file.bytes, 0),
       rows: files.reduce((sum, file) => sum + (file.table === null ? 0 : file.rows), 0),
@@ -166,6 +181,7 @@ async function readBatch(
 }
 
 const LINE = eventTypeCode('log_line')
+const EPOCH = eventTypeCode('job_epoch')
 const ORDERS: Record<Table, string> = {
   events: 'db_id',
   epochs: 'job_key, epoch',
@@ -182,19 +198,47 @@ const POINTS: Column[] = [
   { name: 'timestamp', kind: 'instant', type: 'timestamp with time zone' },
 ]
 
+/** With these the text of an event whose `packed` is in no file can be put together without the service. */
+const TEMPLATES: Column[] = [
+  { name: 'hash', kind: 'bytes', type: 'bytea' },
+  { name: 'template', kind: 'text', type: 'text' },
+]
+
+interface Into {
+  store: ObjectStore
+  location: string
+  jobIds: ReadonlyMap<number, string>
+  /** What was written so far. */
+  files: ArchivedFile[]
+  /** Of the epochs that were written so far. */
+  known: EpochValues
+}
+
 /** Gathers the rows of a table and writes them file by file. */
 function newPart(
-  store: ObjectStore,
-  location: string,
+  { store, location, jobIds, files, known }: Into,
+  what: string,
   table: Table | null,
-  columns: readonly Column[],
-  jobIds: ReadonlyMap<number, string>,
-  files: ArchivedFile[],
+  of: readonly Column[],
 ) {
+  const extra = table === 'events' ? EVENT_EXTRA : []
+  const columns = [...of, ...extra]
   let values: Value[][] = columns.map(() => [])
   let bytes = 0
   let written = 0
   const jobColumn = columns.findIndex(({ name }) => name === 'job_key')
+
+  /** Takes out what follows from epochs. @returns what the manifest says of it */
+  function derive(): Pick<ArchivedFile, 'recipes' | 'restored'> {
+    if (table === 'epochs') known.add(columns, values)
+    if (table !== 'events' && table !== 'metric_chunks') return { recipes: [] }
+    const events = table === 'events' ? deriveEvents(columns, values, known) : undefined
+    const restored = digestOf(values.slice(0, of.length))
+    if (events === undefined) takeOutChunks(columns, values, known)
+    else events.takeOut()
+    return { recipes: events?.recipes ?? [], restored }
+  }
+
   return {
     get full() {
       return (values[0]?.length ?? 0) >= PART_ROWS || bytes >= PART_BYTES
@@ -211,16 +255,19 @@ function newPart(
       // The id beside the key, for those who read the file.
       const named = table === null ? [] : [{ name: 'job_id', kind: 'text' as const }]
       const ids = (values[jobColumn] ?? []).map((key) => jobIds.get(key as number) ?? null)
+      const derived = derive()
       const data = await writeParquet([...named, ...columns], named.length > 0 ? [ids, ...values] : values, {
-        svc_format: '1',
-        table: table ?? 'points',
+        svc_format: '2',
+        table: table ?? what,
       })
-      const name = `${table ?? 'metrics'}-${String(++written).padStart(5, '0')}.parquet`
+      const name = `${what}-${String(++written).padStart(5, '0')}.parquet`
       await store.put(`${location}/${name}`, data)
       files.push({
         name,
         table,
-        columns: columns.map(({ name, kind, type }) => ({ name, kind, type })),
+        columns: [...of],
+        extra: [...extra],
+        ...derived,
         rows,
         bytes: data.length,
         sha256: sha256(data),

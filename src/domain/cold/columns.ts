@@ -13,8 +13,8 @@ export interface Column {
 /** A value as it was read: instants as microseconds since 1970. */
 export type Value = number | string | boolean | Uint8Array | (number | null)[] | null
 
-/** Every table that grows with a batch, in the order in which it is written; rows carry `batch_key`. */
-export const TABLES = ['events', 'epochs', 'metric_chunks', 'log_lines', 'resource_snapshots'] as const
+/** Every table that grows with a batch, epochs before what follows from them; rows carry `batch_key`. */
+export const TABLES = ['epochs', 'events', 'metric_chunks', 'log_lines', 'resource_snapshots'] as const
 export type Table = (typeof TABLES)[number]
 
 const KINDS: Record<string, Kind> = {

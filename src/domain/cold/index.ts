@@ -1,6 +1,6 @@
 /** Batches in the archive: written as Parquet, verified, dropped, and brought back when they are needed. */
 export { fingerprintOf, newLocation, type Written, writeArchive } from './archive.ts'
-export { DamagedArchive, MANIFEST, readFileOf, readManifest } from './manifest.ts'
+export { DamagedArchive, MANIFEST, readManifest } from './manifest.ts'
 export {
   type ArchivedBatch,
   archivedBatches,

@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { Problem } from '../../problem.ts'
-import { TABLES, textOf, type Value } from './columns.ts'
+import { type Column, TABLES, textOf, type Value } from './columns.ts'
+import { createEpochValues, restoreChunks, restoreEvents } from './derived.ts'
 import { readParquet } from './parquet.ts'
 import type { ObjectStore } from './store.ts'
 
 /** What an archived batch consists of; `manifest.json` beside its files, written last. */
 const manifestShape = z.object({
-  format: z.literal(1),
+  /** 1: each row as the table has it. 2: without what follows from epochs (derived.ts). */
+  format: z.union([z.literal(1), z.literal(2)]),
   /** The newest migration of the database that it came from. */
   schema: z.string(),
   archived_at: z.string(),
@@ -25,6 +27,11 @@ const manifestShape = z.object({
       /** Null: the points once more, for those who read the files; nothing is restored from it. */
       table: z.enum(TABLES).nullable(),
       columns: z.array(z.object({ name: z.string(), kind: z.string(), type: z.string() })),
+      /** Columns that the table does not have: how what is not here follows from the others. */
+      extra: z.array(z.object({ name: z.string(), kind: z.string(), type: z.string() })).default([]),
+      recipes: z.array(z.string()).default([]),
+      /** As `content`, of the rows as they are restored; without it they are what the file holds. */
+      restored: z.string().optional(),
       rows: z.number(),
       bytes: z.number(),
       sha256: z.string(),
@@ -80,20 +87,38 @@ export async function readManifest(
 }
 
 /**
- * The rows of a file, by column.
- * @throws DamagedArchive unless they are what was written
+ * The rows that an archive restores, file by file, by the columns that the file names.
+ * @throws DamagedArchive unless they are what the tables had
  */
-export async function readFileOf(
+export async function* readRows(
   store: ObjectStore,
   location: string,
-  file: ArchivedFile,
-): Promise<Value[][]> {
+  { files }: Manifest,
+): AsyncGenerator<{ file: ArchivedFile; values: Value[][] }> {
+  const known = createEpochValues()
+  for (const file of files) {
+    const values = await readFileOf(store, location, file)
+    const columns = [...file.columns, ...file.extra] as Column[]
+    if (file.table === 'epochs') known.add(columns, values)
+    if (file.restored !== undefined) {
+      if (file.table === 'events') restoreEvents(columns, values, file.recipes, known)
+      if (file.table === 'metric_chunks') restoreChunks(columns, values, known)
+      values.length = file.columns.length
+      if (digestOf(values) !== file.restored)
+        throw new DamagedArchive(`${location}/${file.name}`, 'does not restore what was archived')
+    }
+    yield { file, values }
+  }
+}
+
+/** What a file holds, by column, those beside the table's last. */
+async function readFileOf(store: ObjectStore, location: string, file: ArchivedFile): Promise<Value[][]> {
   const name = `${location}/${file.name}`
   const bytes = await store.get(name)
   if (bytes === undefined) throw new DamagedArchive(name, 'is missing')
   if (bytes.length !== file.bytes || sha256(bytes) !== file.sha256)
     throw new DamagedArchive(name, 'does not have its checksum')
-  const values = await readParquet(bytes, file.columns as Parameters<typeof readParquet>[1])
+  const values = await readParquet(bytes, [...file.columns, ...file.extra] as Column[])
   if (digestOf(values) !== file.content) throw new DamagedArchive(name, 'does not hold what was written')
   return values
 }

@@ -54,8 +54,8 @@ export async function writeParquet(
       return {
         name,
         data: (whole ? asBigInt(of) : of) as DecodedArray,
-        ...(whole && { encoding: 'DELTA_BINARY_PACKED' as const }),
-        ...(kind === 'double' && { encoding: 'BYTE_STREAM_SPLIT' as const }),
+        ...((whole || kind === 'int') && { encoding: 'DELTA_BINARY_PACKED' as const }),
+        ...((kind === 'double' || kind === 'doubles') && { encoding: 'BYTE_STREAM_SPLIT' as const }),
       }
     }),
   })

@@ -1,7 +1,7 @@
 import { type Sql, type Tx, transaction } from '../../db/sql.ts'
 import { eventTypeCode } from '../events/index.ts'
 import { type Column, columnList, columnsOf, inserted, type Table, textOf, type Value } from './columns.ts'
-import { readFileOf, readManifest } from './manifest.ts'
+import { readManifest, readRows } from './manifest.ts'
 import type { ObjectStore } from './store.ts'
 
 /** What retention has not removed from the archive, but would have from the tables: instants; null: never. */
@@ -29,13 +29,12 @@ export async function thaw(sql: Sql, store: ObjectStore, batchKey: number, kept:
     const manifest = await readManifest(store, row.location, row.sha)
     const columns = await columnsOf(tx)
     const stretches = new Set<number>()
-    for (const file of manifest.files) {
+    for await (const { file, values } of readRows(store, row.location, manifest)) {
       if (file.table === null) continue
       const now = columns.get(file.table) ?? []
       const of = file.columns.flatMap(({ name }) => now.find((column) => column.name === name) ?? [])
       if (of.length < file.columns.length)
         throw new Error(`${file.table} lacks a column that ${row.location}/${file.name} has`)
-      const values = await readFileOf(store, row.location, file)
       retain(file.table, of, values, kept)
       const dbIds = of.findIndex(({ name }) => name === 'db_id')
       if (file.table === 'events')

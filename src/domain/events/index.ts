@@ -10,9 +10,11 @@ export {
   typeCodes,
 } from './incoming.ts'
 export {
+  joinPacked,
   type PayloadTemplate,
   payloadEpoch,
   payloadText,
+  splitPacked,
   splitPayload,
   templateOf,
   withTemplate,

@@ -95,6 +95,25 @@ export function splitPayload(
   return { template: template + json.slice(begun), numbers }
 }
 
+/** The numbers of a packed payload as they were written, behind the hash of its template. */
+export function splitPacked(packed: Uint8Array): { hash: Buffer; texts: string[] } {
+  const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength)
+  const text = bytes
+    .toString('hex', HASH_BYTES)
+    .replace(/[a-f]/g, (digit) => BEYOND_DIGITS[parseInt(digit, 16) - 10] as string)
+  const texts = (text.endsWith(',') ? text.slice(0, -1) : text).split(',')
+  return { hash: bytes.subarray(0, HASH_BYTES), texts: text === '' ? [] : texts }
+}
+
+/** What `splitPacked` split. @param texts of characters that a number has */
+export function joinPacked(hash: Uint8Array, texts: readonly string[]): Buffer {
+  const hex = texts
+    .join(',')
+    .replace(/[^0-9]/g, (character) => (BEYOND_DIGITS.indexOf(character) + 10).toString(16))
+  return Buffer.concat([hash, Buffer.from(hex.length % 2 === 1 ? `${hex}f` : hex, 'hex')])
+}
+const BEYOND_DIGITS = '.-+eE,'
+
 /** The form of the timestamp; undefined if it cannot be restored from the stored instant. */
 function markOf({ timestamp, at }: { timestamp: string; at: string }): string | undefined {
   // Canonical: yyyy-mm-ddThh:mm:ss.uuuuuuZ

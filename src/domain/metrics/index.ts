@@ -1,3 +1,4 @@
+export { TIMES } from './chunks.ts'
 export { type Clip, createPercentiles, type Percentiles } from './clipping.ts'
 export { type Drawing, type DrawnSeries, drawSeries, reading, type XAxis } from './drawing.ts'
 export {
