@@ -218,7 +218,7 @@ function textOf(source: string, epoch: number, vals: Vals): string {
   if (source === 'e') return String(epoch)
   if (source.startsWith('=')) return source.slice(1)
   const value = vals[Number(source.slice(1))]
-  if (typeof value !== 'number') return ''
+  if (typeof value !== 'number' || !Number.isFinite(value)) return ''
   return source.startsWith('p') ? pythonText(value) : Object.is(value, -0) ? '-0' : String(value)
 }
 
@@ -226,8 +226,7 @@ function textOf(source: string, epoch: number, vals: Vals): string {
 function pythonText(value: number): string {
   const text = String(Object.is(value, -0) ? '-0' : value)
   const size = Math.abs(value)
-  if (!Number.isFinite(value) || size === 0 || (size >= 1e-4 && size < 1e16))
-    return /^-?\d+$/.test(text) ? `${text}.0` : text
+  if (size === 0 || (size >= 1e-4 && size < 1e16)) return /^-?\d+$/.test(text) ? `${text}.0` : text
   const [digits, exponent] = value.toExponential().split('e') as [string, string]
   return `${digits}e${exponent[0]}${exponent.slice(1).padStart(2, '0')}`
 }
