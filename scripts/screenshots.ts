@@ -146,3 +146,5 @@ try {
   await browser.close()
   await scene.stop()
 }
+// The browser's process would keep this one.
+process.exit()
