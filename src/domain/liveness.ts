@@ -1,8 +1,8 @@
 /**
- * What is derived from silence and from idle GPUs (specification §3.1, §3.2; contract §7, §10 "Time", "Lost"). All of it
- * follows when events were received, never what clients say of the time. Pure. None of it is judged in the first threshold after events could come in again, because
- * reporters may have been unable to reach any server before. What is read and what the watchers judge
- * (domain/health/watch.ts) both come from here.
+ * Liveness, derived from silence and from idle GPUs (specification §3.1, §3.2; contract §7, §10 "Time", "Lost"). It
+ * depends only on when events were received, never on the times that clients send. Pure. After an outage nothing is
+ * evaluated for the length of the threshold, because reporters may have been unable to reach any server. Reads and the
+ * watchers (domain/health/watch.ts) both use it.
  */
 export interface Clock {
   now: Date
@@ -72,8 +72,8 @@ const instantBefore = (thresholdMin: number, clock: Clock): Date | null =>
 export const MIN_LOW_SAMPLES = 5
 
 /**
- * Was the GPU of a running job below 5% for the threshold, and do samples still say so? The job's own snapshots decide; a job without any is judged
- * by those of its batch, from its own start on.
+ * Whether the GPU of a running job has been below 5% for the threshold, and samples still show it. The job's own
+ * snapshots count; a job without any is evaluated by those of its batch, from its own start on.
  */
 export function isIdle(
   job: { status: string; startedAt: string; gpu: GpuSeen },

@@ -155,7 +155,7 @@ describe('health', () => {
       silent_s: 1_800,
       threshold_s: 900,
       idle_jobs: [],
-      reasons: [expect.stringContaining('not judged yet')],
+      reasons: [expect.stringContaining('not evaluated yet')],
     })
   })
 

@@ -110,7 +110,7 @@ function howItEnded({ exitCode, failureReason, state }: ProcessEvidence): string
   return state === 'in_flight' ? 'is gone' : 'ended'
 }
 
-/** Jobs whose next epoch is overdue, by their own pace; not judged before this server was up for as long. */
+/** Jobs whose next epoch is overdue by their own pace. Not evaluated before this server was up for as long. */
 function latePaces({ paces, aliveAt, lastSeenAt }: BatchEvidence, clock: Clock): string[] {
   const late: string[] = []
   // After the last event by the service's clock, before it by the host's. That one may be wrong, but durations by it hold.
@@ -127,7 +127,7 @@ function latePaces({ paces, aliveAt, lastSeenAt }: BatchEvidence, clock: Clock):
   return late
 }
 
-/** The paces of the running jobs of these batches, where they have enough epochs to tell one. */
+/** The paces of the running jobs of these batches, if they have enough epochs. */
 async function pacesIn(db: Db, keys: readonly number[]): Promise<(Pace & { batchKey: number })[]> {
   const jobs = await db<{ batchKey: number; key: number; id: string }[]>`/* agents.running_jobs */
     select j.batch_key "batchKey", j.key, j.id from jobs j join batches b on b.key = j.batch_key

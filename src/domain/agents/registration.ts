@@ -76,7 +76,7 @@ export async function registerAgent(
   return { result: { agentId: agent.id, token }, changes: hostChanges(agent) }
 }
 
-/** The task that tells an agent's owner that a registration replaced its token while it was online. */
+/** The task that mails an agent's owner that a registration replaced its token while it was online. */
 export const AGENT_MAIL_TASK = 'agent_mail'
 export interface AgentMail {
   /** The agent_id. */
@@ -150,8 +150,8 @@ export async function revokeAgent(tx: Tx, actor: Known, id: string, now: Date): 
 }
 
 /**
- * Notes a sign of life, with what runs when the agent said so.
- * @returns what to tell: that it came back, that other processes run, and now and then that it lives
+ * Records a sign of life, and the running processes if the agent sent them.
+ * @returns the changes: that it is online again, that other processes run, and now and then that it is alive
  */
 export async function noteAlive(
   tx: Tx,

@@ -190,7 +190,7 @@ async function loadFacts(db: Db, keys: number[], clock: Clock): Promise<Map<numb
   return facts
 }
 
-function runningJob(row: RunningRow, told: EpochsRow | undefined): RunningJob {
+function runningJob(row: RunningRow, epochs: EpochsRow | undefined): RunningJob {
   const time = (epoch: number | null | undefined, at: number | null | undefined) =>
     epoch == null || at == null ? null : { epoch, at }
   return {
@@ -199,11 +199,11 @@ function runningJob(row: RunningRow, told: EpochsRow | undefined): RunningJob {
     lastSeenAt: row.last_seen,
     epochs: row.epochs,
     planned: row.planned === null ? null : plannedEpochs(row.planned),
-    first: time(told?.first_epoch, told?.first_at),
-    middle: time(told?.middle_epoch, told?.middle_at),
-    recent: (told?.recent_epochs ?? []).map((epoch, i) => ({
+    first: time(epochs?.first_epoch, epochs?.first_at),
+    middle: time(epochs?.middle_epoch, epochs?.middle_at),
+    recent: (epochs?.recent_epochs ?? []).map((epoch, i) => ({
       epoch,
-      at: told?.recent_times?.[i] ?? Number.NaN,
+      at: epochs?.recent_times?.[i] ?? Number.NaN,
     })),
   }
 }

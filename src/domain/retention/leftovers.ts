@@ -41,9 +41,9 @@ const failedJobs = (db: Db, { deleted }: Cutoffs): Fragment => db`
   where attempts >= max_attempts and locked_at is null and updated_at < ${deleted}::timestamptz`
 
 /**
- * What rules fired, with the marks of its mails. What comes again is not fired again all the same: an event's id is known
- * for ever, and so is an episode that was judged (table verdicts). But two verdicts, silent and lost, share one firing, so
- * that of a silence stays for as long as it lasts; and so does a firing whose mail still waits.
+ * Firings of rules, with the marks of their mails. A repeat does not fire again without them: an event's id is stored
+ * for ever, and so is an evaluated episode (table verdicts). But two episodes, silent and lost, share one firing, so
+ * the firing of a silence stays while it lasts; and so does one whose mail still waits.
  */
 const oldFirings = (db: Db, { notifications }: Cutoffs): Fragment => db`
   select f.id from notification_firings f

@@ -54,7 +54,7 @@ function countValues(
     [
       'counter',
       'svc_http_bodies_timed_out_total',
-      'Requests ended because their body did not come in time',
+      'Requests ended because their body did not arrive in time',
       () => bodies.timedOut,
     ],
     ['gauge', 'svc_sse_streams', 'Open streams', () => live.counts.streams],
@@ -83,17 +83,17 @@ function countValues(
       'For how long one commit under way has held the stream back',
       () => live.delayS,
     ],
-    ['counter', 'svc_sse_failed_total', 'Changes that could not be told', () => live.counts.failed],
+    ['counter', 'svc_sse_failed_total', 'Changes that could not be sent', () => live.counts.failed],
     [
       'counter',
       'svc_database_outages_total',
-      'How often the database went away',
+      'How often the database became unavailable',
       () => outages.counts.outages,
     ],
     [
       'counter',
       'svc_database_faults_total',
-      'What failed because the database was away',
+      'Operations that failed because the database was unavailable',
       () => outages.counts.faults,
     ],
   ]
