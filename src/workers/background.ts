@@ -1,5 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Logger, parseCronItems, type Runner, run, runMigrations, type Task } from 'graphile-worker'
+import {
+  Logger,
+  type ParsedCronItem,
+  parseCronItems,
+  type Runner,
+  type RunnerOptions,
+  run,
+  runMigrations,
+  type Task,
+} from 'graphile-worker'
 import type { Pool } from 'pg'
 import type { Logger as Pino } from 'pino'
 import { findPrimary } from '../db/hosts.ts'
@@ -9,42 +18,41 @@ import { inSpan } from '../tracing.ts'
 import { type ServerHeartbeat, startServerHeartbeat } from './server-heartbeat.ts'
 
 /**
- * Work in the background, over the queue of graphile-worker in the same database: jobs that transactions enqueue with
- * `graphile_worker.add_job`, and cron tasks. Any number of servers share it; each job and each tick of a cron task is
- * taken by one of them.
+ * Background work through the queue of graphile-worker in the same database: jobs that transactions enqueue with
+ * `graphile_worker.add_job`, and cron tasks. Any number of servers share the queue; each job and each run of a cron task
+ * is done by one of them.
  */
 export interface Background {
-  /** Since when events could come in without a break, in the servers' own time (server-heartbeat.ts). */
+  /** Since when events could be received without interruption, by the servers' clocks (server-heartbeat.ts). */
   readonly reachableSince: Date
-  /** Runs a cron task in this process, after a run that is under way anywhere; for tests and the command line. */
+  /** Runs a cron task in this process, once no other server runs it; for tests and the command line. */
   runNow(task: string): Promise<void>
-  /** Lets jobs under way end, for some seconds; what is cut off is done again. */
+  /** Waits some seconds for running jobs; another server repeats those that have not ended. */
   stop(): Promise<void>
 }
 
 export interface CronTask {
   /** Five fields, in UTC. */
   at: string
-  /** Should look at `signal` between its steps. What it throws is logged; the next tick comes all the same. */
+  /** Should check `signal` between its steps. An error is logged; the task runs again at its next time. */
   run: (signal: AbortSignal) => Promise<void>
 }
 
-/** Jobs of one server at a time. */
+/** Jobs that one server runs at once. */
 const JOBS = 4
-/** Each running cron task holds one to be alone; one listens; the rest fetch and finish jobs. */
+/** Each running cron task holds a connection for its lock; one listens; the others fetch and finish jobs. */
 const CONNECTIONS = JOBS + 3
 const RETRY_MS = 2_000
-/** Of the ten seconds of a drain. */
+/** The share of background work in the ten seconds of a shutdown. */
 const TIMEOUT_MS = 3_000
 /** Advisory locks of two numbers: this, and a hash of the task's name. */
 const TASK_LOCKS = 7_041_779
 const MIGRATION_LOCK = 7_041_780
 
 /**
- * Brings the queue's own tables up to date, then runs jobs and cron tasks until it is stopped. A task that throws is
- * tried again as its job says, and harms nothing else; a queue that ends because the database was away is started
- * again.
- * @param options.tasks by name, what jobs of transactions do
+ * Migrates the queue's own tables, then runs jobs and cron tasks until it is stopped. A job that throws is repeated as
+ * its options say and affects nothing else. If the queue ends because the database was unreachable, it is started again.
+ * @param options.tasks by name, the tasks of jobs that transactions enqueue
  */
 export async function startBackground(options: {
   url: string
@@ -72,61 +80,20 @@ export async function startBackground(options: {
     await pool.end()
     throw error
   }
-
-  const taskList: Record<string, Task> = {}
-  for (const [name, task] of Object.entries(options.tasks))
-    taskList[name] = (payload, helpers) => inSpan(`task ${name}`, {}, async () => task(payload, helpers))
-  for (const [name, { run: work }] of Object.entries(cron)) {
-    taskList[name] = async () =>
-      void (await runAlone(pool, { name, wait: false }, stopping.signal, (signal) =>
-        inSpan(`task ${name}`, {}, () => work(signal)),
-      ))
-  }
-  const parsedCronItems = parseCronItems(
-    Object.entries(cron).map(([task, { at: match }]) => ({
-      task,
-      match,
-      identifier: task,
-      // The key lets the next tick take the place of one that failed, or whose server died over it.
-      options: { backfillPeriod: 0, maxAttempts: 1, jobKey: `cron:${task}`, jobKeyMode: 'replace' as const },
-    })),
-  )
-
-  let runner: Runner | undefined
-  async function runOnce(): Promise<void> {
-    runner = await run({
+  const queue = runQueue({
+    runner: {
       pgPool: pool,
-      taskList,
-      parsedCronItems,
-      concurrency: JOBS,
-      logger,
-      noHandleSignals: true,
-      preset: {
-        worker: {
-          gracefulShutdownAbortTimeout: TIMEOUT_MS / 3,
-          // In batches, though of one: only those are awaited. Else a connection that breaks over the mark of a job that
-          // is over would be an unhandled rejection, which ends the process.
-          completeJobBatchDelay: 0,
-          failJobBatchDelay: 0,
-        },
+      taskList: {
+        ...traced(options.tasks),
+        ...cronTasks(cron, pool, stopping.signal),
       },
-      ...(heartbeat?.poolEvents !== undefined && { events: heartbeat.poolEvents }),
-    })
-    // Who stops while it starts has no runner to stop yet.
-    if (stopping.signal.aborted) await runner.stop()
-    await runner.promise
-  }
-  async function runOn(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await runOnce().catch((err) => {
-        if (!stopping.signal.aborted)
-          log.warn({ err }, 'background work was interrupted; it is started again')
-      })
-      runner = undefined
-      await sleep(RETRY_MS, undefined, { signal: stopping.signal }).catch(() => {})
-    }
-  }
-  const running = runOn()
+      parsedCronItems: cronItems(cron),
+      logger,
+      ...(heartbeat.poolEvents !== undefined && { events: heartbeat.poolEvents }),
+    },
+    log,
+    stopping: stopping.signal,
+  })
 
   return {
     get reachableSince() {
@@ -139,12 +106,7 @@ export async function startBackground(options: {
     },
     async stop() {
       stopping.abort()
-      const ended = (async () => {
-        await runner?.stop().catch(() => {})
-        await running
-        return true
-      })()
-      const clean = await Promise.race([ended, sleep(TIMEOUT_MS, false)])
+      const clean = await Promise.race([queue.ended().then(() => true), sleep(TIMEOUT_MS, false)])
       abandoned = !clean
       await heartbeat.stop({ clean })
       if (clean) await pool.end()
@@ -153,16 +115,99 @@ export async function startBackground(options: {
   }
 }
 
+/** Each task in a span of its own. */
+function traced(tasks: Record<string, Task>): Record<string, Task> {
+  return Object.fromEntries(
+    Object.entries(tasks).map(([name, task]): [string, Task] => [
+      name,
+      (payload, helpers) => inSpan(`task ${name}`, {}, async () => task(payload, helpers)),
+    ]),
+  )
+}
+
+/** Cron tasks as tasks of the queue, each on one server at a time. */
+function cronTasks(cron: Record<string, CronTask>, pool: Pool, stopping: AbortSignal): Record<string, Task> {
+  return Object.fromEntries(
+    Object.entries(cron).map(([name, { run: work }]): [string, Task] => [
+      name,
+      async () =>
+        void (await runAlone(pool, { name, wait: false }, stopping, (signal) =>
+          inSpan(`task ${name}`, {}, () => work(signal)),
+        )),
+    ]),
+  )
+}
+
+const cronItems = (cron: Record<string, CronTask>): ParsedCronItem[] =>
+  parseCronItems(
+    Object.entries(cron).map(([task, { at: match }]) => ({
+      task,
+      match,
+      identifier: task,
+      // With the key, the next run replaces one that failed, or whose server died during it.
+      options: { backfillPeriod: 0, maxAttempts: 1, jobKey: `cron:${task}`, jobKeyMode: 'replace' as const },
+    })),
+  )
+
+/** Runs the queue until `stopping`, and starts it again if it ends before. */
+function runQueue({
+  runner: options,
+  log,
+  stopping,
+}: {
+  runner: RunnerOptions
+  log: Pino
+  stopping: AbortSignal
+}) {
+  let runner: Runner | undefined
+  async function runOnce(): Promise<void> {
+    runner = await run({
+      ...options,
+      concurrency: JOBS,
+      noHandleSignals: true,
+      preset: {
+        worker: {
+          gracefulShutdownAbortTimeout: TIMEOUT_MS / 3,
+          // Batches, though of one job: graphile-worker awaits only these. Otherwise a connection that breaks while a
+          // job is marked as done is an unhandled rejection, which ends the process.
+          completeJobBatchDelay: 0,
+          failJobBatchDelay: 0,
+        },
+      },
+    })
+    // `ended` may have been called before there was a runner to stop.
+    if (stopping.aborted) await runner.stop()
+    await runner.promise
+  }
+  async function runUntilStopped(): Promise<void> {
+    while (!stopping.aborted) {
+      await runOnce().catch((err) => {
+        if (!stopping.aborted) log.warn({ err }, 'background work was interrupted; it is started again')
+      })
+      runner = undefined
+      await sleep(RETRY_MS, undefined, { signal: stopping }).catch(() => {})
+    }
+  }
+  const running = runUntilStopped()
+  return {
+    /** After `stopping`: resolves once all jobs have ended. */
+    async ended(): Promise<void> {
+      await runner?.stop().catch(() => {})
+      await running
+    },
+  }
+}
+
 /**
- * Closes a pool that jobs still use. They are given to another server, so what they ask from here on is not answered
- * at all: a refusal would be theirs to handle, and graphile-worker does not handle it everywhere.
+ * Closes a pool that jobs still use. Another server repeats these jobs. Their further queries are never answered, because
+ * graphile-worker does not handle a refused connection everywhere.
  */
 function abandon(pool: Pool): void {
   pool.connect = (() => new Promise<never>(() => {})) as Pool['connect']
   void pool.end()
 }
 
-/** The queue has migrations of its own. They run in turn, because two that run at once may both give up. */
+/** Runs the queue's own migrations, on one server at a time: two at once may both fail. */
 async function migrateQueue(sql: Sql, pgPool: Pool, logger: Logger): Promise<void> {
   await transaction(sql, async (tx) => {
     await tx`/* background.migration_lock */ select pg_advisory_xact_lock(${MIGRATION_LOCK})`
@@ -171,9 +216,9 @@ async function migrateQueue(sql: Sql, pgPool: Pool, logger: Logger): Promise<voi
 }
 
 /**
- * Runs `work` while no other server does: a lock of a connection, which falls with its server. The queue alone would
- * let a task that outlasts its tick run twice at once.
- * @returns false when another server is at it and that is not waited for
+ * Runs `work` while no other server does. The lock belongs to a connection, so it is released if the server dies. The
+ * queue alone would run a task twice at once if it takes longer than its interval.
+ * @returns false if another server runs it and `wait` is false
  */
 export async function runAlone(
   pool: Pool,
@@ -205,12 +250,12 @@ export async function runAlone(
   } finally {
     client.off('error', lose)
     client.off('end', lose)
-    // A connection that may still hold the lock goes, and the lock with it.
+    // Closes a connection that may still hold the lock.
     client.release(kept)
   }
 }
 
-/** The queue's log as ours: what it tells of every job is of use only when looking for a fault. */
+/** The queue's log in ours. Its messages about every job are of level debug. */
 function loggerOf(log: Pino, over: () => boolean): Logger {
   const levels = { error: 'error', warning: 'warn', info: 'debug', debug: 'debug' } as const
   return new Logger((scope) => (level, message, meta) => {

@@ -25,7 +25,7 @@ import { MailRejected, MailUnconfirmed, openSmtp, type SmtpSession } from './smt
 
 interface Services {
   config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
-  /** Where the service listens; that of the configuration may be 0. */
+  /** The port that the service listens on; the configured one may be 0. */
   port: () => number
   sql: Sql
   writer: Writer
@@ -33,59 +33,73 @@ interface Services {
   log: Logger
 }
 
+/** A mail of a firing to one address. */
+interface Mail {
+  firing: number
+  address: string
+}
+
 /**
- * The task `mail` of graphile-worker: sends what a rule fired (contract §7), a mail of its own to each recipient. A mail
- * that bears a mark is not handed over again, so a task that is repeated sends only what is missing; it throws when
- * something still is, and graphile-worker repeats it with growing pauses.
+ * The task `mail` of graphile-worker: sends what a rule fired (contract §7), one mail to each recipient. A marked mail is
+ * never transmitted again, so a repeated task sends only the missing ones. If one could not be sent the task throws, and
+ * graphile-worker repeats it after a growing pause.
  */
 export function createMailTask(services: Services): Task {
-  const { sql, writer, now, log, config } = services
-  const write = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
-    commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
-  const home = (): string => homeOf(config, services.port())
-  /** What the timeline of the batch shows. */
-  const writeStep = <T>(facts: Facts, work: (tx: Tx) => Promise<T>): Promise<T> =>
-    commit(writer, async (tx) => ({ result: await work(tx), changes: timelineOf(facts) }))
+  const mailer = new Mailer(services)
+  return (payload) => mailer.run((payload as MailPayload).firing)
+}
 
-  return async (payload) => {
-    const { firing } = payload as MailPayload
+class Mailer {
+  readonly #services: Services
+
+  constructor(services: Services) {
+    this.#services = services
+  }
+
+  async run(firing: number): Promise<void> {
+    const { sql, config } = this.#services
     const facts = await readFacts(sql, firing)
     if (facts === undefined) return
     const marks = await readMarks(sql, firing)
     for (const [address, state] of marks) {
-      if (state !== 'begun') continue
-      await writeStep(facts, (tx) =>
-        markEnded(tx, { firing, address }, 'unknown', 'the sender ended before the answer came', now()),
-      )
-      log.warn(
-        { firing, to: address },
-        'a mail was handed over, but the answer was lost: it is not sent again',
-      )
+      if (state === 'begun') await this.#giveUp(facts, { firing, address })
     }
-    const recipients = await write((tx) =>
-      recipientsOf(
-        tx,
-        {
-          ruleId: facts.rule.id,
-          projectKey: facts.project.key,
-          batchKey: facts.batch?.key ?? null,
-        },
-        config.mail.allowedDomains,
-      ),
-    )
+    const recipients = await this.#recipientsOf(facts)
     const waiting = recipients.filter(({ address }) => !marks.has(address.toLowerCase()))
-    if (config.smtp === undefined) return logInstead(facts, waiting)
-    if (waiting.some(({ confirmed }) => !confirmed)) await askOwners(facts)
-    await sendAll(
+    if (config.smtp === undefined) return this.#logInstead(facts, waiting)
+    if (waiting.some(({ confirmed }) => !confirmed)) await this.#askOwners(facts)
+    await this.#sendAll(
       facts,
       waiting.filter(({ confirmed }) => confirmed),
       config.smtp,
     )
   }
 
-  /** Sends confirmation links to addresses that had none yet, such as those that were set before a mail server was. */
-  async function askOwners({ project, firing }: Facts): Promise<void> {
-    await write((tx) =>
+  /** An earlier attempt ended between the message and the answer, so the mail may have been accepted. */
+  async #giveUp(facts: Facts, mail: Mail): Promise<void> {
+    const { log, now } = this.#services
+    await this.#writeStep(facts, (tx) =>
+      markEnded(tx, mail, 'unknown', 'the sender ended before the answer came', now()),
+    )
+    log.warn(
+      { firing: mail.firing, to: mail.address },
+      'a mail was handed over, but the answer was lost: it is not sent again',
+    )
+  }
+
+  #recipientsOf(facts: Facts): Promise<Recipient[]> {
+    const of = {
+      ruleId: facts.rule.id,
+      projectKey: facts.project.key,
+      batchKey: facts.batch?.key ?? null,
+    }
+    return this.#write((tx) => recipientsOf(tx, of, this.#services.config.mail.allowedDomains))
+  }
+
+  /** Sends confirmation links to addresses that never got one, such as those set before there was a mail server. */
+  async #askOwners({ project, firing }: Facts): Promise<void> {
+    const { config, log, now } = this.#services
+    await this.#write((tx) =>
       requestConfirmations(
         tx,
         { projectKey: project.key, requestedBy: null },
@@ -96,77 +110,90 @@ export function createMailTask(services: Services): Task {
     log.info({ firing }, 'some recipients are not mailed: their owners have not confirmed the addresses')
   }
 
-  /** Whether the budgets of this hour have room; what they hold back waits for a digest. */
-  async function haveRoom(facts: Facts, mail: { firing: number; address: string }): Promise<boolean> {
-    const of = { projectKey: facts.project.key, address: mail.address }
-    return write(async (tx) => {
-      if (await reserveMail(tx, of, config.mail, now())) return true
-      await holdMail(tx, mail, now())
-      return false
-    })
-  }
-
-  async function sendAll(
-    facts: Facts,
-    waiting: Recipient[],
-    smtp: { url: string; from: string },
-  ): Promise<void> {
+  async #sendAll(facts: Facts, recipients: Recipient[], smtp: { url: string; from: string }): Promise<void> {
     let session: SmtpSession | undefined
     const failures: Error[] = []
-    for (const recipient of waiting) {
+    for (const recipient of recipients) {
       const mail = { firing: facts.firing, address: recipient.address }
-      if (!(await haveRoom(facts, mail))) continue
+      if (!(await this.#isWithinLimits(facts, mail))) continue
       try {
-        const bytes = await compose(facts, recipient, smtp.from)
+        const bytes = await this.#compose(facts, recipient, smtp.from)
         session ??= await openSmtp(smtp.url)
-        await session.hand({ from: addressIn(smtp.from), to: recipient.address, bytes }, async () => {
-          if (!(await write((tx) => markStarted(tx, mail, 'begun', now())))) throw new NotToSend()
-        })
-        await writeStep(facts, (tx) => markEnded(tx, mail, 'sent', null, now()))
+        await this.#send(session, facts, mail, { from: smtp.from, bytes })
       } catch (error) {
         session = undefined
-        if (!(await settle(facts, mail, errorOf(error)))) failures.push(errorOf(error))
+        if (!(await this.#settle(facts, mail, errorOf(error)))) failures.push(errorOf(error))
       }
     }
     session?.close()
     if (failures[0] !== undefined) throw failures[0]
   }
 
-  /** @returns whether nothing is left to do about the mail */
-  async function settle(
+  /** Whether this hour's limits allow the mail; if not, it waits for a digest. */
+  #isWithinLimits(facts: Facts, mail: Mail): Promise<boolean> {
+    const { config, now } = this.#services
+    const of = { projectKey: facts.project.key, address: mail.address }
+    return this.#write(async (tx) => {
+      if (await reserveMail(tx, of, config.mail, now())) return true
+      await holdMail(tx, mail, now())
+      return false
+    })
+  }
+
+  /** The mark is stored after the server has accepted the recipient, and before the first byte of the message. */
+  async #send(
+    session: SmtpSession,
     facts: Facts,
-    mail: { firing: number; address: string },
-    error: Error,
-  ): Promise<boolean> {
+    mail: Mail,
+    { from, bytes }: { from: string; bytes: Buffer },
+  ): Promise<void> {
+    const { now } = this.#services
+    await session.hand({ from: addressIn(from), to: mail.address, bytes }, async () => {
+      if (!(await this.#write((tx) => markStarted(tx, mail, 'begun', now())))) throw new NotToSend()
+    })
+    await this.#writeStep(facts, (tx) => markEnded(tx, mail, 'sent', null, now()))
+  }
+
+  /**
+   * Records why a mail was not sent.
+   * @returns false if it must be tried again
+   */
+  async #settle(facts: Facts, mail: Mail, error: Error): Promise<boolean> {
+    const { log, now } = this.#services
+    const reserved = { projectKey: facts.project.key, address: mail.address }
     if (error.cause instanceof NotToSend) {
-      await write((tx) => releaseMail(tx, { projectKey: facts.project.key, address: mail.address }, now()))
+      await this.#write((tx) => releaseMail(tx, reserved, now()))
       return true
     }
     const about = { firing: mail.firing, to: mail.address, why: error.message }
     if (error instanceof MailUnconfirmed) {
-      await writeStep(facts, (tx) => markEnded(tx, mail, 'unknown', error.message, now()))
+      await this.#writeStep(facts, (tx) => markEnded(tx, mail, 'unknown', error.message, now()))
       log.warn(about, 'a mail was handed over, but no answer came: it is not sent again')
       return true
     }
     if (error instanceof MailRejected && error.permanent) {
-      await writeStep(facts, (tx) => markEnded(tx, mail, 'refused', error.message, now()))
+      await this.#writeStep(facts, (tx) => markEnded(tx, mail, 'refused', error.message, now()))
       log.warn(about, 'a mail was refused permanently')
       return true
     }
-    await write(async (tx) => {
+    await this.#write(async (tx) => {
       if (error instanceof MailRejected) await unmark(tx, mail)
-      await releaseMail(tx, { projectKey: facts.project.key, address: mail.address }, now())
+      await releaseMail(tx, reserved, now())
     })
     log.warn(about, 'a mail could not be sent; it is tried again')
     return false
   }
 
-  async function logInstead(facts: Facts, waiting: Recipient[]): Promise<void> {
+  async #logInstead(facts: Facts, waiting: Recipient[]): Promise<void> {
+    const { log, now } = this.#services
     for (const { address } of waiting) {
       const mail = { firing: facts.firing, address }
-      if (!(await writeStep(facts, (tx) => markStarted(tx, mail, 'logged', now())))) continue
-      // Not the recipient's own link: what is in the log is for everybody who reads it.
-      const { subject, text } = renderEmail(facts, { page: pageOf(facts), end: `${home()}/mail/…` })
+      if (!(await this.#writeStep(facts, (tx) => markStarted(tx, mail, 'logged', now())))) continue
+      // Without the recipient's own link, because others read the log.
+      const { subject, text } = renderEmail(facts, {
+        page: this.#pageOf(facts),
+        end: `${this.#home()}/mail/…`,
+      })
       log.info(
         { mail: { to: address, subject, text } },
         'no mail server is set (SVC_SMTP_URL): this mail was not sent',
@@ -174,34 +201,50 @@ export function createMailTask(services: Services): Task {
     }
   }
 
-  function compose(facts: Facts, recipient: Recipient, from: string): Promise<Buffer> {
-    const byRule = `${home()}/mail/${recipient.token}?rule=${facts.rule.id}`
+  #compose(facts: Facts, recipient: Recipient, from: string): Promise<Buffer> {
+    const byRule = `${this.#home()}/mail/${recipient.token}?rule=${facts.rule.id}`
     const end = facts.batch === null ? byRule : `${byRule}&batch=${encodeURIComponent(facts.batch.id)}`
-    const message = renderEmail(facts, { page: pageOf(facts), end })
+    const message = renderEmail(facts, { page: this.#pageOf(facts), end })
     const domain = addressIn(from).split('@').at(-1)
     const who = createHash('sha256').update(recipient.address.toLowerCase()).digest('hex').slice(0, 16)
     return composeMail({
       from,
       to: recipient.address,
       message,
-      date: now(),
+      date: this.#services.now(),
       // The same for every attempt, so that a mail server can recognize duplicates.
       messageId: `<svc.${facts.firing}.${who}@${domain}>`,
       ...(facts.batch === null ? {} : { references: `<svc.batch.${facts.batch.key}@${domain}>` }),
-      // Without the batch: a header line has an end, an id of a batch nearly none.
+      // Without the batch: the length of a header line is limited, that of a batch's id hardly is.
       unsubscribe: byRule,
     })
   }
 
-  function pageOf({ batch, project }: Facts): string {
+  #pageOf({ batch, project }: Facts): string {
     return batch === null
-      ? `${home()}/p/${encodeURIComponent(project.slug)}`
-      : `${home()}/b/${encodeURIComponent(batch.id)}`
+      ? `${this.#home()}/p/${encodeURIComponent(project.slug)}`
+      : `${this.#home()}/b/${encodeURIComponent(batch.id)}`
+  }
+
+  #home(): string {
+    return homeOf(this.#services.config, this.#services.port())
+  }
+
+  #write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    return commit(this.#services.writer, async (tx) => ({ result: await work(tx), changes: [] }))
+  }
+
+  /** Writes something that the batch's timeline shows. */
+  #writeStep<T>(facts: Facts, work: (tx: Tx) => Promise<T>): Promise<T> {
+    return commit(this.#services.writer, async (tx) => ({
+      result: await work(tx),
+      changes: timelineOf(facts),
+    }))
   }
 }
 
 const timelineOf = ({ batch }: Facts): Change[] =>
   batch === null ? [] : [{ channel: `batch:${batch.id}`, type: 'commands', batchKey: batch.key, keys: [] }]
 
-/** Another worker has handed this mail over meanwhile, or its rule was deleted. */
+/** Another worker has started to send this mail, or its rule was deleted. */
 class NotToSend extends Error {}
