@@ -41,10 +41,10 @@ def serve(connection):
         body = stream.read(length)
         if b" /api/events/batch " in first:
             results = [b'{"db_id":1,"deduplicated":false}'] * body.count(b'"event_id"')
-            answer = b'{"results":[' + b",".join(results) + b"]}"
+            response = b'{"results":[' + b",".join(results) + b"]}"
         else:
-            answer = b'{"db_id":1,"deduplicated":false}'
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(answer) + answer)
+            response = b'{"db_id":1,"deduplicated":false}'
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(response) + response)
 listener = socket.create_server(("127.0.0.1", 0))
 print(listener.getsockname()[1], flush=True)
 while True:

@@ -7,10 +7,10 @@ from typing import Any
 
 from svc_reporter import Reporter
 from svc_reporter._columns import apart, body_of
-from svc_reporter._envelope import Sealed, Sealer
+from svc_reporter._envelope import EncodedEvent, EventEncoder
 from svc_reporter._ids import EventIds
-from svc_reporter._log import Voice
-from svc_reporter._queue import Pending
+from svc_reporter._messages import Messages
+from svc_reporter._queue import QueuedEvent
 from svc_reporter._transport import EPOCHS_TYPE
 from svc_reporter._tuning import DEFAULT
 
@@ -18,12 +18,13 @@ from .kit.fake_ingest import FakeIngest, spelled_out
 from .kit.real_server import RealServer
 
 
-def sealed(*events: tuple[str, str | None, dict[str, Any]]) -> list[Sealed]:
-    sealer = Sealer("vision", 'batch "1"', {"host": "näher", "user": "me"}, EventIds(), Voice(), DEFAULT)
+def encoded(*events: tuple[str, str | None, dict[str, Any]]) -> list[EncodedEvent]:
+    encoder = EventEncoder("vision", 'batch "1"', {"host": "näher", "user": "me"}, EventIds(), Messages(), DEFAULT)
     for kind, job, data in {(kind, job): (kind, job, data) for kind, job, data in events}.values():
-        sealer.seal(Pending(0, kind, job, 1_700_000_000_000, data))
+        encoder.encode(QueuedEvent(0, kind, job, 1_700_000_000_000, data))
     made = [
-        sealer.seal(Pending(n, kind, job, 1_700_000_000_000 + n, data)) for n, (kind, job, data) in enumerate(events)
+        encoder.encode(QueuedEvent(n, kind, job, 1_700_000_000_000 + n, data))
+        for n, (kind, job, data) in enumerate(events)
     ]
     return [event for event in made if event is not None]
 
@@ -35,7 +36,7 @@ def test_columns_spell_out_the_same_events_as_the_lines() -> None:
         {"epoch": 2},
         {"epoch": 3, "loss": -0.0, "acc": 2**70},
     ]
-    events = sealed(*[("job_epoch", "job ü", data) for data in values])
+    events = encoded(*[("job_epoch", "job ü", data) for data in values])
     assert spelled_out(json.loads(body_of(events))) == [json.loads(event.line) for event in events]
     assert all(len(event.line) <= event.size for event in events)
 
@@ -44,14 +45,14 @@ def test_only_epochs_of_one_job_go_together_and_ends_come_last() -> None:
     jobs = [("job_epoch", f"job{n % 2}", {"epoch": n, "loss": 0.5}) for n in range(12)]
     few = [("job_epoch", "few", {"epoch": 0, "loss": 0.5})]
     line = [("log_line", "job0", {"line": "hello", "level": "info"})]
-    events = sealed(*jobs, *few, *line)
+    events = encoded(*jobs, *few, *line)
     assert apart(events, list(range(14)), 5) == [
         ([12, 13], False),
         (list(range(0, 12, 2)), True),
         (list(range(1, 12, 2)), True),
     ]
     assert apart(events, list(range(14)), 7) == [(list(range(14)), False)]
-    ending = sealed(("job_done", "job0", {}), *jobs, ("job_start", "job2", {}))
+    ending = encoded(("job_done", "job0", {}), *jobs, ("job_start", "job2", {}))
     assert [positions for positions, _ in apart(ending, list(range(14)), 5)] == [
         [13],
         list(range(1, 13, 2)),

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from svc_reporter._envelope import Sealer, _fits_schema
+from svc_reporter._envelope import EventEncoder, _fits_schema
 from svc_reporter._ids import EventIds, now_ms
-from svc_reporter._log import Voice
-from svc_reporter._queue import Pending
+from svc_reporter._messages import Messages
+from svc_reporter._queue import QueuedEvent
 from svc_reporter._tuning import DEFAULT
 from svc_reporter._validate import validate
 
@@ -38,8 +38,8 @@ LINES: list[dict[str, Any]] = [
 ]
 
 
-def sealer() -> Sealer:
-    return Sealer("vision", 'batch "1"', {"host": "näher", "user": "me"}, EventIds(), Voice(), DEFAULT)
+def encoder() -> EventEncoder:
+    return EventEncoder("vision", 'batch "1"', {"host": "näher", "user": "me"}, EventIds(), Messages(), DEFAULT)
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def sealer() -> Sealer:
 )
 def test_an_event_from_a_template_is_the_event_that_the_careful_way_makes(kind: str, data: dict[str, Any]) -> None:
     first: dict[str, Any] = {"epoch": 0} if kind == "job_epoch" else {"line": "", "level": "info"}
-    careful, practised = sealer(), sealer()
-    assert practised.seal(Pending(1, kind, "job ü", now_ms(), first)) is not None
-    event = Pending(2, kind, "job ü", 1_700_000_000_123, data)
-    expected, got = careful.seal(event), practised.seal(event)
+    careful, practised = encoder(), encoder()
+    assert practised.encode(QueuedEvent(1, kind, "job ü", now_ms(), first)) is not None
+    event = QueuedEvent(2, kind, "job ü", 1_700_000_000_123, data)
+    expected, got = careful.encode(event), practised.encode(event)
     assert (expected is None) == (got is None)
     if expected is not None and got is not None:
         one, other = json.loads(expected.line), json.loads(got.line)
@@ -78,7 +78,7 @@ def test_what_a_template_takes_is_valid_by_the_schema(kind: str, data: dict[str,
 
 
 def test_every_job_has_a_template_of_its_own() -> None:
-    made = sealer()
-    events = [Pending(n, "job_epoch", f"job{n % 2}", now_ms(), {"epoch": n, "loss": 0.5}) for n in range(6)]
-    lines = [made.seal(event) for event in events]
+    made = encoder()
+    events = [QueuedEvent(n, "job_epoch", f"job{n % 2}", now_ms(), {"epoch": n, "loss": 0.5}) for n in range(6)]
+    lines = [made.encode(event) for event in events]
     assert [json.loads(one.line)["job_id"] for one in lines if one] == ["job0", "job1"] * 3

@@ -96,7 +96,7 @@ def test_a_transient_fault_is_tried_after_100_300_and_1000_ms_and_then_spilled(
 
 
 @pytest.mark.parametrize("count", [1, 60])
-def test_a_refused_token_is_latched_said_once_and_nothing_is_lost(
+def test_an_invalid_token_is_logged_once_and_nothing_is_lost(
     make: Make, server: FakeIngest, spill: Path, said: Said, count: int
 ) -> None:
     run = make(batch_id="b", token="em_live_old")
@@ -125,7 +125,7 @@ def test_after_a_401_nothing_more_is_sent(make: Make, server: FakeIngest, proxy:
 
 
 @pytest.mark.parametrize("code", [403, 404, 301])
-def test_events_refused_for_a_mendable_reason_are_counted_as_rejected_and_kept(
+def test_events_refused_for_a_reason_that_a_user_can_fix_are_counted_as_rejected_and_kept(
     make: Make, server: FakeIngest, spill: Path, said: Said, code: int
 ) -> None:
     server.answer = lambda _path, _count: (code, {})
@@ -210,12 +210,12 @@ def test_a_429_is_waited_for_as_long_as_it_says(make: Make, server: FakeIngest, 
 
 
 def test_retry_after_defaults_to_30_s_and_is_capped_at_60_s(quick: Callable[..., None]) -> None:
-    from svc_reporter._answers import retry_after
-    from svc_reporter._transport import Answer
+    from svc_reporter._responses import retry_after
+    from svc_reporter._transport import Response
     from svc_reporter._tuning import Tuning
 
     def wait(**headers: str) -> float:
-        return retry_after(Answer(429, {k.replace("_", "-"): v for k, v in headers.items()}, b""), Tuning())
+        return retry_after(Response(429, {k.replace("_", "-"): v for k, v in headers.items()}, b""), Tuning())
 
     assert wait() == 30
     assert wait(retry_after="7") == 7

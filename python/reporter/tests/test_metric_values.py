@@ -133,7 +133,7 @@ def test_what_the_service_left_out_is_said_once_per_name_and_counted(
         run.flush(5)
         assert run.delivery.ignored_values == 3
         assert run.delivery.complete
-    assert caplog.text.count("left out the metric 'surplus': too_many_series") == 1
+    assert caplog.text.count("did not store the metric 'surplus': too_many_series") == 1
 
 
 @pytest.mark.parametrize(

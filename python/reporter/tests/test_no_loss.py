@@ -85,7 +85,7 @@ def test_the_last_free_space_of_a_disk_is_left_to_others_but_an_end_is_still_wri
     monkeypatch.setattr(os, "statvfs", lambda _path: _Disk(total, free))
     with pytest.raises(OSError, match="left free on this disk"):
         folder.append("b", [b"{}"])
-    assert folder.append("b", [b"{}"], vital=True)[0] == 1
+    assert folder.append("b", [b"{}"], use_reserve=True)[0] == 1
     monkeypatch.setattr(os, "statvfs", lambda _path: _Disk(total, free + (64 << 20)))
     assert folder.append("b", [b"{}"])[0] == 1
 

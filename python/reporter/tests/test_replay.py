@@ -90,7 +90,7 @@ def test_a_chunk_of_fewer_than_20_is_replayed_one_by_one_and_larger_ones_as_arra
     assert received(server, "small") == list(range(5))
 
 
-def test_an_unfinished_last_line_is_skipped_and_what_follows_it_is_not(
+def test_an_incomplete_last_line_is_skipped_and_what_follows_it_is_not(
     make: Make, server: FakeIngest, spill: Path, said: Callable[[], str]
 ) -> None:
     path = write_spill(spill, "torn", range(3))
@@ -102,7 +102,7 @@ def test_an_unfinished_last_line_is_skipped_and_what_follows_it_is_not(
     with make():
         pass
     assert received(server, "torn") == [0, 1, 2, 4]
-    assert "unfinished line" in said()
+    assert "incomplete line" in said()
     assert spilled_in(spill) == []
 
 
@@ -342,7 +342,7 @@ def test_a_temp_folder_made_by_a_stranger_is_not_used(
         pass
     assert spilled_in(target) == []
     assert run.delivery.dropped == 2
-    assert "cannot keep events on disk" in said()
+    assert "cannot write events to disk" in said()
 
 
 FULL = """

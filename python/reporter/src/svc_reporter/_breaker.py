@@ -1,4 +1,4 @@
-"""The circuit breaker: a dead server costs one exhausted retry, not 1.4 s for every event."""
+"""The circuit breaker: while the server cannot be reached, events are spilled without waiting for retries."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ._tuning import Tuning
 
 
 class Breaker:
-    """Closed: send. Open: spill everything, and probe from time to time.
+    """Closed: events are sent. Open: events are spilled, and a probe is sent from time to time.
 
-    Probes are 10 s apart at first and 30 s at most, each moved by up to 10% so that a cluster's
-    reporters do not all knock at a recovering server in the same second.
+    Probes are 10 s apart at first, at most 30 s, with a jitter of 10%, so that the reporters of a cluster do not probe
+    a recovering server in the same second.
     """
 
     def __init__(self, tuning: Tuning, now: Callable[[], float] = time.monotonic) -> None:
@@ -27,7 +27,7 @@ class Breaker:
         return self._probe_at is not None
 
     def trip(self) -> None:
-        """Open, or after a failed probe stay open and wait longer."""
+        """Open the breaker, or after a failed probe wait longer for the next one."""
         if self._probe_at is not None:
             self._wait_s = min(self._wait_s * 1.5, self._tuning.probe_last_s)
         wait_s = self._wait_s * random.uniform(0.9, 1.1)
@@ -35,6 +35,7 @@ class Breaker:
         self._probe_at = self._now() + wait_s
 
     def reset(self) -> None:
+        """Close the breaker."""
         self._probe_at = None
         self._wait_s = self._tuning.probe_first_s
 

@@ -1,7 +1,7 @@
-"""Who replays a spill file: claimed by rename, so that exactly one process wins; kept by progress.
+"""Claims: a process renames a spill file before it replays it, so that no other process does.
 
-A claim's name identifies its maker. Once its maker has ended (same host: no such process, or another start time;
-another host: no progress for an hour) any process may claim it again, and continues at its offset.
+The new name identifies the process. Any process may claim the file again, and continues at its offset, once the first
+one has ended (same host: no such process, or another start time; other host: no progress for an hour).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ._spill import lock
 from ._tuning import Tuning
 
 _NO_START = "0"
-"""In a claim's name, where the system does not tell when a process started."""
+"""Stands for the start time in a claim's name if the system does not provide it."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Claim:
 
 
 def waiting(folder: Path, tuning: Tuning) -> list[Path]:
-    """Files of `folder` that may be claimed now, oldest modification first."""
+    """Files of `folder` that can be claimed now, least recently modified first."""
     found: list[tuple[int, str, Path]] = []
     try:
         names = os.listdir(folder)
@@ -53,7 +53,7 @@ def waiting(folder: Path, tuning: Tuning) -> list[Path]:
 
 
 def claim(path: Path) -> Claim | None:
-    """Take the file for this process; None when another was quicker."""
+    """Claim the file for this process; None if another process claimed it first."""
     original = path.name.split("~", 1)[0]
     nonce = uuid.uuid4().hex[:8]
     target = path.with_name(f"{original}~{_host()}~{os.getpid()}~{start_time(os.getpid()) or _NO_START}~{nonce}")
@@ -77,9 +77,9 @@ def claim(path: Path) -> Claim | None:
 
 
 def release(held: Claim) -> Path:
-    """Give the rest of a claimed file back for a later replay, under its old name if that is free.
+    """Make the rest of a claimed file available for a later replay, under its old name if that is free.
 
-    Returns where it is now.
+    Returns its path. Never raises.
     """
     for name in (held.original, f"{held.original[: -len('.jsonl')]}.{uuid.uuid4().hex[:8]}.jsonl"):
         target = held.path.with_name(name)
@@ -93,13 +93,13 @@ def release(held: Claim) -> Path:
         except FileExistsError:
             continue
         except OSError:
-            # No hard links here. A rename may overwrite, so take a name that no other process uses.
+            # The file system has no hard links. A rename may overwrite, so use a unique name.
             if name == held.original:
                 continue
             try:
                 os.rename(held.path, target)
             except OSError:
-                return held.path  # stays a claim; another process takes it over once this one has ended
+                return held.path  # keep the claim; another process can claim it once this one has ended
         else:
             _remove(held.path)
         _remove(_offset_path(held.path))
@@ -108,12 +108,13 @@ def release(held: Claim) -> Path:
 
 
 def finish(held: Claim) -> None:
+    """Delete a claimed file and its offset."""
     _remove(held.path)
     _remove(_offset_path(held.path))
 
 
 def read_offset(path: Path) -> int:
-    """Bytes of the file that the service has acknowledged; 0 when that was noted for another file."""
+    """How many bytes of the file the service has acknowledged; 0 if no offset was stored for this file."""
     try:
         offset, head = _offset_path(path).read_text("ascii").split()
         return max(0, int(offset)) if head == _head(path) else 0
@@ -122,10 +123,10 @@ def read_offset(path: Path) -> int:
 
 
 def write_offset(path: Path, offset: int, of: Path | None = None) -> None:
-    """Remember what was acknowledged. Losing it costs only repeats, which the service answers as duplicates.
+    """Store how many bytes the service has acknowledged. Never raises: without it, events are only sent twice.
 
-    An offset left behind by a crash must never be applied to a younger file of the same name, so it names
-    the file by a hash of its first bytes, which hold the first event's id.
+    The offset is stored with a hash of the file's first bytes, which contain the first event's id, so that an offset
+    left behind by a crash does not apply to a newer file of the same name.
     """
     try:
         target = _offset_path(path)
@@ -158,7 +159,7 @@ def _is_orphan(folder: Path, name: str, tuning: Tuning) -> bool:
 
 
 def _read_moved_offset(source: Path, target: Path) -> int:
-    """The offset noted under the name `source` for the file that is now called `target`."""
+    """The offset stored under the old name `source` of the file `target`."""
     try:
         offset, head = _offset_path(source).read_text("ascii").split()
         return max(0, int(offset)) if head == _head(target) else 0

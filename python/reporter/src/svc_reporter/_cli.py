@@ -8,10 +8,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ._answers import Fate
 from ._demo import demo
 from ._doctor import examine
 from ._import import import_files
+from ._responses import Outcome
 from ._settings import Settings, read_settings
 from ._sync import sync
 from ._version import __version__
@@ -61,7 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted; what is left stays in the spill folder", file=sys.stderr)
         return 1
-    counts = ", ".join(f"{done.fates.get(fate, 0)} {fate.value}" for fate in Fate if fate is not Fate.AGAIN)
+    counts = ", ".join(
+        f"{done.outcomes.get(outcome, 0)} {outcome.value}" for outcome in Outcome if outcome is not Outcome.RETRY
+    )
     print(f"{done.files} files sent: {counts}")
     for path in done.left:
         print(f"left: {path}")
@@ -87,7 +89,9 @@ def _import(settings: Settings, files: list[Path], *, quiet: bool) -> int:
     except KeyboardInterrupt:
         print("interrupted; the same command again sends only what is missing", file=sys.stderr)
         return 1
-    counts = ", ".join(f"{done.fates.get(fate, 0):,} {fate.value}" for fate in Fate if fate is not Fate.AGAIN)
+    counts = ", ".join(
+        f"{done.outcomes.get(outcome, 0):,} {outcome.value}" for outcome in Outcome if outcome is not Outcome.RETRY
+    )
     print(f"{done.events:,} events sent: {counts}")
     if done.unreadable:
         print(f"{done.unreadable:,} lines are no events", file=sys.stderr)

@@ -1,24 +1,24 @@
-"""Many epochs of one job as one envelope and columns: a fifth of the bytes, and one pass of the JSON encoder."""
+"""Encodes many epochs of one job as one envelope with columns: a fifth of the bytes of single events."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ._envelope import Envelope, Sealed, SealedEpoch, to_json
+from ._envelope import EncodedEpoch, EncodedEvent, Envelope, to_json
 from ._queue import STARTS, STARTS_AND_ENDS
 
 
-def apart(events: Sequence[Sealed], positions: list[int], least: int) -> list[tuple[list[int], bool]]:
-    """The positions in parts, each with whether it can travel as columns: at least `least` epochs of one job.
+def apart(events: Sequence[EncodedEvent], positions: list[int], least: int) -> list[tuple[list[int], bool]]:
+    """Split the positions into requests, each with whether it is sent as columns: at least `least` epochs of one job.
 
-    Ends come last and starts before any columns; the service takes everything else in any order.
+    Starts come before any columns and ends come last; other events may be sent in any order.
     """
     by_job: dict[Envelope, list[int]] = {}
     rest: list[int] = []
     ends: list[int] = []
     for position in positions:
         event = events[position]
-        if isinstance(event, SealedEpoch):
+        if isinstance(event, EncodedEpoch):
             by_job.setdefault(event.envelope, []).append(position)
         elif event.event_type in STARTS_AND_ENDS and event.event_type not in STARTS:
             ends.append(position)
@@ -35,9 +35,9 @@ def apart(events: Sequence[Sealed], positions: list[int], least: int) -> list[tu
     return [*([(sorted(rest), False)] if rest else []), *parts, *([(ends, False)] if ends else [])]
 
 
-def body_of(events: Sequence[Sealed]) -> bytes:
-    """The body of epochs of one job."""
-    epochs = [event for event in events if isinstance(event, SealedEpoch)]
+def body_of(events: Sequence[EncodedEvent]) -> bytes:
+    """The request body for epochs of one job."""
+    epochs = [event for event in events if isinstance(event, EncodedEpoch)]
     data = [event.data for event in epochs]
     shapes = dict.fromkeys(map(tuple, data))
     names = dict.fromkeys(name for shape in shapes for name in shape if name != "epoch")

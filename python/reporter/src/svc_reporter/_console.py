@@ -1,8 +1,8 @@
-"""Console capture: what the process prints to stdout and stderr, sent as log lines too.
+"""Console capture: sends what Python prints to stdout and stderr as log lines, too.
 
-The streams stay the ones they were: `isatty`, `fileno`, `encoding` and everything else is theirs, and what is written
-goes to the terminal first. Only their `write` is replaced, so that handlers which hold a stream since before are heard
-as well. What other processes and C code write to the file descriptors is not.
+Only the `write` of the two stream objects is replaced, so that logging handlers which hold a stream are captured as
+well, and `isatty`, `fileno` and `encoding` do not change. Text is written to the terminal first. Output of C code and
+of other processes, which goes to the file descriptors, is not captured.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from queue import SimpleQueue
 from typing import Any
 
 LINES_PER_S = 1_000
-"""Of both streams together; what is beyond is counted, and said once the second is over."""
+"""Of both streams together. Further lines are counted, and one line reports their number after the second."""
 _LINE_LIMIT = 16 * 1024
-"""Characters of one line; a longer one is cut and says so."""
-_REDRAWN_S = 10.0
-"""A progress bar that is drawn over and over is sent at most this often until its line ends."""
+"""Characters of one line; a longer one is cut, with a note."""
+_PROGRESS_EVERY_S = 10.0
+"""A progress bar that overwrites its line is sent at most every so many seconds until the line ends."""
 _CURSOR = re.compile(r"\x1b\[[0-9;?]*[ABCDEFGHJKSTfhlsu]")
-"""Movements of the cursor. Colours are kept: the page shows them."""
+"""Escape sequences that move the cursor. Those for colours are kept: the page shows them."""
 
 _DRAIN_S = 0.05
-"""How long writes are collected before lines are made of them."""
-_LOCK_S = 2.0
+"""Seconds for which writes are collected before they are split into lines."""
+_LOCK_TIMEOUT_S = 2.0
 _MAX_WRITES = 50_000
-"""Writes that wait for the thread; with more, the writer makes the lines itself."""
+"""Limit of waiting writes; beyond it, the writing thread splits them into lines itself."""
 
 Send = Callable[[str, str, float], None]
 """Called with the stream's name, one line, and the time.monotonic() at which it was written."""
@@ -40,29 +40,29 @@ _active: weakref.WeakSet[ConsoleCapture]
 
 
 class ConsoleCapture:
-    """Between `start` and `stop`, lines written to sys.stdout and sys.stderr are handed to `send`.
+    """Between `start` and `stop`, passes lines written to sys.stdout and sys.stderr to `send`.
 
-    A write appends its text to a list, which costs about a microsecond; a thread makes lines of it every `_DRAIN_S`.
-    `send` is called in that thread, in order of writing, and never for what it prints itself.
+    A write appends its text to a list, which takes about a microsecond. A thread splits it into lines every `_DRAIN_S`
+    seconds and calls `send` in order of writing. Text that `send` itself prints is not captured.
     """
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._within = threading.local()
+        self._thread_state = threading.local()
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._on = False
         self._streams: list[_Stream] = []
         self._written: deque[tuple[_Stream, str, float]] = deque()
-        """Stream, text and time.monotonic() of writes that no line was made of yet."""
+        """Stream, text and time.monotonic() of writes that are not split into lines yet."""
         self._waiting = False
-        """The thread sleeps until it is woken."""
+        """Whether the thread sleeps until `_wakes` has an item."""
         self._wakes: SimpleQueue[bool] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._second = 0.0
-        self._sent = self._left_out = 0
-        self.left_out = 0
-        """Lines that were not sent, in all: more than LINES_PER_S a second."""
+        self._sent = self._omitted = 0
+        self.omitted = 0
+        """How many lines were not sent in all, because there were more than LINES_PER_S."""
 
     def start(self) -> None:
         if self._on:
@@ -71,37 +71,37 @@ class ConsoleCapture:
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name, None)
             if stream is not None and not any(known.stream is stream for known in self._streams):
-                self._streams.append(_Stream(name, stream, self._heard))
+                self._streams.append(_Stream(name, stream, self._on_write))
         _active.add(self)
         self._waiting = True
         self._thread = threading.Thread(target=self._run, name="svc-reporter-console", daemon=True)
         try:
             self._thread.start()
-        except RuntimeError:  # out of threads: `catch_up` and `stop` make the lines
+        except RuntimeError:  # out of threads: `drain` and `stop` send the lines
             self._thread = None
 
     def stop(self) -> None:
-        """Restores the streams, and sends the text of their last lines."""
+        """Restore the streams and send the text that was written so far, incomplete last lines included."""
         if not self._on:
             return
         for stream in self._streams:
-            stream.give_back()
+            stream.restore()
         if self._pid == os.getpid():
             self._wakes.put(False)
-            self.catch_up()
+            self.drain()
             now = time.monotonic()
             for stream in self._streams:
                 self._emit(stream.name, stream.rest(now), now)
-            self._say_left_out("stderr", now)
+            self._send_omitted("stderr", now)
         self._on = False
         self._streams = []
         _active.discard(self)
 
-    def catch_up(self) -> None:
-        """Sends the lines of everything that was written so far."""
-        # Not for ever: a signal handler may run here while the thread that has the lock waits for what the handler's
-        # own thread holds.
-        if self._pid != os.getpid() or not self._lock.acquire(timeout=_LOCK_S):
+    def drain(self) -> None:
+        """Send the complete lines that were written so far."""
+        # With a timeout against a deadlock: a signal handler may run this in a thread that holds a lock for which the
+        # owner of this one waits.
+        if self._pid != os.getpid() or not self._lock.acquire(timeout=_LOCK_TIMEOUT_S):
             return
         try:
             while self._written:
@@ -113,131 +113,134 @@ class ConsoleCapture:
         finally:
             self._lock.release()
 
-    def forget_after_fork(self) -> None:
-        """In a forked child: its output is its own, and a lock that was held is held for ever."""
+    def reset_after_fork(self) -> None:
+        """In a forked child: stop capturing, and replace the lock, whose owner may not exist here."""
         self._on = False
         self._lock = threading.RLock()
         self._written = deque()
 
-    def _heard(self, stream: _Stream, text: str) -> None:
-        if not self._on or self._pid != os.getpid() or getattr(self._within, "sending", False):
+    def _on_write(self, stream: _Stream, text: str) -> None:
+        if not self._on or self._pid != os.getpid() or getattr(self._thread_state, "sending", False):
             return
         if threading.current_thread().name.startswith("svc-reporter"):
-            return  # complaints about sending must not be sent
+            return  # messages about failed sending must not be sent
         self._written.append((stream, text, time.monotonic()))
         if self._waiting:
             self._waiting = False
             self._wakes.put(True)
         elif len(self._written) > _MAX_WRITES:
-            self.catch_up()  # the thread does not keep up, so that the writer waits
+            self.drain()  # the thread is too slow: let the writer wait
 
     def _run(self) -> None:
         while self._wakes.get() and self._on and self._pid == os.getpid():
             time.sleep(_DRAIN_S)
-            self._waiting = True  # before the list is emptied: a write from here on wakes the thread again
-            self.catch_up()
+            self._waiting = True  # set before draining, so that a later write wakes the thread again
+            self.drain()
 
     def _emit(self, name: str, lines: list[str], at: float) -> None:
         for line in lines:
-            over = at - self._second >= 1.0
-            late = self._left_out if over else 0
-            if over:
-                self._second, self._sent, self._left_out = at, 0, 0
+            is_new_second = at - self._second >= 1.0
+            omitted = self._omitted if is_new_second else 0
+            if is_new_second:
+                self._second, self._sent, self._omitted = at, 0, 0
             fits = self._sent < LINES_PER_S
             if fits:
                 self._sent += 1
             else:
-                self._left_out += 1
-                self.left_out += 1
-            if late:
-                self._hand_over(name, _said_left_out(late), at)
+                self._omitted += 1
+                self.omitted += 1
+            if omitted:
+                self._send_line(name, _omitted_message(omitted), at)
             if fits:
-                self._hand_over(name, line, at)
+                self._send_line(name, line, at)
 
-    def _say_left_out(self, name: str, at: float) -> None:
-        late, self._left_out = self._left_out, 0
-        if late:
-            self._hand_over(name, _said_left_out(late), at)
+    def _send_omitted(self, name: str, at: float) -> None:
+        omitted, self._omitted = self._omitted, 0
+        if omitted:
+            self._send_line(name, _omitted_message(omitted), at)
 
-    def _hand_over(self, name: str, line: str, at: float) -> None:
-        self._within.sending = True
+    def _send_line(self, name: str, line: str, at: float) -> None:
+        self._thread_state.sending = True
         try:
             self._send(name, line, at)
         except Exception:
-            return  # printing must work even if the line is lost
+            return  # an error here must not reach the code that prints
         finally:
-            self._within.sending = False
+            self._thread_state.sending = False
 
 
 class _Stream:
-    """One stream whose `write` is listened to, and the line that is being written on it."""
+    """One stream with a replaced `write`, and its current line."""
 
-    def __init__(self, name: str, stream: Any, heard: Callable[[_Stream, str], None]) -> None:
+    def __init__(self, name: str, stream: Any, on_write: Callable[[_Stream, str], None]) -> None:
         self.name = name
         self.stream = stream
-        self._heard = heard
+        self._on_write = on_write
         self._line = ""
-        self._drawn = ""
-        """The text of the line before it was drawn over."""
+        self._overwritten = ""
+        """The text of the current line before a carriage return overwrote it."""
         self._sent_at = time.monotonic()
         self._write = stream.write
-        self._own: Callable[[Any], Any] | None = self._make()
+        self._wrapper: Callable[[Any], Any] | None = self._wrap()
         try:
-            stream.write = self._own
-        except AttributeError:  # a stream that takes no attributes is not listened to
-            self._own = None
+            stream.write = self._wrapper
+        except AttributeError:  # a stream without attributes is not captured
+            self._wrapper = None
 
-    def _make(self) -> Callable[[Any], Any]:
+    def _wrap(self) -> Callable[[Any], Any]:
         write, me = self._write, self
 
-        def listened(text: Any) -> Any:
+        def write_and_notify(text: Any) -> Any:
             written = write(text)
             if isinstance(text, str) and text:
-                me._heard(me, text)
+                me._on_write(me, text)
             return written
 
-        return listened
+        return write_and_notify
 
-    def give_back(self) -> None:
-        """If another wrapper was put around `write` since, it stays, and ours inside it only passes the text on."""
-        if self._own is not None and self.stream.__dict__.get("write") is self._own:
+    def restore(self) -> None:
+        """Remove the wrapper. If another one was put around it, both stay, and ours only passes the text on."""
+        if self._wrapper is not None and self.stream.__dict__.get("write") is self._wrapper:
             del self.stream.write
             if self.stream.write != self._write:
                 self.stream.write = self._write
-        self._heard = _deaf
+        self._on_write = _ignore
 
     def take(self, text: str, at: float) -> list[str]:
-        """The lines that this text ends, with carriage returns folded as a terminal shows them; `at`: when."""
+        """Add text that was written at time.monotonic() `at`; returns the lines that it completes.
+
+        Text that a carriage return overwrites is left out, as on a terminal.
+        """
         lines: list[str] = []
         *whole, rest = text.replace("\r\n", "\n").split("\n")
         for part in whole:
-            self._draw(part)
+            self._write_text(part)
             lines += self._end_line(at)
-        self._draw(rest)
+        self._write_text(rest)
         if len(self._line) > _LINE_LIMIT:
             lines += self._end_line(at)
-        elif self._drawn and at - self._sent_at > _REDRAWN_S:
-            lines += _shown(self._drawn)
+        elif self._overwritten and at - self._sent_at > _PROGRESS_EVERY_S:
+            lines += _shown(self._overwritten)
             self._sent_at = at
         return lines
 
     def rest(self, at: float) -> list[str]:
         return self._end_line(at)
 
-    def _draw(self, text: str) -> None:
+    def _write_text(self, text: str) -> None:
         for i, part in enumerate(text.split("\r")):
             if i > 0:
-                self._drawn, self._line = self._line or self._drawn, ""
+                self._overwritten, self._line = self._line or self._overwritten, ""
             self._line += part
 
     def _end_line(self, at: float) -> list[str]:
-        # After "bar\r" the cursor is at the beginning, and the bar is still visible.
-        line, self._line, self._drawn = self._line or self._drawn, "", ""
+        # After "bar\r" the cursor is at the start of the line, and the text is still visible.
+        line, self._line, self._overwritten = self._line or self._overwritten, "", ""
         self._sent_at = at
         return _shown(line)
 
 
-def _deaf(_stream: _Stream, _text: str) -> None:
+def _ignore(_stream: _Stream, _text: str) -> None:
     return
 
 
@@ -250,13 +253,13 @@ def _shown(line: str) -> list[str]:
     return [line]
 
 
-def _said_left_out(count: int) -> str:
+def _omitted_message(count: int) -> str:
     return f"[{count:,} lines left out: more than {LINES_PER_S:,} a second]"
 
 
 def _after_fork() -> None:
     for capture in list(_active):
-        capture.forget_after_fork()
+        capture.reset_after_fork()
 
 
 _active = weakref.WeakSet()

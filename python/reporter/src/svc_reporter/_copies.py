@@ -44,7 +44,7 @@ def restore(arguments: dict[str, Any], host: str) -> Reporter:
         arguments = {**arguments, "resources_s": 0}  # the owner samples this machine
     run = Reporter(**arguments)
     if not run.is_guest:
-        run.silence("it is a copy outside of the run's own processes")
+        run.disable("it is a copy outside of the run's own processes")
     return run
 
 

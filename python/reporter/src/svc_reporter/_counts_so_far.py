@@ -1,4 +1,4 @@
-"""Counts of a reporter that joined a batch, sent while it runs: pools often end such a process without warning."""
+"""Sends the delivery counts of a reporter that joined a batch while it runs: pools may kill it without warning."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ class CountsSoFar:
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._counted = 0
-        """Events produced, the one with the last counts included."""
+        """How many events had been produced after the last event with counts."""
 
     def send(self) -> None:
         """Put an event with the counts, unless nothing was produced since the last one.
 
-        They are filled in when the worker gets to the event, like those of the last event. The service never calls a
-        batch complete by them: more events may have followed.
+        The worker fills in the counts when it encodes the event. The service does not call a batch complete because of
+        them, since more events may follow.
         """
         pipeline = self._pipeline
         produced = pipeline.delivery.produced

@@ -12,13 +12,13 @@ class Delivery(Mapping[str, int]):
     """Counts of events. Readable both as `delivery.accepted` and `delivery["accepted"]`.
 
     produced   every event made by this reporter, with any outcome
-    accepted   stored by the service at our request
-    duplicate  the service already had it: an earlier attempt arrived although its answer was lost
+    accepted   stored by the service
+    duplicate  stored before: an earlier request arrived, but its response was lost
     spilled    on disk now, waiting for a replay
-    dropped    given up: refused by the service permanently, or lost because queue and disk were full
-    rejected   refused for a reason that a user can fix, and set aside in rejected/
+    dropped    rejected by the service for good, or lost because queue and disk were full
+    rejected   rejected for a reason that a user can fix (token, rights, address); kept on disk in rejected/
 
-    What is missing from `produced` in the sum of the others is still on its way.
+    The difference between `produced` and the sum of the others is `pending`: not sent yet.
     """
 
     produced: int = 0
@@ -28,15 +28,16 @@ class Delivery(Mapping[str, int]):
     dropped: int = 0
     rejected: int = 0
     ignored_values: int = 0
-    """Single values that the service left out of events that it took. No event's fate, so no part of the sum."""
+    """Single values that the service did not store, of events that it stored. Not part of the sum."""
 
     @property
     def pending(self) -> int:
+        """Events without an outcome that are only in memory."""
         return self.produced - self.accepted - self.duplicate - self.spilled - self.dropped - self.rejected
 
     @property
     def complete(self) -> bool:
-        """Everything that was produced is known to be with the service."""
+        """Whether the service has confirmed every event that was produced."""
         return self.produced == self.accepted + self.duplicate
 
     def as_data(self) -> dict[str, int]:
@@ -56,7 +57,7 @@ _KEYS = ("produced", "accepted", "duplicate", "spilled", "dropped", "rejected")
 
 
 class Counts:
-    """The tally of fates behind a Delivery. Re-entrant, because a signal handler may interrupt a count."""
+    """Counters behind a Delivery. Re-entrant, because a signal handler may interrupt an addition."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

@@ -19,7 +19,7 @@ from ._replay import in_order
 from ._settings import Settings
 from ._snapshot import git_state, hostname
 from ._spill import REJECTED, ensure_private, folders
-from ._transport import Answer, Transport, Unreachable
+from ._transport import Response, Transport, Unreachable
 from ._version import __version__
 
 Say = Callable[[str], None]
@@ -117,26 +117,26 @@ def _service(found: _Findings, settings: Settings) -> None:
 
 def _token(found: _Findings, transport: Transport, token: str) -> None:
     """An empty array is authenticated like any other and stores nothing."""
-    answer = transport.post("/api/events/batch", b"[]")
-    needed = answer.headers.get("x-svc-reporter-needed", "0")
+    response = transport.post("/api/events/batch", b"[]")
+    needed = response.headers.get("x-svc-reporter-needed", "0")
     if is_older(__version__, needed):
         found.fault(
             f"svc-reporter {__version__} is older than the service needs", upgrade_advice(needed, transport.target)
         )
-    if answer.status == 200:
+    if response.status == 200:
         found.good(f"the token …{token[-4:]} may report")
-    elif answer.status == 401:
+    elif response.status == 401:
         kind = "" if token.startswith(("em_live_", "ag_live_")) else "; reporter tokens begin with em_live_"
         found.fault("the token is not accepted", f"create a new one on the Tokens page of the service{kind}")
-    elif answer.status == 403:
+    elif response.status == 403:
         found.fault("the token may not report", "it needs the scope `reporter`")
     else:
-        found.fault(f"ingest answers HTTP {answer.status}: {_code(answer)}", "see the service's log")
+        found.fault(f"ingest answers HTTP {response.status}: {_code(response)}", "see the service's log")
 
 
-def _clock(found: _Findings, answer: Answer) -> None:
+def _clock(found: _Findings, response: Response) -> None:
     try:
-        skew_s = now_ms() / 1000 - parsedate_to_datetime(answer.headers["date"]).timestamp()
+        skew_s = now_ms() / 1000 - parsedate_to_datetime(response.headers["date"]).timestamp()
     except (KeyError, ValueError, TypeError):
         return
     if abs(skew_s) > _SKEW_S:
@@ -190,8 +190,8 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _code(answer: Answer) -> str:
+def _code(response: Response) -> str:
     try:
-        return str(json.loads(answer.body).get("code"))
+        return str(json.loads(response.body).get("code"))
     except (ValueError, AttributeError):
         return "no code"

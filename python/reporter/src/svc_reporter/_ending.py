@@ -1,4 +1,4 @@
-"""What the last event of a reporter says."""
+"""The last event of a reporter."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ._pipeline import Pipeline
 def last_event(
     pipeline: Pipeline, counts: dict[str, Any], elapsed_s: float, failure: str | None, trace: str | None
 ) -> Callable[[], None]:
-    """Puts the event that ends the batch, when called: after what was pending before it.
+    """Returns a function that puts the event that ends the batch.
 
-    Its receipt is filled in when the worker gets to it, and all earlier events have met their fate.
+    The worker fills in the delivery counts when it encodes the event, after all earlier events have an outcome.
     """
     data: dict[str, Any] = {"total_elapsed_s": round(elapsed_s, 3), **counts}
     if failure is not None:
@@ -32,7 +32,10 @@ def last_event(
 
 
 def last_event_of_guest(pipeline: Pipeline) -> Callable[[], None]:
-    """Puts the receipt of a reporter that joined a batch of another process, unless it reported nothing."""
+    """Returns a function that puts an event with the delivery counts of a reporter that joined a batch.
+
+    It puts nothing if that reporter produced no event.
+    """
 
     def put() -> None:
         if pipeline.delivery.produced > 0:

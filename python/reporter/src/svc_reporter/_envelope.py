@@ -1,4 +1,4 @@
-"""From what the training said to the bytes on the wire: the envelope of specification §2.1."""
+"""Encodes reported events as JSON, with the envelope of specification §2.1."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from ._ids import EventIds, timestamp
-from ._log import Voice
+from ._messages import Messages
 from ._plain import clean_text
-from ._queue import Pending
+from ._queue import QueuedEvent
 from ._tuning import Tuning
 from ._validate import validate
 
@@ -25,16 +25,16 @@ _MAX_TEMPLATES = 1_000
 _STEP_LIMIT = 2**31
 _LEVEL_LIMIT = 32
 _NUMBER_BYTES = 24
-"""A double takes as many characters at most, an integer that is one, too."""
+"""The most characters that a double takes, or an integer that is exact as a double."""
 _ENVELOPE_BYTES = 128
-"""What a line has beside its envelope's text and its data."""
+"""Upper bound for the bytes of a line beside the text of its envelope and its data."""
 _NAMED_CUTS = 20
 _NAMED_LENGTH = 80
-"""At most so many names of cut values are sent along, each at most so long."""
+"""An event names at most so many of the values that were cut, each with at most so many characters."""
 
 
 class Envelope(NamedTuple):
-    """What the epochs of one job share, in the order of a line."""
+    """The JSON text that all epochs of one job share, in the order of a line."""
 
     head: str
     """Between id and timestamp."""
@@ -42,8 +42,8 @@ class Envelope(NamedTuple):
     """Between timestamp and data."""
 
 
-class Sealed:
-    """An event that is ready to be sent."""
+class EncodedEvent:
+    """An event with its id, encoded as JSON."""
 
     __slots__ = ("_line", "event_id", "event_type")
 
@@ -54,17 +54,17 @@ class Sealed:
 
     @property
     def line(self) -> bytes:
-        """The event as one line of JSON, without a line end."""
+        """The event as JSON in UTF-8, without a newline."""
         return self._line
 
     @property
     def size(self) -> int:
-        """The bytes of its line, at most."""
+        """Upper bound for the bytes of `line`."""
         return len(self._line)
 
 
-class SealedEpoch(Sealed):
-    """A job_epoch whose line is written only where it is needed: many of one job travel as columns (_columns.py)."""
+class EncodedEpoch(EncodedEvent):
+    """A job_epoch whose JSON is made only when needed: many epochs of one job are sent as columns (_columns.py)."""
 
     __slots__ = ("_size", "data", "envelope", "timestamp")
 
@@ -93,38 +93,38 @@ def _line(event_id: str, at: str, envelope: Envelope, data: str) -> bytes:
     return text.encode()
 
 
-class Sealer:
+class EventEncoder:
     """Gives events their envelope, validates them against the schema and serialises them."""
 
     def __init__(
-        self, project: str, batch_id: str, source: dict[str, str], ids: EventIds, voice: Voice, tuning: Tuning
+        self, project: str, batch_id: str, source: dict[str, str], ids: EventIds, messages: Messages, tuning: Tuning
     ) -> None:
         self._project = project
         self._batch_id = batch_id
         self._source = source
         self._ids = ids
-        self._voice = voice
+        self._messages = messages
         self._limit = tuning.event_limit_bytes
         self._templates: dict[tuple[str, str | None], Envelope] = {}
         """By event type and job."""
         self._sizes: dict[tuple[str, ...], int] = {}
-        """By the names of an epoch's values, which are fit to be sent: the bytes that its data take at most."""
+        """By the names of an epoch's values: upper bound for the bytes of its data."""
 
-    def seal(self, event: Pending) -> Sealed | None:
-        """The event ready to post; None when it can never be accepted (said in the log, once a minute)."""
+    def encode(self, event: QueuedEvent) -> EncodedEvent | None:
+        """The encoded event; None, with a log message, if the service would reject it. Never raises."""
         try:
-            return self._seal(event)
+            return self._encode(event)
         except Exception as error:
-            self._voice.say(logging.ERROR, f"seal {event.event_type}", f"{event.event_type} dropped: {error!r}")
+            self._messages.log(logging.ERROR, f"encode {event.event_type}", f"{event.event_type} dropped: {error!r}")
             return None
 
-    def _seal(self, event: Pending) -> Sealed | None:
+    def _encode(self, event: QueuedEvent) -> EncodedEvent | None:
         data = event.data() if callable(event.data) else event.data
         template = self._templates.get((event.event_type, event.job_id))
         if template is not None and _fits_schema(event.event_type, data):
-            sealed = self._fill(template, event, data)
-            if sealed is not None:
-                return sealed
+            encoded = self._fill(template, event, data)
+            if encoded is not None:
+                return encoded
         source: dict[str, str] = {"project": self._project}
         if event.event_type == "batch_start":
             source.update(self._source)
@@ -149,14 +149,14 @@ class Sealer:
             line = encode(self._cut(envelope))
         problems = validate(envelope)
         if problems:
-            self._voice.say(
+            self._messages.log(
                 logging.ERROR,
                 f"invalid {event.event_type}",
-                f"{event.event_type} dropped, it does not fit the event schema: {'; '.join(problems[:3])}",
+                f"{event.event_type} dropped, it violates the event schema: {'; '.join(problems[:3])}",
             )
             return None
         if len(line) > self._limit:
-            self._voice.say(
+            self._messages.log(
                 logging.ERROR,
                 f"large {event.event_type}",
                 f"{event.event_type} dropped: {len(line):,} bytes, the service takes at most {self._limit:,}",
@@ -164,23 +164,23 @@ class Sealer:
             return None
         if event.event_type in _FREQUENT and len(self._templates) < _MAX_TEMPLATES:
             self._learn(envelope)
-        return Sealed(event_id, event.event_type, line)
+        return EncodedEvent(event_id, event.event_type, line)
 
     def _learn(self, envelope: dict[str, Any]) -> None:
-        """Keep the text of an envelope that was valid, for further events of its type and job."""
+        """Cache the text of a valid envelope for further events of its type and job."""
         first = encode({key: envelope[key] for key in ("schema_version", "event_type")}).decode("utf-8")[1:-1]
         second = encode({key: envelope[key] for key in ("batch_id", "job_id", "source")}).decode("utf-8")[1:-1]
         self._templates[envelope["event_type"], envelope["job_id"]] = Envelope(first, second)
 
-    def _fill(self, template: Envelope, event: Pending, data: dict[str, Any]) -> Sealed | None:
-        """The event from a template, at a quarter of the cost; None where it needs the careful way."""
+    def _fill(self, template: Envelope, event: QueuedEvent, data: dict[str, Any]) -> EncodedEvent | None:
+        """Encode an event with a cached envelope, in a quarter of the time; None if it needs the full encoding."""
         try:
             if event.event_type == "job_epoch":
                 size = self._size_of(data)
                 if size is not None and all(map(isfinite, data.values())):
                     size += len(template.head) + len(template.tail) + _ENVELOPE_BYTES
                     at = timestamp(event.ms)
-                    return SealedEpoch(self._ids.make(event.ms), at, data, template, size)
+                    return EncodedEpoch(self._ids.make(event.ms), at, data, template, size)
             text = to_json(data)
             if "\\u0000" in text:
                 return None
@@ -188,10 +188,10 @@ class Sealer:
             line = _line(event_id, timestamp(event.ms), template, text)
         except (ValueError, TypeError, OverflowError):  # not finite, not JSON, or a lone surrogate
             return None
-        return Sealed(event_id, event.event_type, line) if len(line) <= self._limit else None
+        return EncodedEvent(event_id, event.event_type, line) if len(line) <= self._limit else None
 
     def _size_of(self, data: dict[str, Any]) -> int | None:
-        """The bytes that numbers under these names take at most; None where the names need the careful way."""
+        """Upper bound for the bytes of numbers with these names; None if the names need the full encoding."""
         names = tuple(data)
         size = self._sizes.get(names)
         if size is None:
@@ -205,10 +205,10 @@ class Sealer:
         return size
 
     def _cut(self, envelope: dict[str, Any]) -> dict[str, Any]:
-        """Shorten an event over the size limit instead of losing it: the start of a batch above all.
+        """Shorten an event that exceeds the size limit, so that it is not lost.
 
-        A long line keeps its head. Of everything else the largest values go first, those of `config`, `metrics` and
-        other objects key by key, until the event fits; what went is named in `truncated` and said in the log.
+        A long log line is cut at its end. Then the largest values are removed until the event fits, those of `config`,
+        `metrics` and other objects key by key. Their names are listed in `truncated` and logged.
         """
         data = dict(envelope["data"])
         cut: list[str] = []
@@ -220,7 +220,7 @@ class Sealer:
         if excess > 0:
             cut += _drop_largest(data, excess)
             shown = ", ".join(cut[:5]) + (f" and {len(cut) - 5} more" if len(cut) > 5 else "")
-            self._voice.say(
+            self._messages.log(
                 logging.WARNING, f"cut {envelope['event_type']}", f"{envelope['event_type']} is too large; cut: {shown}"
             )
         if cut:
@@ -230,10 +230,10 @@ class Sealer:
 
 def _json_encoder() -> Callable[[Any], str]:
     encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    make = getattr(json.encoder, "c_make_encoder", None)  # not in every Python
+    make = getattr(json.encoder, "c_make_encoder", None)  # only in CPython
     if make is None:
         return encoder.encode
-    # JSONEncoder.encode makes one of these for each call, which takes as long as the encoding of an epoch.
+    # JSONEncoder.encode creates one of these in each call, which takes as long as encoding an epoch.
     chunks = make(None, encoder.default, json.encoder.encode_basestring, None, ":", ",", False, False, False)
     return lambda value: "".join(chunks(value, 0))
 
@@ -242,7 +242,7 @@ to_json = _json_encoder()
 
 
 def _fits_schema(event_type: str, data: dict[str, Any]) -> bool:
-    """Whether the data of a frequent event are surely valid; a test holds this against the validator."""
+    """A fast check of frequent events: true only if the data are valid. A test compares it with the validator."""
     if event_type == "job_epoch":
         epoch = data.get("epoch")
         if type(epoch) is not int or not -_STEP_LIMIT <= epoch < _STEP_LIMIT:
@@ -253,7 +253,7 @@ def _fits_schema(event_type: str, data: dict[str, Any]) -> bool:
 
 
 def encode(envelope: dict[str, Any]) -> bytes:
-    """One line of JSON in UTF-8, free of the text that the service refuses."""
+    """The envelope as JSON in UTF-8, without characters that the service rejects."""
     text = to_json(envelope)
     if "\\u0000" not in text:
         try:
@@ -265,7 +265,7 @@ def encode(envelope: dict[str, Any]) -> bytes:
 
 
 def _drop_largest(data: dict[str, Any], excess: int) -> list[str]:
-    """Remove values from `data`, the largest first, until `excess` bytes and some room are won; returns their names."""
+    """Remove the largest values from `data` until it is `excess` bytes smaller, and a margin. Returns their names."""
     sizes: list[tuple[int, str, str | None]] = []
     for key, value in data.items():
         if isinstance(value, dict):

@@ -25,7 +25,7 @@ class StopRequested(SystemExit):
     """
 
     made = 0
-    """How many there have been: see `_interrupt.exit_with_its_status`."""
+    """How many there have been: see `_interrupt.exit_with_stop_status`."""
 
     def __init__(self, batch_id: str = "") -> None:
         StopRequested.made += 1

@@ -14,7 +14,7 @@ _REASON_LIMIT = 2_000
 
 
 def reason_of(error: BaseException | None) -> str | None:
-    """None for a clean end; `sys.exit()` with no code or 0 is one."""
+    """The reason of a failure, from the exception; None for a clean end, also by `sys.exit()` or `sys.exit(0)`."""
     if error is None:
         return None
     if isinstance(error, StopRequested):
@@ -29,6 +29,7 @@ def reason_of(error: BaseException | None) -> str | None:
 
 
 def trace_of(error: BaseException | None, trace: TracebackType | None) -> str | None:
+    """The traceback as text; None if there is no error, or it is a stop, an exit or Ctrl-C."""
     if error is None or isinstance(error, (StopRequested, SystemExit, KeyboardInterrupt)):
         return None
     return full_trace(error, trace)

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from ._answers import Fate
-from ._envelope import Sealed
+from ._envelope import EncodedEvent
+from ._responses import Outcome
 from ._sender import Sender, Stopped
 from ._settings import Settings
 from ._shutdown import Shutdown
-from ._transport import Answer, Transport
+from ._transport import Response, Transport
 
 _LEFT = re.compile(r"\br=(\d+)")
 _POLICY = re.compile(r"\bq=(\d+)\s*;\s*w=(\d+)")
@@ -38,11 +38,11 @@ class PacedTransport(Transport):
         accept: str = "application/json",
         *,
         content_type: str = "application/json",
-    ) -> Answer:
+    ) -> Response:
         time.sleep(max(0.0, self._not_before - time.monotonic()))
-        answer = super().request(method, path, body, accept, content_type=content_type)
-        self._not_before = time.monotonic() + wait_s(answer.headers, 1 if body is None else body.count(b'"event_id"'))
-        return answer
+        response = super().request(method, path, body, accept, content_type=content_type)
+        self._not_before = time.monotonic() + wait_s(response.headers, 1 if body is None else body.count(b'"event_id"'))
+        return response
 
 
 def wait_s(headers: dict[str, str], events: int) -> float:
@@ -57,13 +57,13 @@ def wait_s(headers: dict[str, str], events: int) -> float:
 @dataclass
 class Imported:
     events: int = 0
-    fates: dict[Fate, int] = field(default_factory=dict)
+    outcomes: dict[Outcome, int] = field(default_factory=dict)
     unreadable: int = 0
     stopped: Stopped | None = None
 
     @property
     def refused(self) -> int:
-        return sum(self.fates.get(fate, 0) for fate in (Fate.DROPPED, Fate.SET_ASIDE)) + self.unreadable
+        return sum(self.outcomes.get(outcome, 0) for outcome in (Outcome.DROPPED, Outcome.REJECTED)) + self.unreadable
 
 
 def import_files(
@@ -85,11 +85,11 @@ def import_files(
         for events, places, size in _chunks(paths, tuning.array_limit, tuning.array_limit_bytes, done, progress):
             transport.names_senders = _is_by_reporters(events)
             sent = sender.send(events)
-            for position, fate in enumerate(sent.fates):
-                if fate is not None:
+            for position, outcome in enumerate(sent.outcomes):
+                if outcome is not None:
                     done.events += 1
-                    done.fates[fate] = done.fates.get(fate, 0) + 1
-                    if fate in (Fate.DROPPED, Fate.SET_ASIDE):
+                    done.outcomes[outcome] = done.outcomes.get(outcome, 0) + 1
+                    if outcome in (Outcome.DROPPED, Outcome.REJECTED):
                         why = sent.reasons.get(position, "")
                         progress.fault(f"{places[position]}: refused: {events[position].event_id}: {why}")
             if sent.stopped is not None:
@@ -103,16 +103,16 @@ def import_files(
     return done
 
 
-def _is_by_reporters(events: list[Sealed]) -> bool:
+def _is_by_reporters(events: list[EncodedEvent]) -> bool:
     """Whether the ids end as a reporter's do, which share their last 12 digits: other ids are random."""
     return len({event.event_id[-12:] for event in events}) <= max(1, len(events) // 2)
 
 
 def _chunks(
     paths: list[Path], limit: int, limit_bytes: int, done: Imported, progress: _Progress
-) -> Iterator[tuple[list[Sealed], list[str], int]]:
+) -> Iterator[tuple[list[EncodedEvent], list[str], int]]:
     """Events of one request each, the file and line of each, and how many bytes of the files they are the end of."""
-    events: list[Sealed] = []
+    events: list[EncodedEvent] = []
     places: list[str] = []
     size = read = 0
     for path in paths:
@@ -138,11 +138,11 @@ def _chunks(
         yield events, places, read
 
 
-def _event(line: bytes) -> Sealed | None:
+def _event(line: bytes) -> EncodedEvent | None:
     text = line.strip()
     try:
         event = json.loads(text)
-        return Sealed(str(event["event_id"]), str(event["event_type"]), text)
+        return EncodedEvent(str(event["event_id"]), str(event["event_type"]), text)
     except (ValueError, KeyError, TypeError):
         return None
 

@@ -39,7 +39,7 @@ class Job:
         self._in_context = False
         self._epochs = 0
         self._metrics: dict[str, Any] = {}
-        self._values = MetricValues(job_id, run.voice)
+        self._values = MetricValues(job_id, run.messages)
         self._sent_end: dict[str, Any] | None = None
         self.at_run_end: Callable[[], None] | None = None
         """What ends this job if nothing else has by the run's end; without it, it ends as the run does."""
@@ -112,7 +112,7 @@ class Job:
             try:
                 self._metrics.update(fields({str(key): value for key, value in metrics.items()}))
             except Exception as error:
-                self._run.voice.say(logging.WARNING, "metrics", f"job {self.id}: final metrics ignored: {error!r}")
+                self._run.messages.log(logging.WARNING, "metrics", f"job {self.id}: final metrics ignored: {error!r}")
         if self._in_context or self._ended or self.skipped:
             return
         with shield:
@@ -236,7 +236,7 @@ class Job:
             self._run.emit_job_start(self, data)
 
     def _say_ended(self, what: str) -> None:
-        self._run.voice.once(
+        self._run.messages.log_once(
             logging.WARNING, f"ended {self.id}", f"job {self.id}: {what} came after the job's end and is not reported"
         )
 
@@ -255,12 +255,12 @@ class Job:
         try:
             number = _whole(epoch)
         except Exception:
-            self._run.voice.say(
+            self._run.messages.log(
                 logging.ERROR,
                 "epoch",
                 f"job {self.id}: an epoch must be a whole number, got {plain(epoch)!r}; dropped",
             )
-            self._run.lose()
+            self._run.count_lost()
             return
         data = self._values.of(metrics, number)
         data["epoch"] = number

@@ -1,9 +1,8 @@
-"""The process around the reporters: interpreter exit, exit status, signals that end the process, and fork.
+"""Closes open reporters at interpreter exit and on signals that end the process, and handles forks.
 
-Open reporters are listed here. At interpreter exit each is closed within its own timeout. A signal whose default
-action would end the process at once gives each the same chance and then takes its default action, so that
-the parent still sees a death by that signal. A handler of the user's own is left alone, one in C (faulthandler)
-too. After a fork the child's list is empty: its inherited reporters are inert and its signals are as before.
+At interpreter exit each open reporter is closed within its timeout. A signal whose default action ends the process
+closes them too; then the default action follows, so that the parent sees that signal. Handlers of the user are not
+replaced, nor are those of C code (faulthandler). In a forked child no reporter is open, and the handlers are removed.
 """
 
 from __future__ import annotations
@@ -23,28 +22,27 @@ from . import _interrupt, _shield
 from ._ranks import is_worker_process
 
 ENDING_SIGNALS = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGBREAK")
-"""Those that clusters, terminals and people end a training with, where the system has them; SIGINT is Python's
-KeyboardInterrupt."""
+"""Signals that end a training, where the system has them. SIGINT is not among them: Python raises KeyboardInterrupt."""
 
 
-class Open(Protocol):
+class OpenReporter(Protocol):
     def end_at_exit(self, failure: str | None) -> None: ...
     def end_by_signal(self, reason: str) -> None: ...
 
 
-_open: list[Open] = []
+_open: list[OpenReporter] = []
 _hooked = False
 _finalised_pid = 0
-_taken: set[int] = set()
-_exit: Callable[..., NoReturn] | None = None
-"""sys.exit as it was found."""
+_handled_signals: set[int] = set()
+_original_exit: Callable[..., NoReturn] | None = None
+"""The sys.exit that was replaced; None while it is not."""
 _exit_failure: str | None = None
-"""With what sys.exit was called last, where that is a failure: at interpreter exit nothing else knows it."""
+"""The status of the last call of sys.exit, if it means failure. Nothing else keeps it until interpreter exit."""
 forked: list[Callable[[], None]] = []
-"""Called in a forked child."""
+"""Functions to be called in a forked child."""
 
 
-def opened(reporter: Open) -> None:
+def opened(reporter: OpenReporter) -> None:
     global _hooked, _finalised_pid
     _open.append(reporter)
     if not _hooked:
@@ -54,61 +52,64 @@ def opened(reporter: Open) -> None:
             os.register_at_fork(after_in_child=_after_fork)
     if is_worker_process() and _finalised_pid != os.getpid():
         _finalised_pid = os.getpid()
-        # multiprocessing ends its children by os._exit, past atexit; this is its own way of saying goodbye.
+        # multiprocessing ends its children by os._exit, without atexit, but runs its finalizers.
         importlib.import_module("multiprocessing.util").Finalize(None, _at_exit, exitpriority=10)
-    _take_signals()
-    _take_exit()
-    _interrupt.prepare()
-    _shield.prepare()
+    _install_signal_handlers()
+    _patch_exit()
+    _interrupt.install()
+    _shield.install()
 
 
-def closed(reporter: Open) -> None:
+def closed(reporter: OpenReporter) -> None:
     if reporter in _open:
         _open.remove(reporter)
     if not _open:
-        _give_back_signals()
-        _give_back_exit()
-        _interrupt.give_back()
-        _shield.give_back()
+        _restore_signal_handlers()
+        _restore_exit()
+        _interrupt.restore()
+        _shield.restore()
 
 
-def newest() -> Open | None:
+def newest() -> OpenReporter | None:
     return _open[-1] if _open else None
 
 
 # --- signals
 
 
-def _take_signals() -> None:
+def _install_signal_handlers() -> None:
     if threading.current_thread() is not threading.main_thread():
         return
-    caught = _caught_in_c()
+    caught = _signals_with_handler()
     for name in ENDING_SIGNALS:
         number: Any = getattr(signal, name, None)
-        if number is None or number in _taken:
+        if number is None or number in _handled_signals:
             continue
         try:
             if signal.getsignal(number) is signal.SIG_DFL and not caught >> (number - 1) & 1:
                 signal.signal(number, _on_signal)
-                _taken.add(number)
+                _handled_signals.add(number)
         except (ValueError, OSError):
             continue  # not the main interpreter, or a platform without it
 
 
-def _give_back_signals() -> None:
+def _restore_signal_handlers() -> None:
     if threading.current_thread() is not threading.main_thread():
         return
-    for number in list(_taken):
+    for number in list(_handled_signals):
         try:
             if signal.getsignal(number) is _on_signal:
                 signal.signal(number, signal.SIG_DFL)
-            _taken.discard(number)
+            _handled_signals.discard(number)
         except (ValueError, OSError):
             continue
 
 
-def _caught_in_c() -> int:
-    """The signals that have a handler, as a mask: Python does not know of those that C code has set. Linux only."""
+def _signals_with_handler() -> int:
+    """Bit mask of the signals with a handler, also those of C code, which Python does not list.
+
+    Always 0 on systems other than Linux.
+    """
     try:
         for line in Path("/proc/self/status").read_text("ascii", "replace").splitlines():
             if line.startswith("SigCgt:"):
@@ -119,11 +120,11 @@ def _caught_in_c() -> int:
 
 
 def _on_signal(number: int, _frame: FrameType | None) -> None:
-    if not _shield.shield.postpone(number, lambda: _end_by(number)):
-        _end_by(number)
+    if not _shield.shield.postpone(number, lambda: _end_by_signal(number)):
+        _end_by_signal(number)
 
 
-def _end_by(number: int) -> None:
+def _end_by_signal(number: int) -> None:
     for reporter in reversed(_open):
         reporter.end_by_signal(f"terminated by {signal.Signals(number).name}")
     signal.signal(number, signal.SIG_DFL)
@@ -133,22 +134,22 @@ def _end_by(number: int) -> None:
 # --- exit
 
 
-def _take_exit() -> None:
-    """SystemExit leaves nothing behind that atexit could read, so what sys.exit is called with is noted."""
-    global _exit, _exit_failure
-    if _exit is None:
+def _patch_exit() -> None:
+    """Replace sys.exit by a function that records the status: an atexit function cannot read it otherwise."""
+    global _original_exit, _exit_failure
+    if _original_exit is None:
         _exit_failure = None
-        _exit = sys.exit
-        sys.exit = _noting_exit
+        _original_exit = sys.exit
+        sys.exit = _recording_exit
 
 
-def _give_back_exit() -> None:
-    global _exit
-    if _exit is not None and sys.exit is _noting_exit:
-        sys.exit, _exit = _exit, None
+def _restore_exit() -> None:
+    global _original_exit
+    if _original_exit is not None and sys.exit is _recording_exit:
+        sys.exit, _original_exit = _original_exit, None
 
 
-def _noting_exit(status: Any = None, /) -> NoReturn:
+def _recording_exit(status: Any = None, /) -> NoReturn:
     global _exit_failure
     if threading.current_thread() is threading.main_thread():
         _exit_failure = None if status is None or status == 0 else f"SystemExit: {status}"
@@ -156,19 +157,19 @@ def _noting_exit(status: Any = None, /) -> NoReturn:
 
 
 def _at_exit() -> None:
-    error = getattr(sys, "last_value", None)  # what the interpreter is dying of, if anything
+    error = getattr(sys, "last_value", None)  # an uncaught exception
     failure = f"{type(error).__name__}: {error}" if error is not None else _exit_failure
     for reporter in reversed(_open):
         reporter.end_at_exit(failure)
-    _interrupt.exit_with_its_status()
+    _interrupt.exit_with_stop_status()
 
 
 def _after_fork() -> None:
     _open.clear()
-    _shield.shield.forget()
+    _shield.shield.reset()
     for action in forked:
         action()
-    _give_back_signals()
-    _give_back_exit()
-    _interrupt.give_back()
-    _shield.give_back()
+    _restore_signal_handlers()
+    _restore_exit()
+    _interrupt.restore()
+    _shield.restore()

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from ._log import Voice
+from ._messages import Messages
 from ._plain import plain
 
 NAME_LIMIT = 128
@@ -18,9 +18,9 @@ _SCHEMA_NUMBERS = ("train_loss", "val_loss", "lr", "batch_time_ms")
 class MetricValues:
     """Of one job. Never raises: a value that cannot be told costs itself, never its epoch."""
 
-    def __init__(self, job_id: str, voice: Voice) -> None:
+    def __init__(self, job_id: str, messages: Messages) -> None:
         self._job_id = job_id
-        self._voice = voice
+        self._messages = messages
         self._good: set[str] = set()
         """Names that were checked already."""
 
@@ -89,7 +89,7 @@ class MetricValues:
             self._say("epoch", "a metric named epoch is kept as epoch_, since epoch is the number of the row")
 
     def _say(self, key: str, message: str) -> None:
-        self._voice.once(logging.WARNING, f"metric {self._job_id} {key}", f"job {self._job_id}: {message}")
+        self._messages.log_once(logging.WARNING, f"metric {self._job_id} {key}", f"job {self._job_id}: {message}")
 
 
 def _kind(value: Any) -> str:

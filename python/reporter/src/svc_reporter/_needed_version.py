@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import re
 
-from ._log import Voice
-from ._transport import Answer, Target
+from ._messages import Messages
+from ._transport import Response, Target
 from ._version import __version__
 
 _HEADER = "x-svc-reporter-needed"
-_warnings = Voice()
+_warnings = Messages()
 """Shared by all reporters of the process: one line is enough."""
 
 
@@ -19,12 +19,12 @@ def is_older(version: str, needed: str) -> bool:
     return _release(version) < _release(needed)
 
 
-def warn_if_older(answer: Answer, target: Target) -> None:
+def warn_if_older(response: Response, target: Target) -> None:
     """Log one line with the command that upgrades, if the service named a version above this one's."""
-    needed = answer.headers.get(_HEADER)
+    needed = response.headers.get(_HEADER)
     if needed is None or not is_older(__version__, needed):
         return
-    _warnings.once(logging.WARNING, f"{target} needs {needed}", upgrade_advice(needed, target))
+    _warnings.log_once(logging.WARNING, f"{target} needs {needed}", upgrade_advice(needed, target))
 
 
 def upgrade_advice(needed: str, target: Target) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _run_record, _watchdog
-from ._log import Voice
+from ._messages import Messages
 from ._process import ProcessIdentity
 from ._ranks import world_size
 from ._settings import Rerun, Settings
@@ -63,11 +63,11 @@ def complete_start(
 class OwnRecord:
     """The record that this process keeps of its run. Never raises: without it, a rerun here is refused."""
 
-    def __init__(self, project: str, batch_id: str, settings: Settings, voice: Voice) -> None:
+    def __init__(self, project: str, batch_id: str, settings: Settings, messages: Messages) -> None:
         self._project = project
         self._batch_id = batch_id
         self._settings = settings
-        self._voice = voice
+        self._messages = messages
         self._path: Path | None = None
 
     def start(self, snapshot: Snapshot) -> None:
@@ -83,7 +83,7 @@ class OwnRecord:
                 cwd=snapshot.cwd,
             )
         except Exception as error:
-            self._voice.once(
+            self._messages.log_once(
                 logging.WARNING,
                 "run record",
                 f"the record of this run could not be kept on this machine ({error}); "
@@ -95,10 +95,12 @@ class OwnRecord:
             if self._path is not None:
                 _run_record.write_ended(self._path)
         except Exception as error:
-            self._voice.once(logging.WARNING, "run record end", f"the end of this run could not be recorded: {error}")
+            self._messages.log_once(
+                logging.WARNING, "run record end", f"the end of this run could not be recorded: {error}"
+            )
 
 
-def watch(run: Reporter, settings: Settings, start: dict[str, Any] | None) -> _watchdog.Watched | None:
+def watch(run: Reporter, settings: Settings, start: dict[str, Any] | None) -> _watchdog.WatchedRun | None:
     """Have the watchdog end this run if this process dies without closing it. Never raises.
 
     `start` is what `start_data` gave; None for a guest, which neither starts nor ends its batch.
@@ -117,7 +119,7 @@ def watch(run: Reporter, settings: Settings, start: dict[str, Any] | None) -> _w
             }
         )
     except Exception as error:
-        run.voice.once(
+        run.messages.log_once(
             logging.WARNING,
             "watchdog",
             f"no watchdog could be started ({error}): should this process be killed, its run ends as lost, and later",

@@ -1,8 +1,8 @@
-"""Writes events to the spill file while the worker cannot: it may be inside a request for seconds.
+"""The overflow thread: writes events to the spill file while the worker is inside a request.
 
-That is what found the queue full, and everything in memory as soon as any of it is too old, because a process that is
-killed loses what is only in memory. A training that outruns even this thread writes blocks itself, so that memory stays
-bounded and no event is lost.
+It writes events that came while the queue was full. It also writes all events in memory once the oldest is too old,
+because a process that is killed loses the events in its memory. If events come faster than this thread writes, the
+training's own thread writes some of them, so that memory stays bounded and no event is lost.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from ._delivery import Counts
-from ._envelope import Sealer
-from ._keep import Keeper
-from ._log import Voice
-from ._queue import EventQueue, Pending
+from ._envelope import EventEncoder
+from ._messages import Messages
+from ._queue import EventQueue, QueuedEvent
 from ._shutdown import Shutdown
+from ._spill_writer import SpillWriter
 
 if TYPE_CHECKING:
     from ._worker import Worker
 
 _BLOCK = 500
-_LOOK_S = 0.1
-"""How often it looks at what is in memory."""
-_LOOKS = 3
-"""Events that wait at so many looks, and are still there at the next, are too old: they are written to disk. Looks are
-counted rather than time: while the training holds the interpreter's lock, all threads wait, also the one that sends."""
-_HELP_AT = 4_000
-"""Waiting events from which on the training writes, too."""
-_HELP_BLOCK = 100
-"""Events that one call of the training writes then: some milliseconds."""
+_CHECK_EVERY_S = 0.1
+"""Seconds between two checks of the age of the events in memory."""
+_MAX_CHECKS = 3
+"""Events that are still in memory after so many checks are too old. Checks are counted instead of time because all
+threads, the sending one included, wait while the training holds the interpreter lock."""
+_CALLER_WRITES_FROM = 4_000
+"""With so many events in `spillover`, the thread that reports an event writes to disk itself."""
+_CALLER_BLOCK = 100
+"""How many events one such call writes; this takes some milliseconds."""
 _DISK_RETRY_S = 1.0
 
 
@@ -41,25 +41,25 @@ class Overflow:
     def __init__(
         self,
         queue: EventQueue,
-        sealer: Sealer,
-        keeper: Keeper,
+        encoder: EventEncoder,
+        spill_writer: SpillWriter,
         counts: Counts,
         shutdown: Shutdown,
         worker: Worker,
-        voice: Voice,
+        messages: Messages,
     ) -> None:
         self._queue = queue
-        self._sealer = sealer
-        self._keeper = keeper
+        self._encoder = encoder
+        self._spill_writer = spill_writer
         self._counts = counts
         self._shutdown = shutdown
         self._worker = worker
-        self._voice = voice
-        self._looked = 0.0
-        self._produced: deque[int] = deque([0] * _LOOKS, _LOOKS)
-        """How many events there were at each of the last looks, the oldest first."""
-        self._long = 0
-        """The last send, as `Worker.sending` numbers them, that took too long: new events go to disk at once."""
+        self._messages = messages
+        self._checked_at = 0.0
+        self._produced: deque[int] = deque([0] * _MAX_CHECKS, _MAX_CHECKS)
+        """How many events had been produced at each of the last checks, oldest first."""
+        self._slow_send = 0
+        """The last `Worker.sending` that took too long. While it lasts, new events are written to disk at once."""
         self._wakes: SimpleQueue[None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._start_lock = threading.RLock()
@@ -73,7 +73,7 @@ class Overflow:
                     try:
                         thread.start()
                     except RuntimeError:
-                        return  # interpreter shutdown: close() writes the spillover itself
+                        return  # interpreter shutdown: close() writes the spillover
                     self._thread = thread
 
     def wake(self) -> None:
@@ -81,9 +81,13 @@ class Overflow:
         if self._queue.disk_is_full:
             lost = self._counts.read(0).dropped
             if lost:
-                self._voice.say(logging.ERROR, "lost", f"events lost so far: {lost:,}; queue and disk are full")
-        elif len(self._queue.spillover) >= _HELP_AT:
-            self._write(self._queue.take_spillover(_HELP_BLOCK))
+                self._messages.log(
+                    logging.ERROR,
+                    "lost",
+                    f"{lost:,} events lost so far, because queue and disk are full. Free disk space",
+                )
+        elif len(self._queue.spillover) >= _CALLER_WRITES_FROM:
+            self._write(self._queue.take_spillover(_CALLER_BLOCK))
         elif self._wakes.empty():
             self._wakes.put(None)
 
@@ -96,21 +100,21 @@ class Overflow:
     def stop(self) -> None:
         self._wakes.put(None)
 
-    def _write(self, events: list[Pending], why: str | None = "more events come than the service takes") -> None:
-        """To disk; what the disk does not take waits in the spillover again."""
-        sealed = []
+    def _write(self, events: list[QueuedEvent], why: str | None = "events come faster than they can be sent") -> None:
+        """Write events to the spill file; those that cannot be written go back to `spillover`."""
+        encoded = []
         origins = []
         for event in events:
-            done = self._sealer.seal(event)
+            done = self._encoder.encode(event)
             if done is None:
                 self._counts.add(dropped=1)
             else:
-                sealed.append(done)
+                encoded.append(done)
                 origins.append(event)
-        left = self._keeper.spill(sealed, why)
+        left = self._spill_writer.spill(encoded, why)
         self._queue.disk_is_full = bool(left)
         if left:
-            # Newest first, which restores their order.
+            # extendleft reverses, so this restores the order.
             self._queue.spillover.extendleft(reversed(origins[len(origins) - len(left) :]))
 
     def _run(self) -> None:
@@ -124,29 +128,29 @@ class Overflow:
             self._busy = False
             if self._shutdown.ending:
                 return
-            self._look()
+            self._check_age()
             try:
-                self._wakes.get(timeout=_DISK_RETRY_S if self._queue.disk_is_full else _LOOK_S)
+                self._wakes.get(timeout=_DISK_RETRY_S if self._queue.disk_is_full else _CHECK_EVERY_S)
                 while True:
                     self._wakes.get_nowait()
             except Empty:
                 continue
 
-    def _look(self) -> None:
-        """Write what is in memory to disk if some of it is too old; close() does that by itself."""
+    def _check_age(self) -> None:
+        """Write all events in memory to disk if the oldest is too old. Does nothing on closing: close() does it."""
         now = time.monotonic()
-        if now - self._looked < _LOOK_S or self._shutdown.closing:
+        if now - self._checked_at < _CHECK_EVERY_S or self._shutdown.closing:
             return
-        self._looked = now
+        self._checked_at = now
         delivery = self._counts.read(self._queue.produced)
         old = self._produced[0]
         self._produced.append(delivery.produced)
         sending = self._worker.sending
         is_too_old = delivery.produced - delivery.pending < old
-        if not sending or self._queue.disk_is_full or not (is_too_old or sending == self._long):
+        if not sending or self._queue.disk_is_full or not (is_too_old or sending == self._slow_send):
             return
-        self._long = sending
-        self._worker.insure(sending)
+        self._slow_send = sending
+        self._worker.spill_in_flight(sending)
         while self._worker.sending == sending and not self._shutdown.closing:
             self._busy = True
             events = self._queue.take_data(_BLOCK)

@@ -1,86 +1,96 @@
-"""Sends what this reporter itself has spilled, once the service answers again."""
+"""Sends the events that this reporter has spilled, once the service can be reached again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
 
-from ._answers import Fate
 from ._claims import claim
-from ._envelope import Sealed
+from ._envelope import EncodedEvent
 from ._ids import EventIds
-from ._keep import Keeper
-from ._log import Voice
+from ._messages import Messages
 from ._replay import Replay, modified
+from ._responses import Outcome
 from ._sender import Sender, Stopped
+from ._spill_writer import SpillWriter
 from ._tuning import Tuning
 
 
 class Drained(Enum):
-    """How far a drain came, beside the reasons of `Stopped`."""
+    """The result of `OwnSpill.drain` if nothing stopped it."""
 
     EMPTY = "empty"
-    """There was no file: another process has taken it over."""
+    """There is no file: another process has claimed it."""
     SOME = "some"
-    """One request's worth; there may be more."""
+    """One request was sent; there may be more events."""
 
 
 class OwnSpill:
-    """`count` is called with the outcome of every own event. Events of other runs in the file do not count."""
+    """`count` is called with the outcome of each event of this reporter, not with those of other runs in the file."""
 
     def __init__(
-        self, keeper: Keeper, ids: EventIds, voice: Voice, tuning: Tuning, count: Callable[[Sealed, Fate, str], None]
+        self,
+        spill_writer: SpillWriter,
+        ids: EventIds,
+        messages: Messages,
+        tuning: Tuning,
+        count: Callable[[EncodedEvent, Outcome, str], None],
     ) -> None:
-        self._keeper = keeper
+        self._spill_writer = spill_writer
         self._ids = ids
-        self._voice = voice
+        self._messages = messages
         self._tuning = tuning
         self._count = count
-        self._answered: Callable[[], None] = lambda: None
+        self._on_acknowledged: Callable[[], None] = lambda: None
         self._replay: Replay | None = None
 
     @property
     def waiting(self) -> int:
-        return self._keeper.own_waiting + (self._replay is not None)
+        return self._spill_writer.waiting + (self._replay is not None)
 
-    def drain(self, sender: Sender, answered: Callable[[], None], *, once: bool) -> Stopped | Drained:
-        """Replay one request of the batch's files; `answered` is called with every acknowledgement. `once`: a probe."""
-        self._answered = answered
+    def drain(self, sender: Sender, on_acknowledged: Callable[[], None], *, once: bool) -> Stopped | Drained:
+        """Send one request of spilled events. `on_acknowledged` is called once for each event that gets an outcome.
+
+        `once` sends without retries, as a probe of the circuit breaker. Never raises.
+        """
+        self._on_acknowledged = on_acknowledged
         if self._replay is None:
             self._replay = self._next()
             if self._replay is None:
-                self._keeper.forget_own()
+                self._spill_writer.forget_waiting()
                 return Drained.EMPTY
         done = self._replay.step(sender, once=once)
         if done is None:
             return Drained.SOME
         self._replay = None
         if done.left is not None:
-            self._keeper.files.add(done.left)  # under another name, if the old one is in use again
+            self._spill_writer.files.add(
+                done.left
+            )  # it may have a new name, if another process has written a file with the old one
         if done.stopped is Stopped.UNREADABLE:
-            self._keeper.forget_own()
+            self._spill_writer.forget_waiting()
         return done.stopped or Drained.SOME
 
     def release(self) -> None:
-        """No more of this: a file that is half sent goes back to the folder."""
+        """End the replay; the rest of its file stays in the folder for a later one."""
         replay, self._replay = self._replay, None
         if replay is not None:
-            self._keeper.files.add(replay.release())
+            self._spill_writer.files.add(replay.release())
 
     def _next(self) -> Replay | None:
-        for path in sorted(self._keeper.files, key=modified):
+        for path in sorted(self._spill_writer.files, key=modified):
             held = claim(path)
             if held is not None:
-                return Replay(held, self._tuning, self._voice, self._on_fate)
+                return Replay(held, self._tuning, self._messages, self._on_outcome)
         return None
 
-    def _on_fate(self, event: Sealed, fate: Fate, reason: str) -> None:
-        self._answered()
+    def _on_outcome(self, event: EncodedEvent, outcome: Outcome, reason: str) -> None:
+        self._on_acknowledged()
         if self._ids.mine(event.event_id):
-            self._keeper.settled_from_disk(1)
-            if fate is Fate.SET_ASIDE:
-                self._keeper.set_aside([event], reason)
+            self._spill_writer.count_replayed(1)
+            if outcome is Outcome.REJECTED:
+                self._spill_writer.reject([event], reason)
             else:
-                self._count(event, fate, reason)
-        elif fate is Fate.SET_ASIDE:
-            self._keeper.set_aside_foreign(event, reason)
+                self._count(event, outcome, reason)
+        elif outcome is Outcome.REJECTED:
+            self._spill_writer.reject_from_other_batch(event, reason)

@@ -1,4 +1,4 @@
-"""A daemon thread that does something small every so many seconds."""
+"""A daemon thread that calls a function at regular intervals."""
 
 from __future__ import annotations
 
@@ -7,32 +7,34 @@ import random
 import threading
 from collections.abc import Callable
 
-from ._log import Voice
+from ._messages import Messages
 
 
 class Periodic:
     """Calls `action` every `every_s` seconds, the first time after one interval, until `stop`.
 
-    Intervals vary by 5%, so that a cluster's reporters do not ask in step. What `action` raises is said
-    once and does not end the thread; when it returns False the thread ends by itself.
+    Intervals vary by 5%, so that the reporters of a cluster do not send at the same time. An exception of `action` is
+    logged once and does not end the thread. If `action` returns False, the thread ends.
     """
 
-    def __init__(self, name: str, every_s: float, action: Callable[[], bool | None], voice: Voice) -> None:
+    def __init__(self, name: str, every_s: float, action: Callable[[], bool | None], messages: Messages) -> None:
         self._name = name
         self._every_s = every_s
         self._action = action
-        self._voice = voice
+        self._messages = messages
         self.stopped = self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"svc-reporter-{name}", daemon=True)
 
     def start(self) -> None:
-        """Nothing happens with an interval of 0, which switches the thread off."""
+        """Start the thread; an interval of 0 switches it off."""
         if not self._every_s:
             return
         try:
             self._thread.start()
         except RuntimeError as error:
-            self._voice.once(logging.WARNING, f"thread {self._name}", f"no {self._name} thread: {error}")
+            self._messages.log_once(
+                logging.WARNING, f"thread {self._name}", f"cannot start the thread {self._name}: {error}"
+            )
 
     def stop(self) -> None:
         self._stopped.set()
@@ -43,4 +45,4 @@ class Periodic:
                 if self._action() is False:
                     return
             except Exception as error:
-                self._voice.once(logging.WARNING, f"periodic {self._name}", f"{self._name}: {error!r}")
+                self._messages.log_once(logging.WARNING, f"periodic {self._name}", f"{self._name}: {error!r}")

@@ -1,4 +1,4 @@
-"""Queue, worker, overflow and replay of one open reporter, wired together; and how they end."""
+"""Creates the queue and the threads of one open reporter, and closes them within a timeout."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import time
 from collections.abc import Callable
 
 from ._delivery import Counts, Delivery
-from ._envelope import Sealed, Sealer
+from ._envelope import EncodedEvent, EventEncoder
 from ._ids import EventIds, now_ms
-from ._keep import Keeper
-from ._log import Voice
+from ._messages import Messages
 from ._overflow import Overflow
 from ._queue import EventData, EventQueue
 from ._replayer import Replayer
 from ._settings import Settings
 from ._shutdown import Shutdown
 from ._spill import SpillFolder, folders
+from ._spill_writer import SpillWriter
 from ._transport import Transport
-from ._watchdog import Watched
+from ._watchdog import WatchedRun
 from ._worker import Worker
 
 _FLUSH_SHARE = 0.7
-"""Of close()'s time for what is pending; the rest is for the last event, which carries the receipt."""
+"""Share of the close timeout for the waiting events; the rest is for the last event, with the delivery counts."""
 
-_WRITING_S = 0.5
-"""close()'s patience, beyond its deadline, with a thread that writes to disk."""
+_WRITE_TIMEOUT_S = 0.5
+"""Seconds beyond its deadline that close() waits for a thread that is writing to disk."""
 
 
 class Pipeline:
@@ -39,53 +39,53 @@ class Pipeline:
         source: dict[str, str],
         settings: Settings,
         queue_size: int,
-        voice: Voice,
+        messages: Messages,
     ) -> None:
         tuning = self._tuning = settings.tuning
         self._batch_id = batch_id
-        self._voice = voice
+        self._messages = messages
         self._settings = settings
         self._counts = Counts()
         self._ids = EventIds()
         self._shutdown = Shutdown()
         self._queue = EventQueue(queue_size, self._counts)
-        self._sealer = Sealer(project, batch_id, source, self._ids, voice, tuning)
-        self._keeper = Keeper(SpillFolder(folders(settings.folder)), batch_id, self._counts, voice)
+        self._encoder = EventEncoder(project, batch_id, source, self._ids, messages, tuning)
+        self._spill_writer = SpillWriter(SpillFolder(folders(settings.folder)), batch_id, self._counts, messages)
         self._transport = self._new_transport()
         self._worker = Worker(
             self._queue,
-            self._sealer,
+            self._encoder,
             self._transport,
-            self._keeper,
+            self._spill_writer,
             self._counts,
             self._ids,
             self._shutdown,
-            voice,
+            messages,
             tuning,
         )
         self._overflow = Overflow(
-            self._queue, self._sealer, self._keeper, self._counts, self._shutdown, self._worker, voice
+            self._queue, self._encoder, self._spill_writer, self._counts, self._shutdown, self._worker, messages
         )
         self._replayer: Replayer | None = None
         self._replay_transport = self._new_transport()
         if self._replay_transport is not None:
             self._replayer = Replayer(
                 self._replay_transport,
-                self._keeper,
+                self._spill_writer,
                 self._ids,
                 self._shutdown,
                 self._worker.recovered,
-                voice,
+                messages,
                 tuning,
             )
 
     @property
-    def watched(self) -> Watched | None:
-        """The run as the watchdog knows it; set before `start`."""
+    def watched(self) -> WatchedRun | None:
+        """The connection to the watchdog; set it before `start`."""
         return self._worker.watched
 
     @watched.setter
-    def watched(self, watched: Watched | None) -> None:
+    def watched(self, watched: WatchedRun | None) -> None:
         self._worker.watched = watched
 
     def start(self) -> None:
@@ -95,16 +95,22 @@ class Pipeline:
                 try:
                     thread.start()
                 except RuntimeError as error:  # out of threads, or at interpreter exit
-                    self._voice.once(logging.ERROR, "threads", f"a reporter thread cannot start: {error}")
+                    self._messages.log_once(
+                        logging.ERROR,
+                        "threads",
+                        f"cannot start a thread of the reporter; events stay on disk until a later run: {error}",
+                    )
 
     def put(self, event_type: str, job_id: str | None, data: EventData, ms: int | None = None) -> None:
+        """Add an event; `ms` is its Unix time in milliseconds, default now."""
         spills = self._queue.put(event_type, job_id, now_ms() if ms is None else ms, data)
         if spills:
             self._overflow.wake()
         self._worker.pace.wake()
 
-    def lose(self) -> None:
-        self._queue.lose()
+    def count_lost(self) -> None:
+        """Count a report that could not be turned into an event: as produced and dropped."""
+        self._queue.count_lost()
 
     @property
     def delivery(self) -> Delivery:
@@ -112,13 +118,13 @@ class Pipeline:
 
     @property
     def receipt(self) -> dict[str, int | str]:
-        """The counts as an event carries them, with whose they are."""
+        """The delivery counts as an event carries them, with the sender that they belong to."""
         return {"sender": self._ids.sender, **self.delivery.as_data()}
 
     @property
     def may_poll(self) -> bool:
-        """Whether asking the service for the stop flag makes sense."""
-        return self._transport is not None and not self._worker.latched and not self._worker.breaker.is_open
+        """Whether a request for the stop flag can succeed."""
+        return self._transport is not None and not self._worker.token_refused and not self._worker.breaker.is_open
 
     def poll_transport(self, timeout_s: float | None = None) -> Transport | None:
         transport = self._new_transport()
@@ -127,21 +133,21 @@ class Pipeline:
         return transport
 
     def flush(self, timeout_s: float) -> bool:
-        """Wait until nothing is pending. True when every event so far has reached the service."""
+        """Wait up to `timeout_s` seconds. True if the service has every event so far."""
         self._wait(lambda: self._is_idle() and not self._worker.is_draining(), time.monotonic() + timeout_s)
         delivery = self.delivery
         return delivery.pending <= 0 and delivery.spilled == 0
 
     def close(self, timeout_s: float, last_event: Callable[[], None]) -> None:
-        """Flush, send the last event with the receipt, and end the threads, all within `timeout_s`.
+        """Flush, put the last event, and end the threads, all within `timeout_s` seconds.
 
-        What is unsettled then is written to the spill file by the calling thread.
+        The calling thread writes events that are still unsent to the spill file. Never raises.
         """
         begin = time.monotonic()
         deadline = begin + timeout_s
-        self._shutdown.deadline = deadline  # from here on no wait may end later
-        self._worker.pace.hurry()
-        before = self._queue.produced  # other threads may report for as long as this one waits
+        self._shutdown.deadline = deadline  # no wait of any thread may exceed it
+        self._worker.pace.send_now()
+        before = self._queue.produced  # other threads may report while this one waits
         self._wait(lambda: self._is_idle() or self._settled() >= before, begin + timeout_s * _FLUSH_SHARE)
         last_event()
         self._shutdown.ending = True
@@ -154,16 +160,16 @@ class Pipeline:
         self._spill_rest()
         for thread in (self._worker, self._replayer):
             if thread is not None and thread.is_alive() and thread is not threading.current_thread():
-                thread.join(0.2)  # long enough to give its file back
-        self._say_losses()
+                thread.join(0.2)  # long enough to release its claimed file
+        self._print_losses()
 
     def cut_short(self) -> None:
-        """For a signal that interrupts close(): no more waiting, the rest goes to disk now."""
+        """For a signal that interrupts close(): stop waiting, and write unsent events to disk now."""
         self._shutdown.deadline = time.monotonic()
         self._spill_rest()
 
-    def _say_losses(self) -> None:
-        """On stderr, with any logging configuration: an incomplete run must not look complete."""
+    def _print_losses(self) -> None:
+        """Print lost and rejected events to stderr, because the logging configuration may hide log messages."""
         delivery = self.delivery
         lost = [
             f"{count:,} {word}" for count, word in ((delivery.dropped, "lost"), (delivery.rejected, "refused")) if count
@@ -182,7 +188,7 @@ class Pipeline:
         return (self._worker.is_idle() or not alive) and self._overflow.is_idle()
 
     def _settled(self) -> int:
-        """How many events are with the service, on disk, or counted as lost."""
+        """How many events have an outcome or are on disk."""
         delivery = self.delivery
         return delivery.produced - max(0, delivery.pending)
 
@@ -192,37 +198,40 @@ class Pipeline:
         return self._is_idle() and not self._worker.is_alive() and not replaying
 
     def _wait(self, done: Callable[[], bool], until: float) -> None:
-        """Poll: a condition variable could be left locked by the very frame that a signal handler interrupted."""
+        """Poll `done` until it is true or time.monotonic() reaches `until`.
+
+        No condition variable: a signal handler may run this while the frame that it interrupted holds the lock.
+        """
         step = 0.0005
         while not done():
             left = until - time.monotonic()
             if left <= 0:
                 return
-            self._worker.pace.hurry()
+            self._worker.pace.send_now()
             time.sleep(min(step, left))
             step = min(step * 1.5, 0.02)
 
     def _spill_rest(self) -> None:
-        rest = self._worker.take_over()
-        end = time.monotonic() + _WRITING_S
+        rest = self._worker.take_unsent()
+        end = time.monotonic() + _WRITE_TIMEOUT_S
         while self._is_writing() and time.monotonic() < end:
             time.sleep(0.005)
-        sealed: list[Sealed] = []
+        encoded: list[EncodedEvent] = []
         for event in [*rest, *self._queue.take_spillover(len(self._queue.spillover))]:
-            done = event if isinstance(event, Sealed) else self._sealer.seal(event)
+            done = event if isinstance(event, EncodedEvent) else self._encoder.encode(event)
             if done is None:
                 self._counts.add(dropped=1)
             else:
-                sealed.append(done)
-        if self._worker.latched:
-            self._keeper.set_aside(sealed, "the token is not accepted")
+                encoded.append(done)
+        if self._worker.token_refused:
+            self._spill_writer.reject(encoded, "the token is invalid")
         else:
-            left = self._keeper.spill(sealed, "the service did not take everything before the reporter closed")
-            self._keeper.give_up(left, "the service is away and the disk took nothing")
+            left = self._spill_writer.spill(encoded, "the close timeout is over and not every event was sent")
+            self._spill_writer.count_lost(left, "they could be neither sent nor written to disk")
 
     def _is_writing(self) -> bool:
-        """A thread may be in the middle of a write to the spill file, of events that are its own by now."""
-        return (self._worker.is_alive() and self._worker.busy()) or self._overflow.is_writing()
+        """Whether another thread may be writing events to the spill file."""
+        return (self._worker.is_alive() and self._worker.is_busy()) or self._overflow.is_writing()
 
     def _new_transport(self) -> Transport | None:
         settings = self._settings

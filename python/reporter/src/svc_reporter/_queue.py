@@ -1,12 +1,12 @@
 """The bounded queue between the training and the worker.
 
-The training's side is one lock held for about a microsecond and one append: it never waits for the worker,
-never touches disk or network while there is room. The lock is re-entrant because a signal handler or a finaliser
-may log while the interrupted frame is inside `put`.
+`put` holds a lock for about a microsecond. It does not wait for the worker, and does not use disk or network while the
+queue has room. The lock is re-entrant because a signal handler or finalizer may log while the same thread is inside
+`put`.
 
-When it is full, further events leave through `spillover`, which the pipeline writes to disk. Only where the disk
-takes nothing are events lost: resource samples first, then log lines, then metrics. What starts or ends a batch or
-a job has a lane of its own, which is never shed and goes first when there is more than one request can carry.
+If the queue is full, further events go to `spillover`, which the overflow thread writes to disk. Events are lost only
+if the disk is full too: first resource samples, then log lines, then metrics. Starts and ends of batches and jobs have
+a lane of their own; they are never dropped, and go first if one request cannot carry all waiting events.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any, NamedTuple
 from ._delivery import Counts
 
 EventData = dict[str, Any] | Callable[[], dict[str, Any]]
-"""A callable is resolved by the worker: reading git state must not delay the training's first step."""
+"""The worker calls a callable to get the data: reading the state of git must not delay the training."""
 
 STARTS_AND_ENDS = frozenset({"batch_start", "batch_done", "batch_failed", "job_start", "job_done", "job_failed"})
 STARTS = frozenset({"batch_start", "job_start"})
 _BATCH_ENDS = frozenset({"batch_done", "batch_failed"})
 
 
-class Pending(NamedTuple):
-    """An event as the training left it; the worker gives it an id, an envelope and its JSON."""
+class QueuedEvent(NamedTuple):
+    """An event as reported by the training; the worker adds its id and envelope and encodes it as JSON."""
 
     seq: int
     event_type: str
@@ -42,36 +42,36 @@ class EventQueue:
         self._counts = counts
         self._lock = threading.RLock()
         self._seq = 0
-        self._over = False
-        """The batch's last event was put: its receipt counts what came before it, and nothing comes after."""
-        self._ends: deque[Pending] = deque()
-        self._metrics: deque[Pending] = deque()
-        self._logs: deque[Pending] = deque()
-        self._samples: deque[Pending] = deque()
+        self._closed = False
+        """The batch's last event was put. It carries the delivery counts, so no event may follow it."""
+        self._ends: deque[QueuedEvent] = deque()
+        self._metrics: deque[QueuedEvent] = deque()
+        self._logs: deque[QueuedEvent] = deque()
+        self._samples: deque[QueuedEvent] = deque()
         self._lanes = (self._ends, self._metrics, self._logs, self._samples)
-        self.spillover: deque[Pending] = deque()
-        """Events that found the queue full, on their way to disk."""
+        self.spillover: deque[QueuedEvent] = deque()
+        """Events that came while the queue was full, to be written to disk."""
         self.disk_is_full = False
-        """The disk took nothing at the last attempt: the spillover is bounded by the same limit until it does."""
+        """The last write to disk failed. Until one succeeds, `spillover` is limited to `limit` events, too."""
 
     def __len__(self) -> int:
         return len(self._ends) + len(self._metrics) + len(self._logs) + len(self._samples)
 
     @property
     def produced(self) -> int:
-        """Every event that was ever put."""
+        """How many events were ever put."""
         return self._seq
 
     @property
     def has_ends(self) -> bool:
-        """A start or an end waits."""
+        """Whether a start or an end of a batch or job waits."""
         return bool(self._ends)
 
     def put(self, event_type: str, job_id: str | None, ms: int, data: EventData) -> bool:
-        """Take an event. True when the spillover has work, so that the caller wakes its writer."""
+        """Add an event; `ms` is Unix time in milliseconds. True if the caller must wake the overflow thread."""
         lane = self._metrics
         if event_type == "job_epoch":
-            pass  # the frequent one first
+            pass  # checked first because it is the most frequent type
         elif event_type == "log_line":
             lane = self._logs
         elif event_type == "resource_snapshot":
@@ -79,13 +79,13 @@ class EventQueue:
         elif event_type in STARTS_AND_ENDS:
             lane = self._ends
         with self._lock:
-            if self._over:
-                return False  # another thread still reports while the batch's end is on its way
-            self._over = event_type in _BATCH_ENDS
+            if self._closed:
+                return False  # another thread reports after the batch's end
+            self._closed = event_type in _BATCH_ENDS
             seq = self._seq = self._seq + 1
-            event = Pending(seq, event_type, job_id, ms, data)
+            event = QueuedEvent(seq, event_type, job_id, ms, data)
             if lane is self._ends:
-                # The batch's own are two; those of jobs are as many as a back-fill makes.
+                # A batch has one start and one end; an import may put any number of those of jobs.
                 if len(lane) < self._limit or job_id is None:
                     lane.append(event)
                     return False
@@ -101,21 +101,21 @@ class EventQueue:
                 self._counts.add(dropped=1)
             return True
 
-    def lose(self) -> None:
-        """Count an event that could not be made of what the training gave: it is lost before it is one."""
+    def count_lost(self) -> None:
+        """Count a report of the training that could not be turned into an event: as produced and dropped."""
         with self._lock:
-            if not self._over:
+            if not self._closed:
                 self._seq += 1
                 self._counts.add(dropped=1)
 
-    def take(self, limit: int) -> list[Pending]:
-        """Up to `limit` events, oldest first over all lanes; with more than that, starts and ends before the rest.
+    def take(self, limit: int) -> list[QueuedEvent]:
+        """Remove and return up to `limit` events, oldest first. If more wait, starts and ends have priority.
 
-        Without the lock: a deque's own operations are atomic, and a consumer that held it while the training
-        calls `put` would cost the training a thread switch.
+        Works without the lock: operations of a deque are atomic, and if this thread held the lock, `put` would cost the
+        training a thread switch.
         """
         taken = self.take_ends(limit) if 1 < limit < len(self) else []
-        ahead = bool(taken)
+        has_priority = bool(taken)
         while len(taken) < limit:
             try:
                 oldest = min((lane for lane in self._lanes if lane), key=_head)
@@ -123,23 +123,24 @@ class EventQueue:
             except ValueError:
                 break  # all lanes are empty
             except IndexError:
-                continue  # `put` shed the last of a lane meanwhile
-        return sorted(taken, key=_seq) if ahead else taken
+                continue  # `put` removed the last event of a lane meanwhile
+        return sorted(taken, key=_seq) if has_priority else taken
 
-    def take_ends(self, limit: int) -> list[Pending]:
+    def take_ends(self, limit: int) -> list[QueuedEvent]:
         return _take(self._ends, limit)
 
-    def take_data(self, limit: int) -> list[Pending]:
-        """Up to `limit` events that neither start nor end anything, lane by lane."""
-        taken: list[Pending] = []
+    def take_data(self, limit: int) -> list[QueuedEvent]:
+        """Remove and return up to `limit` events that are no starts or ends, lane by lane."""
+        taken: list[QueuedEvent] = []
         for lane in (self._metrics, self._logs, self._samples):
             taken += _take(lane, limit - len(taken))
         return taken
 
-    def take_spillover(self, limit: int) -> list[Pending]:
+    def take_spillover(self, limit: int) -> list[QueuedEvent]:
         return _take(self.spillover, limit)
 
-    def _make_room(self, lane: deque[Pending]) -> bool:
+    def _make_room(self, lane: deque[QueuedEvent]) -> bool:
+        """Drop one event of less value than those of `lane`. False if there is none."""
         if lane is self._samples:
             return False
         for victims in (self._samples, self._logs):
@@ -152,8 +153,8 @@ class EventQueue:
         return False
 
 
-def _take(lane: deque[Pending], limit: int) -> list[Pending]:
-    taken: list[Pending] = []
+def _take(lane: deque[QueuedEvent], limit: int) -> list[QueuedEvent]:
+    taken: list[QueuedEvent] = []
     while lane and len(taken) < limit:
         try:
             taken.append(lane.popleft())
@@ -162,9 +163,9 @@ def _take(lane: deque[Pending], limit: int) -> list[Pending]:
     return taken
 
 
-def _head(lane: deque[Pending]) -> int:
+def _head(lane: deque[QueuedEvent]) -> int:
     return lane[0].seq
 
 
-def _seq(event: Pending) -> int:
+def _seq(event: QueuedEvent) -> int:
     return event.seq

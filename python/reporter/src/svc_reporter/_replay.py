@@ -1,4 +1,4 @@
-"""Sends a claimed spill file, chunk by chunk, keeping the offset of what is acknowledged."""
+"""Sends a claimed spill file in chunks, and stores the offset up to which the service has acknowledged it."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import NamedTuple
 
-from ._answers import Fate
 from ._claims import Claim, finish, read_offset, release, waiting, write_offset
-from ._envelope import Sealed
-from ._log import Voice
+from ._envelope import EncodedEvent
+from ._messages import Messages
+from ._responses import Outcome
 from ._sender import Sender, Stopped
 from ._tuning import Tuning
 
-OnFate = Callable[[Sealed, Fate, str], None]
+OnOutcome = Callable[[EncodedEvent, Outcome, str], None]
 
 
 class Replayed(NamedTuple):
     stopped: Stopped | None = None
-    """None: all of it is settled and the file was deleted."""
+    """None: every event has an outcome, and the file was deleted."""
     left: Path | None = None
-    """Where the rest of the file is, otherwise."""
+    """The file with the remaining events, if it was stopped."""
 
 
 class Replay:
-    """The delivery of the rest of a claimed file, one request at a time, keeping its offset."""
+    """Sends the remaining events of a claimed file, one chunk for each `step`."""
 
-    def __init__(self, held: Claim, tuning: Tuning, voice: Voice, on_fate: OnFate) -> None:
-        self._held = held
-        self._voice = voice
-        self._on_fate = on_fate
-        self._chunks = _chunks(held.path, tuning, voice)
+    def __init__(self, held: Claim, tuning: Tuning, messages: Messages, on_outcome: OnOutcome) -> None:
+        self._in_flight = held
+        self._messages = messages
+        self._on_outcome = on_outcome
+        self._chunks = _chunks(held.path, tuning, messages)
 
     def step(self, sender: Sender, *, once: bool = False) -> Replayed | None:
-        """Deliver one chunk. None: there may be more. `once` makes it a single attempt: a probe of the breaker."""
-        held = self._held
+        """Send one chunk. Returns None if there may be more. `once` sends without retries. Never raises."""
+        held = self._in_flight
         try:
             chunk = next(self._chunks, None)
             if chunk is None:
@@ -45,30 +45,34 @@ class Replay:
             events, ends = chunk
             sent = sender.send(events, once=once)
             settled = 0
-            for position, (event, fate) in enumerate(zip(events, sent.fates, strict=True)):
-                if fate is None:
+            for position, (event, outcome) in enumerate(zip(events, sent.outcomes, strict=True)):
+                if outcome is None:
                     break
-                self._on_fate(event, fate, sent.reasons.get(position, ""))
+                self._on_outcome(event, outcome, sent.reasons.get(position, ""))
                 settled += 1
             if settled:
                 write_offset(held.path, ends[settled - 1])
             if sent.stopped is not None:
-                self._voice.say(logging.INFO, "replay stopped", f"{held.original} is kept for later: {sent.why}")
+                self._messages.log(
+                    logging.INFO,
+                    "replay stopped",
+                    f"{held.original} could not be sent and is kept for a later replay: {sent.why}",
+                )
                 return Replayed(sent.stopped, self.release())
         except OSError as error:
-            self._voice.say(logging.WARNING, "replay unreadable", f"{held.original} cannot be read: {error}")
+            self._messages.log(logging.WARNING, "replay unreadable", f"{held.original} cannot be read: {error}")
             return Replayed(Stopped.UNREADABLE, self.release())
         return None
 
     def release(self) -> Path:
-        """Give the rest of the file back; returns where it is."""
+        """End the replay, so that any process can claim the rest of the file. Returns its path."""
         self._chunks.close()
-        return release(self._held)
+        return release(self._in_flight)
 
 
-def replay(held: Claim, sender: Sender, tuning: Tuning, voice: Voice, on_fate: OnFate) -> Replayed:
-    """Deliver the rest of a claimed file."""
-    steps = Replay(held, tuning, voice, on_fate)
+def replay(held: Claim, sender: Sender, tuning: Tuning, messages: Messages, on_outcome: OnOutcome) -> Replayed:
+    """Send all remaining events of a claimed file. Never raises."""
+    steps = Replay(held, tuning, messages, on_outcome)
     while True:
         done = steps.step(sender)
         if done is not None:
@@ -76,24 +80,26 @@ def replay(held: Claim, sender: Sender, tuning: Tuning, voice: Voice, on_fate: O
 
 
 def in_order(folders: list[Path], tuning: Tuning) -> list[Path]:
-    """Every spill file that may be claimed, oldest modification first (specification §2.4)."""
+    """All spill files that can be claimed, least recently modified first (specification §2.4)."""
     return sorted((path for folder in folders for path in waiting(folder, tuning)), key=modified)
 
 
 def modified(path: Path) -> int:
-    """For sorting; a file that was deleted in the meantime comes first, and its claim fails."""
+    """Modification time in nanoseconds, for sorting; 0 for a file that was deleted meanwhile."""
     try:
         return path.stat().st_mtime_ns
     except OSError:
         return 0
 
 
-def _chunks(path: Path, tuning: Tuning, voice: Voice) -> Generator[tuple[list[Sealed], list[int]], None, None]:
-    """Chunks of events with, for each event, the file offset behind it."""
+def _chunks(
+    path: Path, tuning: Tuning, messages: Messages
+) -> Generator[tuple[list[EncodedEvent], list[int]], None, None]:
+    """Chunks of events, each with the file offset of the end of each event. Raises OSError."""
     with open(path, "rb") as file:
         offset = read_offset(path)
         file.seek(offset)
-        events: list[Sealed] = []
+        events: list[EncodedEvent] = []
         ends: list[int] = []
         size = 0
         for line in file:
@@ -101,10 +107,10 @@ def _chunks(path: Path, tuning: Tuning, voice: Voice) -> Generator[tuple[list[Se
             event = _read(line)
             if event is None:
                 if line.strip():
-                    voice.say(
+                    messages.log(
                         logging.WARNING,
                         "torn line",
-                        f"{path.name}: an unfinished line was skipped ({len(line)} bytes)",
+                        f"{path.name}: an incomplete line of {len(line)} bytes was skipped",
                     )
                 if ends:
                     ends[-1] = offset
@@ -119,13 +125,13 @@ def _chunks(path: Path, tuning: Tuning, voice: Voice) -> Generator[tuple[list[Se
             yield events, ends
 
 
-def _read(line: bytes) -> Sealed | None:
-    """The event of one line; None for a line whose writer died before it was whole."""
+def _read(line: bytes) -> EncodedEvent | None:
+    """The event of one line; None if the line is empty or incomplete."""
     text = line.strip()
     if not text:
         return None
     try:
         event = json.loads(text)
-        return Sealed(str(event["event_id"]), str(event.get("event_type")), text)
+        return EncodedEvent(str(event["event_id"]), str(event.get("event_type")), text)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -17,7 +17,7 @@ from ._ending import last_event, last_event_of_guest
 from ._failure import STOPPED, reason_of, trace_of
 from ._ids import new_batch_id, now_ms
 from ._job import Job
-from ._log import Voice
+from ._messages import Messages
 from ._opening import OwnRecord, complete_start, start_data, watch
 from ._periodic import Periodic
 from ._pipeline import Pipeline
@@ -27,9 +27,9 @@ from ._shield import shield
 from ._snapshot import Snapshot, hostname, user_name
 from ._stop import STUCK_STATUS, Stop
 from ._watch import Sampler, StopPoll, load_modules
-from ._watchdog import Watched
+from ._watchdog import WatchedRun
 
-_EARLY_LINES = 1_000
+_MAX_LINES_BEFORE_JOB = 1_000
 """Lines kept that were logged before the first job: a log line needs a job to belong to."""
 _NO_JOB = "batch"
 
@@ -80,7 +80,7 @@ class Reporter:
         self.is_guest = (joined is not None and own in (None, joined)) or (worker and own is not None)
         """Reports jobs of a batch that another process starts and ends."""
         self.batch_id: str = own or joined or new_batch_id(self.experiment_type, now_ms())
-        self._inert = _ranks.rank() > 0
+        self._disabled = _ranks.rank() > 0
         self._stop = Stop(self.batch_id, stop)
         self.start_extras: dict[str, Any] = {}
         """Further fields of batch_start."""
@@ -88,16 +88,16 @@ class Reporter:
         """Further fields of its env_snapshot."""
         self.end_extras: Callable[[], dict[str, Any]] = dict
         """Further fields of the batch's last event, asked for when it is made."""
-        self.catch_up: Callable[[], None] = lambda: None
+        self.drain_console: Callable[[], None] = lambda: None
         """Takes what is still on its way to this Reporter, such as printed lines; called before a flush and the end."""
-        self.voice = Voice()
+        self.messages = Messages()
         self.host = hostname()
         self._pid = os.getpid()
-        self._silent_because = ""
+        self._disabled_reason = ""
         self._lock = threading.RLock()
         self._pipeline: Pipeline | None = None
         self._record: OwnRecord | None = None
-        self._watched: Watched | None = None
+        self._watched: WatchedRun | None = None
         self._periodics: list[Periodic] = []
         self._counts_so_far: CountsSoFar | None = None
         self._closing = self._closed = False
@@ -107,10 +107,10 @@ class Reporter:
         self._last_job_id: str | None = None
         self._last_end: tuple[str, int] | None = None
         """The job that ended last, and in which millisecond."""
-        self._early: list[dict[str, Any]] = []
+        self._lines_before_job: list[dict[str, Any]] = []
         self._n_done = self._n_failed = 0
         if worker and not self.is_guest:
-            self.silence("it was made in a worker process without the batch's id")
+            self.disable("it was made in a worker process without the batch's id")
         _copies.register(self)
 
     # --- the training's side
@@ -141,10 +141,10 @@ class Reporter:
         job_id = ids[0] if ids else params.pop("job_id", "job")
         name = _arguments.job_id(job_id)
         if name != job_id:
-            self.voice.say(logging.WARNING, "job id", f"job id {job_id!r} is reported as {name!r}")
+            self.messages.log(logging.WARNING, "job id", f"job id {job_id!r} is reported as {name!r}")
         skipped = not self.wants(name)
         if skipped:
-            self.voice.once(
+            self.messages.log_once(
                 logging.INFO,
                 f"skip {name}",
                 f"job {name} is not wanted in this rerun; guard it with run.wants(...)",
@@ -164,7 +164,7 @@ class Reporter:
     def log(self, line: object, level: str | int = "info") -> None:
         """Send a log line, filed under the newest open job (or the last one; or the first, once it starts)."""
         self.emit_log(None, line, level)
-        self._stop.raise_first()
+        self._stop.raise_once()
 
     @property
     def stop_requested(self) -> bool:
@@ -190,10 +190,10 @@ class Reporter:
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait for what is pending. True when every event so far has reached the service."""
-        pipeline = self._live()
+        pipeline = self._usable_pipeline()
         if pipeline is None:
             return True
-        self.catch_up()
+        self.drain_console()
         if self._counts_so_far is not None:
             self._counts_so_far.send()
         return pipeline.flush(self._close_timeout_s if timeout is None else max(0.0, timeout))
@@ -205,7 +205,7 @@ class Reporter:
     @property
     def delivery(self) -> Delivery:
         """What became of the events so far: produced, accepted, duplicate, spilled, dropped."""
-        pipeline = self._live()
+        pipeline = self._usable_pipeline()
         return pipeline.delivery if pipeline is not None else Delivery()
 
     # --- copies
@@ -243,28 +243,28 @@ class Reporter:
     def is_closed(self) -> bool:
         return self._closed
 
-    def again(self) -> Reporter:
+    def reopen(self) -> Reporter:
         """A Reporter that adds to this batch after its end, as a guest: it neither starts nor ends it."""
         arguments = self.__reduce__()[1][0]
         run = Reporter(**{**arguments, "token": self.credential, "resources_s": 0, "heartbeat_s": 0})
         run.is_guest = True
-        run._inert = self._inert
+        run._disabled = self._disabled
         return run
 
-    def silence(self, why: str) -> None:
+    def disable(self, why: str) -> None:
         """Report nothing, and say so at the first use."""
-        self._inert = True
-        self._silent_because = why
+        self._disabled = True
+        self._disabled_reason = why
 
-    def _is_elsewhere(self) -> bool:
+    def _is_forked_copy(self) -> bool:
         """In a forked child, where this Reporter has no threads. Says so once."""
         if self._pid == os.getpid():
             return False
-        self._say_silent("the process was forked after it was made")
+        self._warn_disabled("the process was forked after it was made")
         return True
 
-    def _say_silent(self, why: str) -> None:
-        self.voice.once(
+    def _warn_disabled(self, why: str) -> None:
+        self.messages.log_once(
             logging.WARNING,
             "silent",
             f"this Reporter reports nothing here: {why}; a worker process reports with "
@@ -280,11 +280,11 @@ class Reporter:
 
     def take(self, event_type: str, job_id: str | None, data: dict[str, Any], ms: int | None = None) -> None:
         """`emit` for callers that keep interrupts out themselves."""
-        if self._is_elsewhere():
+        if self._is_forked_copy():
             return
         if self._closed:
             late = f"{event_type} came after the end of batch {self.batch_id} and is not reported"
-            self.voice.once(logging.WARNING, "closed", late)
+            self.messages.log_once(logging.WARNING, "closed", late)
             return
         if not (self._pipeline or self._open()):
             return
@@ -294,17 +294,17 @@ class Reporter:
         try:
             pipeline.put(event_type, job_id, data, ms)
         except Exception as error:
-            self.voice.say(logging.ERROR, "emit", f"an event was lost: {error!r}")
+            self.messages.log(logging.ERROR, "emit", f"an event was lost: {error!r}")
 
-    def lose(self) -> None:
+    def count_lost(self) -> None:
         """Count what the training reported and no event could be made of: its record is incomplete."""
-        pipeline = self._live()
+        pipeline = self._usable_pipeline()
         if pipeline is not None:
-            pipeline.lose()
+            pipeline.count_lost()
 
     def emit_log(self, job_id: str | None, line: object, level: str | int, ms: int | None = None, **more: Any) -> None:
         """`more`: further fields of the event, such as `stream`; `ms` as for `emit`."""
-        if self._is_elsewhere():
+        if self._is_forked_copy():
             return
         try:
             if isinstance(level, int):
@@ -316,22 +316,22 @@ class Reporter:
         if target is not None:
             self.emit("log_line", target, data, ms)
         elif self._open():
-            if len(self._early) < _EARLY_LINES:
-                self._early.append(data)
+            if len(self._lines_before_job) < _MAX_LINES_BEFORE_JOB:
+                self._lines_before_job.append(data)
             else:
-                self.lose()
-                many = f"more than {_EARLY_LINES:,} log lines before the first job: the rest is not reported"
-                self.voice.once(logging.WARNING, "early lines", many)
+                self.count_lost()
+                many = f"more than {_MAX_LINES_BEFORE_JOB:,} log lines before the first job: the rest is not reported"
+                self.messages.log_once(logging.WARNING, "early lines", many)
 
     def emit_job_start(self, job: Job, data: dict[str, Any]) -> None:
-        if self._is_elsewhere():
+        if self._is_forked_copy():
             return  # the lock may have been held by another thread when this process was forked
         with self._lock:
             self._open_jobs.append(job)
             self._last_job_id = job.id
             if self._watched is not None:
                 self._watched.job_started(job.id, data)
-            early, self._early = self._early, []
+            early, self._lines_before_job = self._lines_before_job, []
             at_once = self._last_end == (job.id, now_ms())
         if at_once:
             # Started again in the millisecond in which it ended: events are ordered by time, and this is the later one.
@@ -359,7 +359,7 @@ class Reporter:
         self._stop.raise_if_requested()
 
     def check_stop_log(self) -> None:
-        self._stop.raise_first()
+        self._stop.raise_once()
 
     def note_stderr(self, line: str) -> None:
         """If this process dies without closing its run, its last lines on stderr may contain the reason."""
@@ -372,14 +372,14 @@ class Reporter:
 
     # --- opening and ending
 
-    def _live(self) -> Pipeline | None:
+    def _usable_pipeline(self) -> Pipeline | None:
         return self._pipeline if self._pid == os.getpid() else None
 
     def _open(self) -> bool:
         """Start the threads and report the batch's start; False when this reporter stays silent."""
-        if self._silent_because:
-            self._say_silent(self._silent_because)
-        if self._inert or self._closed or self._pid != os.getpid():
+        if self._disabled_reason:
+            self._warn_disabled(self._disabled_reason)
+        if self._disabled or self._closed or self._pid != os.getpid():
             return False
         with self._lock:
             if self._pipeline is not None:
@@ -387,14 +387,14 @@ class Reporter:
             try:
                 self._start()
             except Exception as error:
-                self._inert = True
-                self.voice.once(logging.ERROR, "open", f"nothing will be reported: {error!r}")
+                self._disabled = True
+                self.messages.log_once(logging.ERROR, "open", f"nothing will be reported: {error!r}")
                 return False
         return True
 
     def _start(self) -> None:
         for complaint in self._settings.complaints:
-            self.voice.once(
+            self.messages.log_once(
                 logging.WARNING, complaint, f"{complaint}; events are kept on disk, see `svc-reporter doctor`"
             )
         self._began = time.monotonic()
@@ -407,26 +407,26 @@ class Reporter:
             source=source,
             settings=self._settings,
             queue_size=self._queue_size,
-            voice=self.voice,
+            messages=self.messages,
         )
         start: dict[str, Any] | None = None
         if not self.is_guest:
-            record = self._record = OwnRecord(self.project, self.batch_id, self._settings, self.voice)
+            record = self._record = OwnRecord(self.project, self.batch_id, self._settings, self.messages)
             start = start_data(self, snapshot, self._config, self._tags, self._rerun)
             pipeline.put("batch_start", None, complete_start(self, start, snapshot, record))
         self._watched = pipeline.watched = watch(self, self._settings, start)
         pipeline.start()
         self._periodics = [
-            Periodic("heartbeat", self._heartbeat_s, self._heartbeat, self.voice),
-            Periodic("resources", self._resources_s, Sampler(snapshot.cwd, self._on_sample), self.voice),
+            Periodic("heartbeat", self._heartbeat_s, self._heartbeat, self.messages),
+            Periodic("resources", self._resources_s, Sampler(snapshot.cwd, self._on_sample), self.messages),
         ]
         if self.is_guest:
             counts = self._counts_so_far = CountsSoFar(pipeline)
-            self._periodics.append(Periodic("counts", self._settings.tuning.counts_s, counts.send, self.voice))
+            self._periodics.append(Periodic("counts", self._settings.tuning.counts_s, counts.send, self.messages))
         transport = pipeline.poll_transport()
         if transport is not None:
             poll = StopPoll(self.batch_id, transport, self._on_stop)
-            self._periodics.append(Periodic("stop-poll", self._stop_poll_s, poll, self.voice))
+            self._periodics.append(Periodic("stop-poll", self._stop_poll_s, poll, self.messages))
         for periodic in self._periodics:
             periodic.start()
         _lifecycle.opened(self)
@@ -445,16 +445,16 @@ class Reporter:
         try:
             for periodic in self._periodics:
                 periodic.stop()
-            self.catch_up()
+            self.drain_console()
             if failure is None and self.stop_honoured:
                 failure = STOPPED
             if self._watched is not None:
                 self._watched.closing(failure)
             for job in list(self._open_jobs):  # begun without a context
                 job.end_with_run(failure)
-            for line in self._early:
+            for line in self._lines_before_job:
                 pipeline.put("log_line", _NO_JOB, line)
-            self._early = []
+            self._lines_before_job = []
             counts = {**self.end_extras(), "n_done": self._n_done, "n_failed": self._n_failed}
             elapsed_s = time.monotonic() - self._began
             last = (
@@ -464,7 +464,7 @@ class Reporter:
             )
             pipeline.close(timeout_s, last)
         except Exception as error:
-            self.voice.say(logging.ERROR, "close", f"closing the reporter went wrong: {error!r}")
+            self.messages.log(logging.ERROR, "close", f"closing the reporter went wrong: {error!r}")
         finally:
             self._closed = True
             if self._record is not None:
@@ -482,7 +482,7 @@ class Reporter:
         """For SIGTERM and its like: open jobs and the batch end as failed, or as stopped when that was asked for."""
         if self._pid != os.getpid():
             return
-        pipeline = self._live()
+        pipeline = self._usable_pipeline()
         if self._closing:  # the signal interrupted close() itself: settle for the disk
             if pipeline is not None and not self._closed:
                 pipeline.cut_short()
@@ -491,7 +491,7 @@ class Reporter:
             # An agent that stops a run may be quicker than the poll of the flag.
             transport = pipeline.poll_transport(self._settings.tuning.stop_check_s)
             if transport is not None:
-                StopPoll(self.batch_id, transport, self._stop.see)()
+                StopPoll(self.batch_id, transport, self._stop.record)()
         self._end(self._close_timeout_s, STOPPED if self._stop.seen else reason, None)
 
     # --- the threads' actions
@@ -508,13 +508,13 @@ class Reporter:
         jobs = self._open_jobs
         self.emit("resource_snapshot", jobs[0].id if len(jobs) == 1 else None, figures)
 
-    def _on_stop(self, answer: dict[str, Any]) -> None:
-        self._stop.see(answer)
+    def _on_stop(self, response: dict[str, Any]) -> None:
+        self._stop.record(response)
         if self._watched is not None:
             self._watched.stopping()
-        self.voice.once(logging.INFO, "stop", f"stop was requested for batch {self.batch_id}")
+        self.messages.log_once(logging.INFO, "stop", f"stop was requested for batch {self.batch_id}")
         tuning = self._settings.tuning
-        self._stop.interrupt_if_unanswered(
+        self._stop.interrupt_if_ignored(
             self._ended, tuning.interrupt_s if self._stop.alone else tuning.interrupt_ranks_s
         )
         if self._stop.is_stuck(self._ended, tuning.stuck_rank_s):

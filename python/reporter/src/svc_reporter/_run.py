@@ -158,7 +158,7 @@ class Run:
                 self._record(data, step)
         except Exception as error:
             self._complain("log", f"a call of log was not recorded: {error!r}")
-            self._reporter.lose()
+            self._reporter.count_lost()
         self._reporter.check_stop_here()
 
     def define_metric(self, name: str, step: str | None = None, goal: str | None = None) -> None:
@@ -225,7 +225,7 @@ class Run:
     def _begin(self, details: dict[str, Any], parts: frozenset[str], console: bool) -> None:
         global _current
         reporter = self._reporter
-        if reporter._inert:
+        if reporter._disabled:
             return  # another rank or process reports
         config = self._fitting("configuration", plain_config(self.config))
         reporter.start_extras = {key: value for key, value in {**details, "config": config}.items() if value}
@@ -245,7 +245,7 @@ class Run:
         if console:
             self._console = ConsoleCapture(self._print)
             self._console.start()
-            reporter.catch_up = self._console.catch_up
+            reporter.drain_console = self._console.drain
 
     def _finish(self, error: BaseException | None, trace: TracebackType | None) -> None:
         with self._lock:
@@ -290,7 +290,7 @@ class Run:
     def _say_end(self, how: str) -> None:
         kept = self._reporter.delivery.spilled
         note = f"; {kept:,} events are kept on disk until `svc-reporter sync`" if kept else ""
-        if not self._reporter._inert:
+        if not self._reporter._disabled:
             self._say(f"run {self.name or self.id} {how}{note}" + (f": {self.url}" if self.url else ""))
 
     def _end_extras(self) -> dict[str, Any]:
@@ -369,7 +369,7 @@ class Run:
         return kept
 
     def _complain(self, topic: str, message: str) -> None:
-        self._reporter.voice.once(logging.WARNING, f"run {topic}", message)
+        self._reporter.messages.log_once(logging.WARNING, f"run {topic}", message)
 
     def _say(self, text: str) -> None:
         if self._quiet:

@@ -1,6 +1,6 @@
-"""Sends events and reports the fate of each: attempts, backoff, waiting, and finding the one bad item.
+"""Sends events and returns the outcome of each: retries with backoff, waits after a 429, and bisects rejected arrays.
 
-Used by the worker for live events and by the replay for spilled ones; it keeps no events itself.
+The worker uses it for live events, the replay for spilled ones. It stores no events.
 """
 
 from __future__ import annotations
@@ -9,41 +9,44 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ._answers import Fate, Step, judge
 from ._columns import apart, body_of
-from ._envelope import Sealed
+from ._envelope import EncodedEvent
 from ._needed_version import warn_if_older
-from ._transport import EPOCHS_TYPE, Answer, Transport, Unreachable
+from ._responses import Outcome, Step, interpret
+from ._transport import EPOCHS_TYPE, Response, Transport, Unreachable
 from ._tuning import Tuning
 
 
 class Stopped(Enum):
-    """Why a send ended before every event had its fate."""
+    """Why a send or replay ended before every event had an outcome."""
 
     UNREACHABLE = "unreachable"
     UNAUTHORISED = "unauthorised"
     INTERRUPTED = "interrupted"
-    """The reporter is closing and cannot wait that long."""
+    """The pause before the next attempt was cut short (see `Pause`)."""
     UNREADABLE = "unreadable"
-    """Of a replay: the spill file itself cannot be read or kept up to date."""
+    """Only of a replay: the spill file cannot be read, or its offset cannot be written."""
 
 
 @dataclass
 class Sent:
-    fates: list[Fate | None]
-    """Aligned with the events; None where nothing is known."""
+    """The result of `Sender.send`."""
+
+    outcomes: list[Outcome | None]
+    """One for each event, in the same order; None if unknown."""
     reasons: dict[int, str]
+    """By position: why that event was rejected."""
     stopped: Stopped | None = None
     why: str = ""
     ignored: list[tuple[str, str]] = field(default_factory=list)
-    """Name and reason of each value that the service left out."""
+    """Name and reason of each value that the service did not store."""
 
 
 _NOT_TAKEN = (400, 415, 422)
-"""Answers to columns after which the same events are sent as an array."""
+"""Statuses of a server that does not know columns: the same events are sent again as an array."""
 
 Pause = Callable[[float], bool]
-"""Wait so many seconds; False when there is no time for it."""
+"""Waits so many seconds. Returns False if it was cut short; then the send ends."""
 
 
 class Sender:
@@ -52,8 +55,8 @@ class Sender:
         self._tuning = tuning
         self._pause = pause
 
-    def send(self, events: Sequence[Sealed], *, once: bool = False) -> Sent:
-        """Deliver `events`: one array at 20 and more, one by one below. `once` makes it a single attempt."""
+    def send(self, events: Sequence[EncodedEvent], *, once: bool = False) -> Sent:
+        """Send `events`, from 20 on as an array, fewer one by one. `once` sends without retries. Never raises."""
         sent = Sent([None] * len(events), {})
         positions = list(range(len(events)))
         threshold = self._tuning.array_threshold
@@ -71,7 +74,7 @@ class Sender:
 
     def _deliver(
         self,
-        events: Sequence[Sealed],
+        events: Sequence[EncodedEvent],
         positions: list[int],
         sent: Sent,
         once: bool,
@@ -84,45 +87,45 @@ class Sender:
         failures = 0
         while positions and sent.stopped is None:
             as_array = len(positions) >= least
-            if len(positions) > 1 and not as_array:  # what is left of an array, now below the threshold
+            if len(positions) > 1 and not as_array:  # the rest of an array, now below the threshold
                 for position in positions:
                     if sent.stopped is None:
                         self._deliver(events, [position], sent, once)
                 return
             wait_s: float | None = None
             try:
-                answer = self._request([events[p] for p in positions], as_array, as_columns)
-                if as_columns and answer.status in _NOT_TAKEN:
-                    # A server of an earlier release behind the same address: the same events in its words.
+                response = self._request([events[p] for p in positions], as_array, as_columns)
+                if as_columns and response.status in _NOT_TAKEN:
+                    # A server of an earlier release at the same address: send the events in the older format.
                     self._transport.takes_columns = as_columns = False
                     continue
-                warn_if_older(answer, self._transport.target)
-                verdict = judge(answer, len(positions), as_array, self._tuning)
-                why = verdict.reason
-                if verdict.step is Step.UNAUTHORISED:
+                warn_if_older(response, self._transport.target)
+                result = interpret(response, len(positions), as_array, self._tuning)
+                why = result.reason
+                if result.step is Step.UNAUTHORISED:
                     sent.stopped, sent.why = Stopped.UNAUTHORISED, why
                     return
-                if verdict.step is Step.SPLIT:
+                if result.step is Step.SPLIT:
                     half = len(positions) // 2
                     self._deliver(events, positions[:half], sent, once)
                     self._deliver(events, positions[half:], sent, once)
                     return
-                if verdict.step is Step.SETTLED:
-                    sent.ignored += verdict.ignored
-                    again: list[int] = []
-                    for at, (position, fate) in enumerate(zip(positions, verdict.fates, strict=True)):
-                        if fate is Fate.AGAIN:
-                            again.append(position)
-                            why = verdict.reasons.get(at, why)
+                if result.step is Step.SETTLED:
+                    sent.ignored += result.ignored
+                    retry: list[int] = []
+                    for at, (position, outcome) in enumerate(zip(positions, result.outcomes, strict=True)):
+                        if outcome is Outcome.RETRY:
+                            retry.append(position)
+                            why = result.reasons.get(at, why)
                             continue
-                        sent.fates[position] = fate
-                        if at in verdict.reasons:
-                            sent.reasons[position] = verdict.reasons[at]
-                    if not again:
+                        sent.outcomes[position] = outcome
+                        if at in result.reasons:
+                            sent.reasons[position] = result.reasons[at]
+                    if not retry:
                         return
-                    positions = again
-                elif verdict.step is Step.WAIT:
-                    wait_s = verdict.wait_s
+                    positions = retry
+                elif result.step is Step.WAIT:
+                    wait_s = result.wait_s
             except Unreachable as error:
                 why = str(error)
             if wait_s is None:
@@ -135,7 +138,7 @@ class Sender:
                 sent.stopped, sent.why = Stopped.INTERRUPTED, why
                 return
 
-    def _request(self, events: list[Sealed], as_array: bool, as_columns: bool) -> Answer:
+    def _request(self, events: list[EncodedEvent], as_array: bool, as_columns: bool) -> Response:
         if as_array and as_columns:
             return self._transport.post("/api/events/batch", body_of(events), EPOCHS_TYPE)
         if as_array:

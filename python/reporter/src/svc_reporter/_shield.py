@@ -1,8 +1,8 @@
-"""Keeps interrupts out of the recording of an event: Ctrl-C, the interrupt of a stop and ending signals come after it.
+"""Postpones Ctrl-C, the interrupt of a stop and ending signals while an event is being recorded.
 
-Python runs signal handlers in the main thread between any two of its instructions. An exception raised there in the
-middle of a recording would lose the event, or count one that was never kept. `with shield:` puts the effect of the
-handlers off to the end of the block. Blocks may nest, and take microseconds.
+Python runs signal handlers in the main thread between any two instructions. An exception raised there while an event is
+being recorded would lose the event, or count an event that was not queued. `with shield:` postpones the effect of the
+handlers to the end of the block. Blocks may be nested, and take microseconds.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Shield:
     def __init__(self) -> None:
         self.main = threading.main_thread().ident
         self._depth = 0
-        """Open blocks of the main thread: no other one runs signal handlers."""
-        self._waiting: dict[int, Callable[[], object]] = {}
+        """Open blocks of the main thread; only that thread runs signal handlers."""
+        self._postponed: dict[int, Callable[[], object]] = {}
 
     def __enter__(self) -> None:
         if _ident() == self.main:
@@ -31,29 +31,29 @@ class Shield:
     def __exit__(self, *_: object) -> None:
         if _ident() == self.main:
             self._depth -= 1
-            if self._waiting and not self._depth:
-                self._deliver()
+            if self._postponed and not self._depth:
+                self._run_postponed()
 
     def postpone(self, number: int, effect: Callable[[], object]) -> bool:
-        """For a signal handler: True when the effect waits for the end of a recording; False when it is to come now.
+        """For a signal handler: postpone `effect` to the end of the block. False if no block is open.
 
-        If the signal comes again meanwhile, both count as one, like in the kernel.
+        If the signal comes again meanwhile, the effect runs once, as with pending signals in the kernel.
         """
         if not self._depth:
             return False
-        self._waiting[number] = effect
+        self._postponed[number] = effect
         return True
 
-    def forget(self) -> None:
-        """In a forked child, whose parent's main thread may have been inside a block."""
+    def reset(self) -> None:
+        """In a forked child: the thread that forked may have been inside a block."""
         self.main = threading.main_thread().ident
         self._depth = 0
-        self._waiting.clear()
+        self._postponed.clear()
 
-    def _deliver(self) -> None:
-        waiting, self._waiting = self._waiting, {}
-        interrupt = waiting.pop(_INTERRUPT, None)
-        for effect in waiting.values():  # what ends the process goes before what the training may survive
+    def _run_postponed(self) -> None:
+        postponed, self._postponed = self._postponed, {}
+        interrupt = postponed.pop(_INTERRUPT, None)
+        for effect in postponed.values():  # effects that end the process come before KeyboardInterrupt
             effect()
         if interrupt is not None:
             interrupt()
@@ -62,8 +62,8 @@ class Shield:
 shield = Shield()
 
 
-def prepare() -> None:
-    """Take Ctrl-C where Python's own handler has it; to be called by the thread that opens a reporter."""
+def install() -> None:
+    """Replace Python's own handler of SIGINT, no other one. To be called by the thread that opens a reporter."""
     if threading.current_thread() is not threading.main_thread():
         return
     try:
@@ -73,8 +73,8 @@ def prepare() -> None:
         return  # not the main interpreter
 
 
-def give_back() -> None:
-    """The last reporter was closed."""
+def restore() -> None:
+    """Restore Python's handler of SIGINT, after the last reporter was closed."""
     if threading.current_thread() is not threading.main_thread():
         return
     try:

@@ -1,4 +1,4 @@
-"""When a reporter's threads must end, and waiting that knows about it."""
+"""The state of a reporter's shutdown, shared by its threads, and a sleep that respects its deadline."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ import time
 
 
 class Shutdown:
-    """Plain attributes, written by the closing thread and read by the others: no lock can be left held."""
+    """Plain attributes without a lock, written by the closing thread and read by the others."""
 
     def __init__(self) -> None:
         self.deadline: float | None = None
-        """Monotonic time by which everything must be settled; None while the reporter is open."""
+        """time.monotonic() by which close() must end; None while the reporter is open."""
         self.ending = False
-        """The last event is in the queue: threads end once they have nothing left."""
+        """The last event is in the queue: threads end once they have no work left."""
         self.abandoned = False
-        """The closing thread has taken over what is left; others must not touch events any more."""
+        """The closing thread has taken all unsent events; other threads must not use them any more."""
 
     @property
     def closing(self) -> bool:
         return self.deadline is not None
 
     def left_s(self) -> float:
+        """Seconds until the deadline; infinity while the reporter is open."""
         return float("inf") if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
     def pause(self, seconds: float) -> bool:
-        """Sleep; False at once when the wait would not end before the deadline."""
+        """Sleep for so many seconds. Returns False at once if that would exceed the deadline."""
         end = time.monotonic() + seconds
         while True:
             if self.abandoned or (self.deadline is not None and end > self.deadline):

@@ -1,16 +1,16 @@
-"""The spill folder: events that could not be sent, one per line, until a replay takes them.
+"""The spill folder: files of events that could not be sent, one JSON object per line, until a replay sends them.
 
-Writers and replayers of any process share the folder:
+All processes of a user share the folder:
 
     <batch>.jsonl                              open for appending
     <batch>.jsonl~host~pid~start~nonce         claimed by that process for replay (see _claims.py)
     <batch>.jsonl….offset                      how much of it the service has acknowledged
-    rejected/<batch>.jsonl                     refused for a reason a user can fix
-    runs/<batch>.json                          the record of a run (see _run_record.py), no spill file
+    rejected/<batch>.jsonl                     rejected by the service for a reason that a user can fix
+    runs/<batch>.json                          the record of a run (see _run_record.py); not a spill file
 
-A writer opens the file by name for every append, holds a shared lock meanwhile, and checks that the name
-still means the file it opened: a replayer that renames the file takes the exclusive lock before it reads, so
-no line is written to a file that another process has already finished.
+For each append a writer opens the file by name, takes a shared lock and checks that the name still refers to the
+opened file. A replayer renames the file and takes an exclusive lock before it reads. So no line is appended to a file
+that another process has already replayed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from urllib.parse import quote
 fcntl: Any
 try:
     import fcntl
-except ImportError:  # Windows: a file that is open cannot be renamed there, which protects as well
+except ImportError:  # Windows: an open file cannot be renamed, so no lock is needed
     fcntl = None
 
 REJECTED = "rejected"
@@ -44,7 +44,7 @@ def file_name(batch_id: str) -> str:
 
 
 def safe_name(batch_id: str) -> str:
-    """The id itself where it is a safe file name; else it is escaped and told apart by a hash."""
+    """The id if it is a safe file name; otherwise the escaped id with a hash, so that names stay unique."""
     if _SAFE.fullmatch(batch_id) and not _RESERVED.fullmatch(batch_id):
         return batch_id
     digest = hashlib.sha256(batch_id.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -53,9 +53,9 @@ def safe_name(batch_id: str) -> str:
 
 
 def folders(configured: str | None) -> list[Path]:
-    """Where spill files may be, best first: the configured or home folder, then one in the temp folder.
+    """Folders for spill files, in order of preference: the configured one or ~/.svc-reporter, then a temporary one.
 
-    The second one is for a home that cannot be written (containers, quota); replays look in both.
+    The temporary folder is used if the first is not writable (containers, quota). Replays read both.
     """
     fallback = Path(tempfile.gettempdir()) / f"svc-reporter-{_user_id()}"
     if configured:
@@ -68,23 +68,22 @@ def folders(configured: str | None) -> list[Path]:
 
 
 class SpillFolder:
-    """Appends to spill files. Every method may raise OSError: the caller decides what that costs."""
+    """Appends to spill files. Its methods raise OSError."""
 
     def __init__(self, candidates: list[Path]) -> None:
         self._candidates = candidates
-        self._torn: set[Path] = set()
 
     @property
     def candidates(self) -> list[Path]:
         return list(self._candidates)
 
     def append(
-        self, batch_id: str, lines: Iterable[bytes], *, below: str = "", vital: bool = False
+        self, batch_id: str, lines: Iterable[bytes], *, below: str = "", use_reserve: bool = False
     ) -> tuple[int, Path]:
-        """Append whole lines; returns how many were written and to which file.
+        """Append whole lines, to a file in the subfolder `below`. Returns how many were written, and the file.
 
-        Stops at the first line that does not fit (disk full) without raising if any line was written. The last 5% or
-        1 GiB of the disk, whichever is less, are left free for others, unless the lines are `vital`.
+        Stops at the first line that does not fit on the disk; raises OSError if no line was written. Leaves 5% of the
+        disk, at most 1 GiB, free for other programs unless `use_reserve` is set.
         """
         pending = list(lines)
         failure: OSError | None = None
@@ -92,7 +91,7 @@ class SpillFolder:
             try:
                 directory = ensure_private(folder / below if below else folder, folder)
                 path = directory / file_name(batch_id)
-                if not vital:
+                if not use_reserve:
                     _leave_room(directory, sum(map(len, pending)))
                 return _append(path, pending), path
             except OSError as error:
@@ -101,11 +100,11 @@ class SpillFolder:
 
 
 def _append(path: Path, lines: list[bytes]) -> int:
-    """In blocks: one write for as many lines as make up BLOCK_BYTES. Returns how many whole lines were written."""
+    """Write lines in blocks of about BLOCK_BYTES. Returns how many whole lines were written."""
     descriptor = _open_current(path)
     written = 0
     try:
-        lead = b"\n" if _ends_torn(descriptor) else b""
+        lead = b"\n" if _ends_incomplete(descriptor) else b""
         while written < len(lines):
             block = [lead + lines[written] + b"\n"]
             size = len(block[0])
@@ -132,18 +131,18 @@ def _append(path: Path, lines: list[bytes]) -> int:
 
 
 def _leave_room(directory: Path, size: int) -> None:
-    """Raises OSError when the disk would be left with less than its reserve."""
+    """Raises OSError if writing `size` bytes would leave less than the reserve free."""
     try:
         info = os.statvfs(directory)
     except (AttributeError, OSError):
-        return  # Windows, or a file system that does not say
+        return  # Windows, or a file system without this figure
     reserve = min(info.f_blocks * info.f_frsize // 20, RESERVE_BYTES)
     if info.f_blocks and info.f_bavail * info.f_frsize - size < reserve:
         raise OSError(28, f"less than {reserve // 1024**2:,} MiB would be left free on this disk", str(directory))
 
 
 def ensure_private(directory: Path, root: Path) -> Path:
-    """Make the folder 0700. A temp folder that another user made first is refused."""
+    """Create the folder with mode 0700. Raises PermissionError if another user owns it, or if it is a link in /tmp."""
     for each in (root, directory):
         try:
             each.mkdir(mode=0o700, parents=each is root)
@@ -158,7 +157,7 @@ def ensure_private(directory: Path, root: Path) -> Path:
 
 
 def _open_current(path: Path) -> int:
-    """Open for appending, with a shared lock, the file that the name means while the lock is held."""
+    """Open the file for appending with a shared lock. Returns its descriptor; raises OSError."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     for _ in range(20):
         descriptor = os.open(path, flags, 0o600)
@@ -168,20 +167,20 @@ def _open_current(path: Path) -> int:
             if os.path.samestat(here, there):
                 return descriptor
         except FileNotFoundError:
-            pass  # claimed between open and lock
+            pass  # a replayer renamed it between open and lock
         except BaseException:
             os.close(descriptor)
             raise
         os.close(descriptor)
-    raise OSError(11, "spill file keeps moving", str(path))
+    raise OSError(11, "other processes keep claiming the spill file", str(path))
 
 
-def lock(descriptor: int, *, exclusive: bool, patience_s: float = 2.0) -> bool:
-    """Take an advisory lock within `patience_s`. False where the file system has none: then go on without."""
+def lock(descriptor: int, *, exclusive: bool, timeout_s: float = 2.0) -> bool:
+    """Take an advisory lock within `timeout_s` seconds. False if it was not obtained; callers then go on without."""
     if fcntl is None:
         return False
     kind = (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB
-    deadline = time.monotonic() + patience_s
+    deadline = time.monotonic() + timeout_s
     while True:
         try:
             fcntl.flock(descriptor, kind)
@@ -194,8 +193,8 @@ def lock(descriptor: int, *, exclusive: bool, patience_s: float = 2.0) -> bool:
             return False
 
 
-def _ends_torn(descriptor: int) -> bool:
-    """Whether the last writer died in the middle of a line."""
+def _ends_incomplete(descriptor: int) -> bool:
+    """Whether the file ends in an incomplete line, because its writer died."""
     size = os.fstat(descriptor).st_size
     if size == 0:
         return False

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ._answers import Fate
 from ._claims import claim
 from ._delivery import Counts
-from ._envelope import Sealed
-from ._keep import Keeper
-from ._log import Voice
+from ._envelope import EncodedEvent
+from ._messages import Messages
 from ._replay import in_order, replay
+from ._responses import Outcome
 from ._sender import Sender, Stopped
 from ._settings import Settings
 from ._shutdown import Shutdown
 from ._spill import REJECTED, SpillFolder, folders
+from ._spill_writer import SpillWriter
 from ._transport import Transport
 
 
@@ -25,7 +25,7 @@ class Synced:
     """What one run of `sync` did."""
 
     files: int = 0
-    fates: dict[Fate, int] = field(default_factory=dict)
+    outcomes: dict[Outcome, int] = field(default_factory=dict)
     stopped: Stopped | None = None
     left: list[Path] = field(default_factory=list)
 
@@ -34,19 +34,19 @@ def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], Non
     """Replay every waiting file. Raises ValueError when there is no address or token to send with."""
     if settings.target is None or not settings.token:
         raise ValueError("; ".join(settings.complaints) or "no service is configured")
-    voice = Voice()
+    messages = Messages()
     tuning = settings.tuning
     places = folders(settings.folder)
     transport = Transport(settings.target, settings.token, tuning.request_timeout_s)
     sender = Sender(transport, tuning, Shutdown().pause)
-    keeper = Keeper(SpillFolder(places), "unknown", Counts(), voice)
+    spill_writer = SpillWriter(SpillFolder(places), "unknown", Counts(), messages)
     done = Synced()
 
-    def on_fate(event: Sealed, fate: Fate, reason: str) -> None:
-        done.fates[fate] = done.fates.get(fate, 0) + 1
-        if fate is Fate.SET_ASIDE:
-            keeper.set_aside_foreign(event, reason)
-        elif fate is Fate.DROPPED:
+    def on_outcome(event: EncodedEvent, outcome: Outcome, reason: str) -> None:
+        done.outcomes[outcome] = done.outcomes.get(outcome, 0) + 1
+        if outcome is Outcome.REJECTED:
+            spill_writer.reject_from_other_batch(event, reason)
+        elif outcome is Outcome.DROPPED:
             say(f"refused: {event.event_type} {event.event_id}: {reason}")
 
     sources = [place / REJECTED for place in places] if rejected else places
@@ -55,7 +55,7 @@ def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], Non
         if held is None:
             continue
         say(f"{held.original} …")
-        done.stopped = replay(held, sender, tuning, voice, on_fate).stopped
+        done.stopped = replay(held, sender, tuning, messages, on_outcome).stopped
         if done.stopped in (Stopped.UNREACHABLE, Stopped.UNAUTHORISED, Stopped.INTERRUPTED):
             break
         done.files += 1

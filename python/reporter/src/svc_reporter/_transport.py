@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ._ids import now_ms, timestamp
-from ._log import Voice
+from ._messages import Messages
 from ._version import __version__
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """Addresses of this machine, which are reached without a proxy."""
 EPOCHS_TYPE = "application/vnd.svc.epochs+json;version=1"
 """Epochs of one job as columns (_columns.py)."""
-MAX_ANSWER_BYTES = 64 * 1024 * 1024
+MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 _THIS_MACHINE = re.compile(r"localhost|.+\.localhost|127(\.\d{1,3}){3}|::1", re.IGNORECASE)
-_warnings = Voice()
+_warnings = Messages()
 """Shared by all connections of the process: each address is warned about once."""
 _AGENT = f"svc-reporter/{__version__} python/{sys.version_info[0]}.{sys.version_info[1]}"
 
@@ -84,7 +84,7 @@ _NEEDED_BY_THREADS = ("http.client", "email.utils", "urllib.request", "encodings
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     status: int
     headers: dict[str, str]
     """Names in lower case."""
@@ -110,13 +110,13 @@ class Transport:
         self._aborted = False
         self._by_proxy = False
 
-    def post(self, path: str, body: bytes, content_type: str = "application/json") -> Answer:
-        answer = self.request("POST", path, body, content_type=content_type)
-        if EPOCHS_TYPE in answer.headers.get("accept-post", ""):
+    def post(self, path: str, body: bytes, content_type: str = "application/json") -> Response:
+        response = self.request("POST", path, body, content_type=content_type)
+        if EPOCHS_TYPE in response.headers.get("accept-post", ""):
             self.takes_columns = True
-        return answer
+        return response
 
-    def get(self, path: str, accept: str = "application/json") -> Answer:
+    def get(self, path: str, accept: str = "application/json") -> Response:
         return self.request("GET", path, None, accept)
 
     def request(
@@ -127,7 +127,7 @@ class Transport:
         accept: str = "application/json",
         *,
         content_type: str = "application/json",
-    ) -> Answer:
+    ) -> Response:
         """One request and its whole answer. Raises Unreachable.
 
         A kept connection that the server closed meanwhile is replaced once, at once: that is no failure of
@@ -179,7 +179,7 @@ class Transport:
             except OSError:
                 return
 
-    def _once(self, method: str, path: str, body: bytes | None, accept: str, content_type: str) -> Answer:
+    def _once(self, method: str, path: str, body: bytes | None, accept: str, content_type: str) -> Response:
         from http.client import HTTPException
 
         try:
@@ -198,12 +198,12 @@ class Transport:
                 headers["Content-Type"] = content_type
             connection.request(method, self._path(path), body=body, headers=headers)
             response = connection.getresponse()
-            content = response.read(MAX_ANSWER_BYTES + 1)
-            if len(content) > MAX_ANSWER_BYTES:
+            content = response.read(MAX_RESPONSE_BYTES + 1)
+            if len(content) > MAX_RESPONSE_BYTES:
                 raise Unreachable("the answer is larger than any answer of the service")
             if response.will_close:
                 self.close()
-            return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, content)
+            return Response(response.status, {k.lower(): v for k, v in response.getheaders()}, content)
         except Unreachable:
             self.close()
             raise
@@ -231,7 +231,7 @@ class Transport:
 
         target = self.target
         if self._token and target.shows_token:
-            _warnings.once(
+            _warnings.log_once(
                 logging.WARNING,
                 f"plain HTTP {target}",
                 f"{target} is not encrypted: anyone on the network between here and {target.host} can read the "

@@ -1,4 +1,4 @@
-"""The three threads beside an open reporter (specification §2.4): heartbeat, stop poll, resource sampler."""
+"""The stop poll and the resource sampler of an open reporter (specification §2.4)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._transport import Transport, Unreachable
 
 
 def load_modules() -> None:
-    """Import what the sampler will need, before its thread starts: see `_transport.load_modules`."""
+    """Import the modules of the sampler before its thread starts: see _transport.py for the reason."""
     for name in ("psutil", "pynvml"):
         try:
             importlib.import_module(name)
@@ -23,7 +23,7 @@ def load_modules() -> None:
 
 
 class StopPoll:
-    """Polls the stop flag. If the service cannot be reached, the run goes on and nothing is logged."""
+    """Polls the stop flag. If the service cannot be reached, the run continues and nothing is logged."""
 
     def __init__(self, batch_id: str, transport: Transport, on_stop: Callable[[dict[str, Any]], None]) -> None:
         self._path = f"/api/batches/{quote(batch_id, safe='')}/stop-requested"
@@ -31,13 +31,13 @@ class StopPoll:
         self._on_stop = on_stop
 
     def __call__(self) -> bool | None:
-        """One poll; False once there is nothing more to ask: stop was requested, or the token is refused."""
+        """Poll once. False if no further poll is needed: a stop was requested, or the token is invalid."""
         try:
-            answer = self._transport.get(self._path)
-            if answer.status == 401:
+            response = self._transport.get(self._path)
+            if response.status == 401:
                 return False
-            if answer.status == 200:
-                document = json.loads(answer.body)
+            if response.status == 200:
+                document = json.loads(response.body)
                 if document.get("stop_requested") is True:
                     self._on_stop(document)
                     return False
@@ -47,11 +47,11 @@ class StopPoll:
 
 
 class Sampler:
-    """Takes a resource snapshot; the devices are looked up at the first one, in the sampler's thread."""
+    """Takes resource snapshots. The first one looks up the GPUs, in the sampler's thread."""
 
     def __init__(self, cwd: str, emit: Callable[[dict[str, Any]], None]) -> None:
         self._emit = emit
-        self._machine = Machine(cwd)  # begins the first interval of CPU utilisation, which is a difference
+        self._machine = Machine(cwd)  # starts the first interval of the CPU utilisation
         self._gpus: Gpus | None = None
 
     def __call__(self) -> None:

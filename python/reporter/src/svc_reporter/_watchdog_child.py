@@ -1,10 +1,10 @@
-"""The watchdog: waits for the death of a training and then ends its open runs for it. See _watchdog.py.
+"""The watchdog process: waits until the training's process ends, then ends its open runs. See _watchdog.py.
 
-Run as a script: `python -S _watchdog_child.py PID START_TIME`, with a socket as standard input over which the training
-says, a JSON object a line, which runs and jobs are open. It imports little until there is something to do.
+Run as a script: `python -S _watchdog_child.py PID START_TIME`. Standard input is a socket on which the training sends,
+as one JSON object per line, which runs and jobs are open. The script imports most modules only when they are needed.
 
-When the training has died it has SEND_S seconds to send the ends of jobs and batches and what waits on disk, and
-is ended by an alarm after that: a Slurm step or a container waits for every process in it.
+After the training's death it has SEND_S seconds to send the ends of jobs and batches, and spilled events. An alarm then
+ends it, because a Slurm step or a container waits for every process in it.
 """
 
 from __future__ import annotations
@@ -26,39 +26,40 @@ SEND_S = 8.0
 _TICK_S = 1.0
 _STDERR_LINES = 20
 _IGNORED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGTSTP", "SIGPIPE")
-"""They are meant for the training."""
+"""Signals for the process group, which are meant for the training."""
 
 
-class Run:
-    """What the training has said about one of its runs."""
+class RunState:
+    """What the training has reported about one of its runs."""
 
     def __init__(self, facts: dict[str, Any]) -> None:
         self.facts = facts
         self.began = time.time()
         self.start: dict[str, Any] | None = facts.get("start")
-        """The data of the batch's start, until the training has made the event itself."""
+        """The data of `batch_start`, until the training has encoded that event."""
         self.jobs: dict[str, float] = {}
-        """Open jobs and when they began."""
+        """Open jobs, with the Unix time of their start."""
         self.job_starts: dict[str, tuple[float, dict[str, Any]]] = {}
-        """The same for jobs, with the time of their start."""
-        self.sealed: dict[str, dict[str, str]] = {}
-        """By event id, the start events that the training has made: neither the service nor the disk has them yet."""
+        """The data of each `job_start` that the training has not encoded yet, with its Unix time."""
+        self.encoded: dict[str, dict[str, str]] = {}
+        """By event id: encoded start events that are neither stored by the service nor spilled."""
         self.n_done = self.n_failed = 0
         self.stderr: deque[str] = deque(maxlen=_STDERR_LINES)
-        """The last lines that the training wrote there."""
+        """The last lines that the training wrote to stderr."""
         self.stopping = self.closing = False
         self.failure: str | None = None
 
-    def hear(self, message: dict[str, Any]) -> None:
+    def apply(self, message: dict[str, Any]) -> None:
+        """Update the state from one message of _watchdog.WatchedRun."""
         if "job" in message:
             self.jobs[message["job"]] = time.time()
             if message.get("start") is not None:
                 self.job_starts[message["job"]] = (time.time(), message["start"])
-        elif "sealed" in message:
-            self._hear_sealed(message["sealed"])
+        elif "encoded" in message:
+            self._add_encoded(message["encoded"])
         elif "safe" in message:
             for event_id in message["safe"]:
-                self.sealed.pop(event_id, None)
+                self.encoded.pop(event_id, None)
         elif "job_end" in message:
             self.jobs.pop(message["job_end"], None)
             if message["done"]:
@@ -72,8 +73,8 @@ class Run:
         elif "closing" in message:
             self.closing, self.failure = True, message["failure"]
 
-    def _hear_sealed(self, event: dict[str, str]) -> None:
-        self.sealed[event["id"]] = event
+    def _add_encoded(self, event: dict[str, str]) -> None:
+        self.encoded[event["id"]] = event
         if event["type"] == "batch_start":
             self.start = None
         else:
@@ -87,7 +88,7 @@ class Parent:
         self.pid = pid
         self._start_time = start_time
         self.handle: int | None = None
-        """Readable once the process has ended (Linux 5.3); None elsewhere."""
+        """A pidfd, readable once the process has ended (Linux 5.3); None elsewhere."""
         self._stat: int | None = None
         try:
             self.handle = os.pidfd_open(pid)  # type: ignore[attr-defined,unused-ignore]  # not on macOS
@@ -114,8 +115,8 @@ class Parent:
             pass
         return True
 
-    def ending(self) -> str:
-        """How it ended, as far as that can be seen: only until its own parent has asked for it."""
+    def describe_end(self) -> str:
+        """How the process ended. Its status can be read only until its parent collects it."""
         fields = self._fields()
         if fields is None or fields[0] not in "ZX" or len(fields) < 50 or not fields[49].isdigit():
             return f"process {self.pid} ended unexpectedly"
@@ -128,7 +129,10 @@ class Parent:
         return f"process {self.pid} ended with exit status {code >> 8} without closing its run"
 
     def _fields(self) -> list[str] | None:
-        """The fields of /proc/PID/stat from the third on, read through a descriptor that no later process can get."""
+        """The fields of /proc/PID/stat from the third on; None if it cannot be read.
+
+        The descriptor was opened at the start, so it never refers to a later process with the same pid.
+        """
         if self._stat is None:
             return None
         try:
@@ -139,14 +143,14 @@ class Parent:
 
 def main(pid: int, start_time: str) -> int:
     if os.fork():
-        os._exit(0)  # the training must not have a child that it did not make
+        os._exit(0)  # detach: the training must not see a child process that it did not start
     for name in _IGNORED:
         number = getattr(signal, name, None)
         if number is not None:
             signal.signal(number, signal.SIG_IGN)
     parent = Parent(pid, start_time)
     kills = oom_kills()
-    runs: dict[str, Run] = {}
+    runs: dict[str, RunState] = {}
     buffer = b""
     listening = True
     while True:
@@ -155,35 +159,38 @@ def main(pid: int, start_time: str) -> int:
         if listening and 0 in ready:
             data = _receive()
             listening = data != b""
-            buffer = _hear(runs, buffer + data)
+            buffer = _read_messages(runs, buffer + data)
             if data:
-                continue  # everything that was said before the end counts
+                continue  # read all messages before checking for the end
         if not runs and not listening:
             return 0
         if not parent.is_alive():
             break
-    how = parent.ending()
+    cause = parent.describe_end()
     while listening:
         data = _receive() if select.select([0], [], [], 0)[0] else b""
         listening = data != b""
-        buffer = _hear(runs, buffer + data)
+        buffer = _read_messages(runs, buffer + data)
     if not runs:
         return 0
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, SEND_S + 1)
     after = oom_kills()
     if kills is not None and after is not None and after > kills:
-        how += " (out of memory: the control group counted an oom kill)"
-    from svc_reporter._last_words import send_last_words
+        cause += " (out of memory: the control group counted an oom kill)"
+    from svc_reporter._crash_report import send_crash_report
 
     deadline = time.monotonic() + SEND_S
     for run in runs.values():
-        send_last_words(run, how, deadline)
+        send_crash_report(run, cause, deadline)
     return 0
 
 
 def oom_kills() -> float | None:
-    """How many processes of this control group, which is the training's too, the kernel has killed."""
+    """How many processes of this control group, which is also the training's, the kernel killed for lack of memory.
+
+    None if that is unknown.
+    """
     try:
         with open("/proc/self/cgroup", encoding="ascii", errors="replace") as file:
             groups = [line.strip().split(":", 2) for line in file]
@@ -193,7 +200,7 @@ def oom_kills() -> float | None:
         if controllers not in ("", "memory"):
             continue
         for root, name in (("/sys/fs/cgroup", "memory.events"), ("/sys/fs/cgroup/memory", "memory.oom_control")):
-            # Inside a container the group is the root.
+            # Inside a container the control group is the root.
             for folder in (root + path.rstrip("/"), root):
                 try:
                     with open(f"{folder}/{name}", encoding="ascii", errors="replace") as file:
@@ -213,17 +220,18 @@ def _receive() -> bytes:
         return b""
 
 
-def _hear(runs: dict[str, Run], buffer: bytes) -> bytes:
+def _read_messages(runs: dict[str, RunState], buffer: bytes) -> bytes:
+    """Apply the complete lines of `buffer` to `runs`; returns the incomplete rest."""
     *lines, rest = buffer.split(b"\n")
     for line in lines:
         try:
             message = json.loads(line)
             if "open" in message:
-                runs[message["open"]] = Run(message)
+                runs[message["open"]] = RunState(message)
             elif "close" in message:
                 runs.pop(message["close"], None)
             elif message["run"] in runs:
-                runs[message["run"]].hear(message)
+                runs[message["run"]].apply(message)
         except (ValueError, KeyError, TypeError):
             continue
     return rest

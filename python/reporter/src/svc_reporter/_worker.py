@@ -1,18 +1,18 @@
-"""The daemon worker: takes events from the queue and sees each one to its fate.
+"""The worker thread: takes events from the queue and sends them, or writes them to disk.
 
-    closed breaker   20 and more pending: arrays of up to 500; below: one by one, in rounds (_pace.py)
-    open breaker     everything pending goes to the spill file; now and then a probe, which is the oldest
-                     spilled chunk itself; when it is accepted the rest of the file follows, then live events
-    latched (401)    everything goes to rejected/, nothing is sent any more
+    circuit breaker closed  20 and more waiting events go in arrays of up to 500; fewer go one by one (_pace.py)
+    circuit breaker open    waiting events go to the spill file. Now and then one request probes the service, with the
+                            oldest spilled events; once it succeeds, the rest of the file follows, then live events
+    token refused (401)     events go to rejected/, nothing is sent any more
 
-Starts and ends of batches and jobs wait behind no data: while an array waits for its turn after a 429 they are sent
-before it, and at the end also when there is no time left for the rest.
+Starts and ends of batches and jobs have priority: after a 429 they are sent while data waits, and on closing they are
+sent even if no time is left for the rest.
 
-The events in the worker's hands are visible to close(): at its deadline it takes them over under `_hands`
-and spills them, and the worker, coming back from its request, finds `abandoned` and lets go.
+Events of the current request are in `_in_flight`. When close() reaches its deadline it takes them under `_lock`, spills
+them and sets `abandoned`; the worker checks that flag after the request and then leaves the events alone.
 
-While a request takes long, another thread writes them to disk (`insure`), and they are the spill file's from then on:
-what the service took nevertheless is a duplicate when that is sent.
+If a request takes long, the overflow thread writes the events in flight to the spill file (`spill_in_flight`). From
+then on they count as spilled. If the service stored them after all, it answers their replay with "duplicate".
 """
 
 from __future__ import annotations
@@ -23,109 +23,112 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from ._answers import Fate
 from ._breaker import Breaker
 from ._delivery import Counts
-from ._envelope import Sealed, Sealer
+from ._envelope import EncodedEvent, EventEncoder
 from ._ids import EventIds
-from ._keep import Keeper
-from ._log import Voice
+from ._messages import Messages
 from ._own_spill import Drained, OwnSpill
 from ._pace import Pace
-from ._queue import STARTS, STARTS_AND_ENDS, EventQueue, Pending
+from ._queue import STARTS, STARTS_AND_ENDS, EventQueue, QueuedEvent
+from ._responses import Outcome
 from ._sender import Sender, Sent, Stopped
 from ._shutdown import Shutdown
+from ._spill_writer import SpillWriter
 from ._transport import Transport
 from ._tuning import Tuning
-from ._watchdog import Watched
+from ._watchdog import WatchedRun
 
-_LOOK_FOR_ENDS_S = 0.05
+_CHECK_FOR_ENDS_S = 0.05
+"""How often a wait checks the queue for starts and ends."""
 _SHORT_PAUSE_S = 1.0
-"""Between two attempts at a service that does not answer."""
+"""A longer wait between two attempts is one that the service asked for (429)."""
 
 
 class Worker(threading.Thread):
     def __init__(
         self,
         queue: EventQueue,
-        sealer: Sealer,
+        encoder: EventEncoder,
         transport: Transport | None,
-        keeper: Keeper,
+        spill_writer: SpillWriter,
         counts: Counts,
         ids: EventIds,
         shutdown: Shutdown,
-        voice: Voice,
+        messages: Messages,
         tuning: Tuning,
     ) -> None:
         super().__init__(name="svc-reporter-worker", daemon=True)
         self._queue = queue
-        self._sealer = sealer
+        self._encoder = encoder
         self._transport = transport
-        """None: no address or token is configured, and everything is spilled for a later process."""
-        self._keeper = keeper
+        """None if no address or token is configured: all events are spilled, for a later process to send."""
+        self._spill_writer = spill_writer
         self._counts = counts
         self._shutdown = shutdown
-        self._voice = voice
+        self._messages = messages
         self._tuning = tuning
-        self._own_spill = OwnSpill(keeper, ids, voice, tuning, self._count)
+        self._own_spill = OwnSpill(spill_writer, ids, messages, tuning, self._count)
         self.pace = Pace(queue, shutdown, tuning)
         self._sender = Sender(transport, tuning, self._pause) if transport else None
         self.breaker = Breaker(tuning)
-        self.latched = False
+        self.token_refused = False
         self.recovered = threading.Event()
-        """Set when the service answers again after it was away; wakes the replay of other files."""
+        """Set when the service can be reached again; wakes the replayer."""
         self._no_more_sending = transport is None
         self._interrupted = False
-        """close() has no time for what waits; the service is there, though."""
+        """close() has too little time for the waiting data, although the service can be reached."""
         self._final_probe_done = False
-        self._hands = threading.RLock()
-        self._held: Sequence[Pending | Sealed] = ()
-        self._parked: Sequence[Pending | Sealed] = ()
-        """What waits for its turn after a 429 while starts and ends pass by."""
-        self._parked_until = 0.0
-        self._drain_after = 0.0
-        """The same for what is on disk."""
-        self._pass_by = False
-        """A start or an end may interrupt the wait."""
+        self._lock = threading.RLock()
+        self._in_flight: Sequence[QueuedEvent | EncodedEvent] = ()
+        """Events taken from the queue that are neither sent nor spilled yet. Guarded by `_lock`."""
+        self._postponed: Sequence[QueuedEvent | EncodedEvent] = ()
+        """Data that waits after a 429, while starts and ends are sent. Guarded by `_lock`."""
+        self._postponed_until = 0.0
+        """time.monotonic() at which the wait after the 429 is over."""
+        self._drain_not_before = 0.0
+        """time.monotonic() before which no spilled events are sent, after a 429."""
+        self._ends_interrupt = False
+        """Whether a start or an end in the queue cuts the wait after a 429 short."""
         self._busy = False
-        self.watched: Watched | None = None
+        self.watched: WatchedRun | None = None
         self.sending = 0
-        """The number of the send that is under way, or that waits a moment before its next attempt; 0 between sends."""
+        """Number of the current send, including short waits before a retry; 0 if there is none."""
         self._sends = 0
-        self._insured: set[str] = set()
-        """Ids of events of the present send that are on disk meanwhile."""
+        self._spilled_in_flight: set[str] = set()
+        """Ids of the events of the current send that were written to the spill file."""
 
     # --- called from other threads
 
     def is_idle(self) -> bool:
-        return not self._busy and not self._held and not self._parked and not len(self._queue)
+        return not self._busy and not self._in_flight and not self._postponed and not len(self._queue)
 
     def is_draining(self) -> bool:
-        """Spilled events are on their way although nothing is pending."""
+        """Whether own spilled events are being sent."""
         return self._may_send() and not self.breaker.is_open and self._own_spill.waiting > 0 and self.is_alive()
 
-    def take_over(self) -> list[Pending | Sealed]:
-        """For close() past its deadline: what is in the worker's hands and in the queue, all of it."""
-        with self._hands:
+    def take_unsent(self) -> list[QueuedEvent | EncodedEvent]:
+        """For close() at its deadline: remove and return all events in flight and in the queue."""
+        with self._lock:
             self._shutdown.abandoned = True
-            held, self._held, self._parked = [*self._held, *self._parked], (), ()
-        held.extend(self._queue.take(len(self._queue)))
-        return held
+            unsent, self._in_flight, self._postponed = [*self._in_flight, *self._postponed], (), ()
+        unsent.extend(self._queue.take(len(self._queue)))
+        return unsent
 
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         return self._busy
 
-    def insure(self, sending: int) -> None:
-        """Write what is in the worker's hands to disk, if it is still in that send."""
-        with self._hands:
+    def spill_in_flight(self, sending: int) -> None:
+        """Write the events in flight to the spill file, if send number `sending` is still the current one."""
+        with self._lock:
             if self._shutdown.abandoned or self.sending != sending:
                 return
-            held = [event for event in self._held if isinstance(event, Sealed)]
-            left = self._keeper.spill(held, None)
-            written = held[: len(held) - len(left)]
-            self._insured.update(event.event_id for event in written)
-            self._held = left
-            self._say_safe(written)
+            in_flight = [event for event in self._in_flight if isinstance(event, EncodedEvent)]
+            left = self._spill_writer.spill(in_flight, None)
+            written = in_flight[: len(in_flight) - len(left)]
+            self._spilled_in_flight.update(event.event_id for event in written)
+            self._in_flight = left
+            self._notify_watchdog(written)
 
     # --- the thread
 
@@ -141,152 +144,160 @@ class Worker(threading.Thread):
             try:
                 worked = self._work()
             except Exception as error:
-                # Nothing may end this thread: what it held goes to disk, and it goes on.
-                self._voice.say(logging.ERROR, "worker", f"the reporter's worker stumbled: {error!r}")
-                self._keep([*self._held, *self._parked], "the worker stumbled")
-                self._parked = ()
+                # No error may end this thread: its events are spilled, and it continues.
+                self._messages.log(
+                    logging.ERROR, "worker", f"an internal error of the reporter, sending continues: {error!r}"
+                )
+                self._spill([*self._in_flight, *self._postponed], "an internal error of the reporter")
+                self._postponed = ()
                 worked = True
             self._busy = False
             if not worked:
-                if self._shutdown.ending and not len(self._queue) and not self._held and not self._parked:
+                if self._shutdown.ending and not len(self._queue) and not self._in_flight and not self._postponed:
                     return
                 self._sleep()
 
     def _sleep(self) -> None:
-        wait_s, enough = 60.0, 1
-        away = self.breaker.is_open or not self._may_send()
-        if self.breaker.is_open and self._may_send() and (self._held or self._own_spill.waiting):
+        wait_s, wake_threshold = 60.0, 1
+        unreachable = self.breaker.is_open or not self._may_send()
+        if self.breaker.is_open and self._may_send() and (self._in_flight or self._own_spill.waiting):
             wait_s = self.breaker.until_probe_s()
-        if self._parked:
-            wait_s = min(max(0.0, self._parked_until - time.monotonic()), _LOOK_FOR_ENDS_S)
-        elif (due_s := self.pace.until_round_s() if away else self.pace.until_due_s()) > 0:
+        if self._postponed:
+            wait_s = min(max(0.0, self._postponed_until - time.monotonic()), _CHECK_FOR_ENDS_S)
+        elif (due_s := self.pace.until_round_s() if unreachable else self.pace.until_due_s()) > 0:
             wait_s = min(wait_s, due_s)
-            full = away or self.pace.until_array_s() > 0
-            enough = self._tuning.array_limit if full else self._tuning.array_threshold
-        elif not away and self._own_spill.waiting:
-            wait_s = max(0.0, self._drain_after - time.monotonic())
-        self.pace.sleep(wait_s, enough, heed_pending=not self._held)
+            full = unreachable or self.pace.until_array_s() > 0
+            wake_threshold = self._tuning.array_limit if full else self._tuning.array_threshold
+        elif not unreachable and self._own_spill.waiting:
+            wait_s = max(0.0, self._drain_not_before - time.monotonic())
+        self.pace.sleep(wait_s, wake_threshold, wake_if_pending=not self._in_flight)
 
     def _may_send(self) -> bool:
-        return not self.latched and not self._no_more_sending
+        return not self.token_refused and not self._no_more_sending
 
     def _work(self) -> bool:
-        """One step; False when there was nothing to do."""
+        """Do the next thing that is due. False if there was nothing to do."""
         if not self._may_send():
-            return self._put_away()
+            return self._spill_pending()
         if self.breaker.is_open:
             last_chance = self._shutdown.closing and not self._final_probe_done
             if self.breaker.until_probe_s() == 0 or last_chance:
                 return self._probe(last_chance)
-            return False if self._held else self._put_away()
-        if self._held:
-            return self._deliver(list(self._held))
-        if self._parked:
-            return self._pass_parked()
-        limit = self.pace.share()
+            return False if self._in_flight else self._spill_pending()
+        if self._in_flight:
+            return self._deliver(list(self._in_flight))
+        if self._postponed:
+            return self._send_postponed()
+        limit = self.pace.next_request_size()
         if limit:
             return self._deliver(self._take(limit))
-        if not self._own_spill.waiting or time.monotonic() < self._drain_after:
+        if not self._own_spill.waiting or time.monotonic() < self._drain_not_before:
             return False
         return self._drain_own(once=False)
 
-    def _pass_parked(self) -> bool:
-        """Starts and ends first; then what is parked, once its time has come."""
-        with self._hands:
+    def _send_postponed(self) -> bool:
+        """After a 429: send starts and ends, or the postponed data once the wait is over. False if neither is due."""
+        with self._lock:
             if self._shutdown.abandoned:
                 return False
             if self._queue.has_ends:
-                self._held = self._queue.take_ends(self._tuning.array_limit)
-            elif time.monotonic() >= self._parked_until:
-                self._held, self._parked = self._parked, ()
+                self._in_flight = self._queue.take_ends(self._tuning.array_limit)
+            elif time.monotonic() >= self._postponed_until:
+                self._in_flight, self._postponed = self._postponed, ()
             else:
                 return False
-        return self._deliver(list(self._held))
+        return self._deliver(list(self._in_flight))
 
     def _pause(self, seconds: float) -> bool:
-        """The sender's wait between two attempts; False when it was cut short for the end, or for a start or end."""
+        """The sender's wait between two attempts.
+
+        False if the wait was cut short: close() is near its deadline, or a start or an end is in the queue.
+        """
         if seconds > _SHORT_PAUSE_S:
-            self.sending = 0  # told to wait, by a service that is there
+            self.sending = 0  # a 429: the service can be reached, so the events need not be spilled
         end = time.monotonic() + seconds
-        while self._pass_by and not self._shutdown.closing and end - time.monotonic() > _LOOK_FOR_ENDS_S:
+        while self._ends_interrupt and not self._shutdown.closing and end - time.monotonic() > _CHECK_FOR_ENDS_S:
             if self._queue.has_ends:
-                self._parked_until = end
+                self._postponed_until = end
                 return False
-            time.sleep(_LOOK_FOR_ENDS_S)
+            time.sleep(_CHECK_FOR_ENDS_S)
         return self._shutdown.pause(max(0.0, end - time.monotonic()))
 
-    def _take(self, limit: int) -> Sequence[Pending | Sealed]:
-        with self._hands:
+    def _take(self, limit: int) -> Sequence[QueuedEvent | EncodedEvent]:
+        with self._lock:
             if not self._shutdown.abandoned:
-                self._held = self._queue.take(limit)
-            return self._held
+                self._in_flight = self._queue.take(limit)
+            return self._in_flight
 
-    def _put_away(self) -> bool:
-        """Empty the queue to disk: to the spill file, or after a 401 to rejected/."""
-        if self._last_chance_for_ends():
+    def _spill_pending(self) -> bool:
+        """Write the waiting events to the spill file, or after a 401 to rejected/. False if nothing was written."""
+        if self._send_ends_while_closing():
             return True
-        if not self._held and not self._parked and len(self._queue) < self._tuning.array_limit:
+        if not self._in_flight and not self._postponed and len(self._queue) < self._tuning.array_limit:
             if self.pace.until_round_s() > 0:
                 return False
             self.pace.next_round_in(self._tuning.away_round_s)
-        with self._hands:
-            if self._parked and not self._shutdown.abandoned:
-                self._held, self._parked = [*self._held, *self._parked], ()
-        events = list(self._held) or list(self._take(self._tuning.array_limit))
+        with self._lock:
+            if self._postponed and not self._shutdown.abandoned:
+                self._in_flight, self._postponed = [*self._in_flight, *self._postponed], ()
+        events = list(self._in_flight) or list(self._take(self._tuning.array_limit))
         if not events:
             return False
-        return self._keep(events, "no service is configured" if self._transport is None else "the service is away")
+        return self._spill(
+            events, "no service is configured" if self._transport is None else "the service cannot be reached"
+        )
 
-    def _last_chance_for_ends(self) -> bool:
-        """While closing there may be no time left to send data; the ends are sent all the same."""
-        if not (self._interrupted and self._queue.has_ends and self._shutdown.left_s() and not self.latched):
+    def _send_ends_while_closing(self) -> bool:
+        """On closing without time for the data: send starts and ends all the same. False if there are none."""
+        if not (self._interrupted and self._queue.has_ends and self._shutdown.left_s() and not self.token_refused):
             return False
-        with self._hands:
-            if self._held or self._shutdown.abandoned:
+        with self._lock:
+            if self._in_flight or self._shutdown.abandoned:
                 return False
-            self._held = self._queue.take_ends(self._tuning.array_limit)
-        return self._deliver(list(self._held))
+            self._in_flight = self._queue.take_ends(self._tuning.array_limit)
+        return self._deliver(list(self._in_flight))
 
     def _probe(self, last_chance: bool) -> bool:
-        """Ask whether the service is back, with an event that waits anyway."""
+        """Test whether the service responds, with one request of waiting events. False if none wait."""
         if last_chance:
             self._final_probe_done = True
             if self._transport is not None:
                 self._transport.timeout_s = min(self._tuning.final_probe_s, max(0.05, self._shutdown.left_s()))
-        if self._own_spill.waiting and not self._held and self._drain_own(once=True):
+        if self._own_spill.waiting and not self._in_flight and self._drain_own(once=True):
             return True
-        events = list(self._held) or list(self._take(self._tuning.array_limit))
+        events = list(self._in_flight) or list(self._take(self._tuning.array_limit))
         if events:
             return self._deliver(events, once=True)
         return False
 
-    def _deliver(self, events: Sequence[Pending | Sealed], *, once: bool = False) -> bool:
-        rest: Sequence[Sealed] = self._seal(events)
-        with self._hands:
-            insured = self._insured = set()
+    def _deliver(self, events: Sequence[QueuedEvent | EncodedEvent], *, once: bool = False) -> bool:
+        rest: Sequence[EncodedEvent] = self._encode(events)
+        with self._lock:
+            spilled = self._spilled_in_flight = set()
         while rest and self._sender is not None:
-            part = _fitting(rest, self._tuning.array_limit_bytes)
-            self._pass_by = not self._parked and not any(event.event_type in STARTS_AND_ENDS for event in part)
+            part = _first_within(rest, self._tuning.array_limit_bytes)
+            has_ends = any(event.event_type in STARTS_AND_ENDS for event in part)
+            self._ends_interrupt = not self._postponed and not has_ends
             with self._send_under_way():
                 sent = self._sender.send(part, once=once)
-            parks = sent.stopped is Stopped.INTERRUPTED and self._pass_by and not self._shutdown.closing
-            with self._hands:
+            postpones = sent.stopped is Stopped.INTERRUPTED and self._ends_interrupt and not self._shutdown.closing
+            with self._lock:
                 if self._shutdown.abandoned:
-                    return True  # close() has taken them over, this part too
+                    return True  # close() has taken these events and spills them
                 rest = rest[len(part) :]
-                in_memory = [event for event in rest if event.event_id not in insured]
-                self._held = () if sent.stopped else in_memory
-                if parks:
-                    fates = zip(part, sent.fates, strict=True)
-                    waits = [event for event, fate in fates if fate is None and event.event_id not in insured]
-                    self._parked = [*waits, *in_memory]
-                # Starts and ends are sent at once, on disk or not.
-                rest = [event for event in rest if event.event_type in STARTS_AND_ENDS or event.event_id not in insured]
-            unknown = self._settle(part, sent, insured, parks=parks)
-            if parks:
+                in_memory = [event for event in rest if event.event_id not in spilled]
+                self._in_flight = () if sent.stopped else in_memory
+                if postpones:
+                    outcomes = zip(part, sent.outcomes, strict=True)
+                    waits = [event for event, outcome in outcomes if outcome is None and event.event_id not in spilled]
+                    self._postponed = [*waits, *in_memory]
+                # Starts and ends are sent at once, even if they were spilled meanwhile.
+                rest = [event for event in rest if event.event_type in STARTS_AND_ENDS or event.event_id not in spilled]
+            unknown = self._record_outcomes(part, sent, spilled, postpones=postpones)
+            if postpones:
                 return True
             if sent.stopped is not None:
-                self._store([*unknown, *in_memory], f"the service is away ({sent.why})")
+                self._write_to_disk([*unknown, *in_memory], f"the service cannot be reached ({sent.why})")
                 return True
         return True
 
@@ -299,145 +310,152 @@ class Worker(threading.Thread):
         finally:
             self.sending = 0
 
-    def _seal(self, events: Sequence[Pending | Sealed]) -> list[Sealed]:
-        sealed: list[Sealed] = []
+    def _encode(self, events: Sequence[QueuedEvent | EncodedEvent]) -> list[EncodedEvent]:
+        encoded: list[EncodedEvent] = []
         invalid = 0
         for event in events:
-            done = event if isinstance(event, Sealed) else self._sealer.seal(event)
+            done = event if isinstance(event, EncodedEvent) else self._encoder.encode(event)
             if done is None:
                 invalid += 1
             else:
-                sealed.append(done)
-        with self._hands:
+                encoded.append(done)
+        with self._lock:
             if self._shutdown.abandoned:
                 return []
-            self._held = sealed
+            self._in_flight = encoded
             self._counts.add(dropped=invalid)
         if self.watched is not None:
-            self.watched.sealed(event for event in sealed if event.event_type in STARTS)
-        return sealed
+            self.watched.encoded(event for event in encoded if event.event_type in STARTS)
+        return encoded
 
-    def _say_safe(self, events: Sequence[Sealed]) -> None:
+    def _notify_watchdog(self, events: Sequence[EncodedEvent]) -> None:
+        """Tell the watchdog which starts are stored or spilled, so that it need not send them if this process dies."""
         if self.watched is not None:
             starts = [event.event_id for event in events if event.event_type in STARTS]
             if starts:
                 self.watched.safe(starts)
 
-    def _settle(self, events: Sequence[Sealed], sent: Sent, insured: set[str], *, parks: bool) -> list[Sealed]:
-        """Count every known fate; returns the events without one. Those that are on disk meanwhile count there."""
-        unknown: list[Sealed] = []
-        refused: list[Sealed] = []
+    def _record_outcomes(
+        self, events: Sequence[EncodedEvent], sent: Sent, spilled: set[str], *, postpones: bool
+    ) -> list[EncodedEvent]:
+        """Count the outcomes and update the circuit breaker. Returns the events without an outcome.
+
+        Events that were spilled during the send are skipped: they count as spilled until their replay.
+        """
+        unknown: list[EncodedEvent] = []
+        rejected: list[EncodedEvent] = []
         why = ""
-        fates = sent.fates
-        self._say_safe([event for event, fate in zip(events, fates, strict=True) if fate is not None])
-        if not insured and fates.count(Fate.ACCEPTED) == len(fates):
-            self._counts.add(accepted=len(fates))
-            fates = []
-        for position, (event, fate) in enumerate(zip(events, fates, strict=False)):
+        outcomes = sent.outcomes
+        self._notify_watchdog([event for event, outcome in zip(events, outcomes, strict=True) if outcome is not None])
+        if not spilled and outcomes.count(Outcome.ACCEPTED) == len(outcomes):
+            self._counts.add(accepted=len(outcomes))
+            outcomes = []
+        for position, (event, outcome) in enumerate(zip(events, outcomes, strict=False)):
             reason = sent.reasons.get(position, "")
-            if event.event_id in insured:
+            if event.event_id in spilled:
                 continue
-            if fate is None:
+            if outcome is None:
                 unknown.append(event)
-            elif fate is Fate.SET_ASIDE:
-                refused.append(event)
+            elif outcome is Outcome.REJECTED:
+                rejected.append(event)
                 why = reason
             else:
-                self._count(event, fate, reason)
-        self._keeper.set_aside(refused, why)
+                self._count(event, outcome, reason)
+        self._spill_writer.reject(rejected, why)
         for key, reason in sent.ignored:
             self._counts.ignored += 1
-            self._voice.once(
-                logging.WARNING, f"ignored {key}", f"the service left out the metric {key[:60]!r}: {reason}"
+            self._messages.log_once(
+                logging.WARNING, f"ignored {key}", f"the service did not store the metric {key[:60]!r}: {reason}"
             )
         if sent.stopped is Stopped.UNREACHABLE:
             self.breaker.trip()
         elif sent.stopped is Stopped.UNAUTHORISED:
-            self._latch(sent.why)
-        elif parks:
+            self._refuse_token(sent.why)
+        elif postpones:
             pass
         elif sent.stopped is Stopped.INTERRUPTED:
             self._no_more_sending = self._interrupted = True
         else:
-            self._back()
+            self._close_breaker()
         return unknown
 
-    def _keep(self, events: Sequence[Pending | Sealed], why: str) -> bool:
-        """To disk. False when the disk took not all of it."""
-        sealed = self._seal(events)
-        with self._hands:
+    def _spill(self, events: Sequence[QueuedEvent | EncodedEvent], why: str) -> bool:
+        """Write events to disk. False if some could not be written."""
+        encoded = self._encode(events)
+        with self._lock:
             if self._shutdown.abandoned:
                 return True
-            self._held = ()
-        return self._store(sealed, why)
+            self._in_flight = ()
+        return self._write_to_disk(encoded, why)
 
-    def _store(self, sealed: Sequence[Sealed], why: str) -> bool:
-        """The same for events that are the worker's alone: no longer in `_held`, where close() would take them.
+    def _write_to_disk(self, encoded: Sequence[EncodedEvent], why: str) -> bool:
+        """Write events that are no longer in `_in_flight` to disk. False if some could not be written.
 
-        What the disk refuses is held again, unless close() has come and gone meanwhile.
+        Those go back to `_in_flight`, or count as lost if close() has ended meanwhile.
         """
-        left: Sequence[Sealed] = ()
-        if self.latched:
-            self._keeper.set_aside(sealed, "the token is not accepted")
+        left: Sequence[EncodedEvent] = ()
+        if self.token_refused:
+            self._spill_writer.reject(encoded, "the token is invalid")
         else:
-            left = self._keeper.spill(sealed, why)
-        self._say_safe(sealed[: len(sealed) - len(left)])
-        with self._hands:
+            left = self._spill_writer.spill(encoded, why)
+        self._notify_watchdog(encoded[: len(encoded) - len(left)])
+        with self._lock:
             if not self._shutdown.abandoned:
-                self._held = left
+                self._in_flight = left
             else:
-                self._keeper.give_up(left, "the disk took no more")
+                self._spill_writer.count_lost(left, "they could not be written to disk")
         if left and not self.breaker.is_open and self._may_send():
             self.breaker.trip()
         return not left
 
-    def _count(self, event: Sealed, fate: Fate, reason: str) -> None:
-        if fate is Fate.ACCEPTED:
+    def _count(self, event: EncodedEvent, outcome: Outcome, reason: str) -> None:
+        if outcome is Outcome.ACCEPTED:
             self._counts.add(accepted=1)
-        elif fate is Fate.DUPLICATE:
+        elif outcome is Outcome.DUPLICATE:
             self._counts.add(duplicate=1)
         else:
             self._counts.add(dropped=1)
-            self._voice.say(
+            self._messages.log(
                 logging.ERROR,
                 f"refused {event.event_type}",
-                f"the service refused {event.event_type}: {reason}",
+                f"the service rejected {event.event_type}, it is dropped: {reason}",
             )
 
-    def _latch(self, why: str) -> None:
-        self.latched = True
-        self._voice.once(
+    def _refuse_token(self, why: str) -> None:
+        self.token_refused = True
+        self._messages.log_once(
             logging.ERROR,
             "401",
-            f"the service does not accept SVC_TOKEN ({why}); nothing more is sent by this process",
+            f"the service does not accept SVC_TOKEN ({why}); this process sends nothing more and keeps its events on "
+            "disk. Create a token on the Tokens page, set SVC_TOKEN, then run `svc-reporter sync --rejected`",
         )
 
-    def _back(self) -> None:
+    def _close_breaker(self) -> None:
         if self.breaker.is_open:
             self.breaker.reset()
             self.recovered.set()
-            self._voice.say(logging.INFO, "recovered", "the service answers again")
+            self._messages.log(logging.INFO, "recovered", "the service responds again")
 
     def _drain_own(self, *, once: bool) -> bool:
-        """Send this batch's spilled events. False when there are none."""
+        """Send one request of this batch's spilled events. False if there are none."""
         if self._sender is None:
             return False
-        self._pass_by = True
+        self._ends_interrupt = True
         with self._send_under_way():
-            result = self._own_spill.drain(self._sender, self._back, once=once)
+            result = self._own_spill.drain(self._sender, self._close_breaker, once=once)
         if result is Stopped.UNREACHABLE:
             self.breaker.trip()
         elif result is Stopped.UNAUTHORISED:
-            self._latch("while sending spilled events")
+            self._refuse_token("while sending spilled events")
         elif result is Stopped.INTERRUPTED:
             if self._shutdown.closing:
                 self._no_more_sending = self._interrupted = True
-            self._drain_after = self._parked_until
+            self._drain_not_before = self._postponed_until
         return result is not Drained.EMPTY
 
 
-def _fitting(events: Sequence[Sealed], limit_bytes: int) -> Sequence[Sealed]:
-    """The longest head of `events` whose array body stays under the limit; at least one event."""
+def _first_within(events: Sequence[EncodedEvent], limit_bytes: int) -> Sequence[EncodedEvent]:
+    """As many of the first `events` as fit into a body of `limit_bytes`; at least one."""
     size = 0
     for count, event in enumerate(events):
         size += event.size + 1

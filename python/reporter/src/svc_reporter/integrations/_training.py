@@ -91,7 +91,7 @@ class Training:
         if job is None:
             return
         if self._owned is not None and self.run is self._owned and self._owned.is_closed:
-            self.run = self._borrowed = self._owned.again()
+            self.run = self._borrowed = self._owned.reopen()
             job.move_to(self.run)
         job.amend(number, points, metrics)
 

@@ -40,22 +40,22 @@ class Client:
 
     def get(self, path: str, filters: Filters | None = None) -> Any:
         try:
-            answer = self._transport.get(path + _query(filters))
+            response = self._transport.get(path + _query(filters))
         except Unreachable as error:
             raise QueryError(f"{self._transport.target} does not answer: {error}") from error
-        if answer.status != 200:
-            raise _refusal(answer.status, answer.body)
-        return json.loads(answer.body)
+        if response.status != 200:
+            raise _refusal(response.status, response.body)
+        return json.loads(response.body)
 
     def patch(self, path: str, changes: Mapping[str, Any]) -> Any:
         """Needs a session; a token is refused by the service."""
         try:
-            answer = self._transport.request("PATCH", path, json.dumps(changes).encode())
+            response = self._transport.request("PATCH", path, json.dumps(changes).encode())
         except Unreachable as error:
             raise QueryError(f"{self._transport.target} does not answer: {error}") from error
-        if answer.status != 200:
-            raise _refusal(answer.status, answer.body)
-        return json.loads(answer.body)
+        if response.status != 200:
+            raise _refusal(response.status, response.body)
+        return json.loads(response.body)
 
     def items(self, path: str, filters: Filters | None = None, limit: int | None = None) -> Iterator[dict[str, Any]]:
         """All items of a list, page by page."""

@@ -1,0 +1,110 @@
+"""What the watchdog sends after the training died: the ends of its jobs and batch, then its spilled events."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from ._claims import claim
+from ._delivery import Counts
+from ._envelope import EncodedEvent, EventEncoder
+from ._failure import STOPPED
+from ._ids import EventIds, now_ms
+from ._messages import Messages
+from ._queue import QueuedEvent
+from ._replay import in_order, replay
+from ._responses import Outcome
+from ._sender import Sender
+from ._spill import SpillFolder, file_name, folders
+from ._spill_writer import SpillWriter
+from ._transport import Target, Transport
+from ._tuning import DEFAULT
+
+if TYPE_CHECKING:
+    from ._watchdog_child import RunState
+
+_TIMEOUT_S = 3.0
+
+
+def send_crash_report(run: RunState, cause: str, deadline: float) -> None:
+    """End the run of a dead process, as failed with the reason `cause`.
+
+    Events that cannot be sent by `deadline` (time.monotonic()) are spilled.
+    """
+    facts = run.facts
+    messages = Messages()
+    ids = EventIds()
+    batch_id = str(facts["batch_id"])
+    encoder = EventEncoder(str(facts["project"]), batch_id, {"host": str(facts["host"])}, ids, messages, DEFAULT)
+    spill_writer = SpillWriter(SpillFolder(folders(facts.get("folder"))), batch_id, Counts(), messages)
+    encoded = [EncodedEvent(one["id"], one["type"], one["line"].encode("utf-8")) for one in run.encoded.values()]
+    # They have a sender id of their own and no delivery counts: it is unknown how many events the process produced.
+    own = [*_starts(run), *_ends(run, cause)]
+    events = [*encoded, *(event for event in map(encoder.encode, own) if event is not None)]
+    if not facts.get("url") or not facts.get("token"):
+        spill_writer.spill(events, "the process died and no service is configured")
+        return
+    transport = Transport(Target.parse(str(facts["url"])), str(facts["token"]), _TIMEOUT_S)
+
+    def pause(seconds: float) -> bool:
+        if time.monotonic() + seconds > deadline - _TIMEOUT_S:
+            return False
+        time.sleep(seconds)
+        return True
+
+    sender = Sender(transport, DEFAULT, pause)
+    sent = sender.send(events)
+    unknown = [event for event, outcome in zip(events, sent.outcomes, strict=True) if outcome is None]
+    if unknown:
+        spill_writer.spill(unknown, "the service cannot be reached")
+        return
+    name = file_name(batch_id)[: -len("jsonl")]
+
+    def settle(event: EncodedEvent, outcome: Outcome, reason: str) -> None:
+        if outcome is Outcome.REJECTED:
+            spill_writer.reject_from_other_batch(event, reason)
+
+    for path in in_order(spill_writer.folder.candidates, DEFAULT):
+        if not path.name.startswith(name) or time.monotonic() > deadline - _TIMEOUT_S:
+            continue
+        held = claim(path)
+        if held is not None and replay(held, sender, DEFAULT, messages, settle).stopped is not None:
+            return
+
+
+def _starts(run: RunState) -> list[QueuedEvent]:
+    """Start events that the training had no time to encode; `batch_start` comes without the state of git."""
+    events: list[QueuedEvent] = []
+    if run.start is not None:
+        events.append(QueuedEvent(0, "batch_start", None, int(run.began * 1000), run.start))
+    for job_id, (began, data) in run.job_starts.items():
+        events.append(QueuedEvent(len(events), "job_start", job_id, int(began * 1000), data))
+    return events
+
+
+def _ends(run: RunState, cause: str) -> list[QueuedEvent]:
+    failure: str | None = cause
+    if run.stopping:
+        failure = STOPPED
+    elif run.closing:
+        failure = run.failure
+    ms = now_ms()
+    events: list[QueuedEvent] = []
+    stderr_tail: dict[str, Any] = {}
+    if failure == cause and run.stderr:
+        stderr_tail = {"traceback": "The last lines on stderr:\n" + "\n".join(run.stderr)}
+    for job_id, began in run.jobs.items():
+        elapsed_s = round(max(0.0, ms / 1000 - began), 3)
+        data: dict[str, Any] = {"reason": failure or cause, "elapsed_s": elapsed_s, **stderr_tail}
+        events.append(QueuedEvent(len(events), "job_failed", job_id, ms, data))
+    if run.facts.get("guest"):
+        return events
+    data = {
+        "total_elapsed_s": round(max(0.0, ms / 1000 - run.began), 3),
+        "n_done": run.n_done,
+        "n_failed": run.n_failed + len(run.jobs),
+    }
+    if failure is not None:
+        data.update(reason=failure, **stderr_tail)
+    events.append(QueuedEvent(len(events), "batch_failed" if failure else "batch_done", None, ms, data))
+    return events

@@ -1,0 +1,143 @@
+"""Maps a response of the ingest endpoints to the outcome of each event (the table of specification §7)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from ._ids import now_ms
+from ._transport import Response
+from ._tuning import Tuning
+
+
+class Outcome(Enum):
+    """The result of sending one event. The values are the words that `svc-reporter sync` and `import` print."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    DROPPED = "dropped"
+    """Rejected by the service for good; not sent again."""
+    REJECTED = "set aside"
+    """Rejected for a reason that a user can fix (token, rights, address); kept in rejected/."""
+    RETRY = "retry"
+    """The service could not store this event now; send it again."""
+
+
+class Step(Enum):
+    """What to do after a request."""
+
+    SETTLED = "settled"
+    """Every event has an outcome."""
+    RETRY = "retry"
+    WAIT = "wait"
+    """Rate limit (429): wait, then send the same request again."""
+    SPLIT = "split"
+    """The service rejected a whole array: send its halves, to find the event that it rejects."""
+    UNAUTHORISED = "unauthorised"
+
+
+@dataclass(frozen=True)
+class Interpretation:
+    step: Step
+    outcomes: list[Outcome] = field(default_factory=list)
+    """One for each event sent, in the same order; only for SETTLED."""
+    wait_s: float = 0.0
+    reason: str = ""
+    reasons: dict[int, str] = field(default_factory=dict)
+    """By position in the request: why that event was rejected."""
+    ignored: list[tuple[str, str]] = field(default_factory=list)
+    """Name and reason of each value that the service did not store, of events that it stored."""
+
+
+def interpret(response: Response, count: int, as_array: bool, tuning: Tuning) -> Interpretation:
+    """What to do after this response to a request of `count` events. Never raises."""
+    status = response.status
+    if status == 200:
+        return _accepted(response, count, as_array)
+    reason = f"HTTP {status}: {_problem(response.body)}"
+    if status == 401:
+        return Interpretation(Step.UNAUTHORISED, reason=reason)
+    if status == 429:
+        return Interpretation(Step.WAIT, wait_s=retry_after(response, tuning), reason=reason)
+    if status >= 500 or status in (408, 425) or status < 300:
+        # Only 200 is an acknowledgement of the service. Any other 2xx comes from a proxy or captive portal.
+        return Interpretation(Step.RETRY, reason=reason)
+    if status in (403, 404) or status < 400:
+        return Interpretation(Step.SETTLED, [Outcome.REJECTED] * count, reasons=dict.fromkeys(range(count), reason))
+    if as_array and count > 1:
+        return Interpretation(Step.SPLIT, reason=reason)
+    return Interpretation(Step.SETTLED, [Outcome.DROPPED] * count, reasons=dict.fromkeys(range(count), reason))
+
+
+def retry_after(response: Response, tuning: Tuning) -> float:
+    """Seconds to wait after a 429, from its Retry-After header: default 30, at most 60 (specification §8)."""
+    text = response.headers.get("retry-after", "").strip()
+    wait_s = tuning.retry_after_default_s
+    if text:
+        try:
+            wait_s = float(text)
+        except ValueError:
+            from email.utils import parsedate_to_datetime  # slow to import, rarely needed
+
+            try:
+                wait_s = parsedate_to_datetime(text).timestamp() - now_ms() / 1000
+            except (ValueError, TypeError):
+                wait_s = tuning.retry_after_default_s
+    if not wait_s >= 0:  # negative, or NaN
+        wait_s = 0.0
+    return min(wait_s, tuning.retry_after_cap_s)
+
+
+def _accepted(response: Response, count: int, as_array: bool) -> Interpretation:
+    try:
+        document = json.loads(response.body)
+        results = document["results"] if as_array else [document]
+        if len(results) != count:
+            return Interpretation(Step.RETRY, reason=f"{len(results)} results for {count} events")
+        outcomes: list[Outcome] = []
+        reasons: dict[int, str] = {}
+        ignored: list[tuple[str, str]] = []
+        for position, result in enumerate(results):
+            error = result.get("error")
+            if error is None:
+                int(result["db_id"])
+                outcomes.append(Outcome.DUPLICATE if result["deduplicated"] else Outcome.ACCEPTED)
+                ignored += [(str(one["key"]), str(one["reason"])) for one in result.get("ignored") or ()]
+            else:
+                outcomes.append(_item_outcome(error))
+                reasons[position] = f"{error.get('status')} {error.get('code')}: {_details(error)}"
+        return Interpretation(Step.SETTLED, outcomes, reasons=reasons, ignored=ignored)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        # Without a valid body, the 200 does not come from the service (a captive portal, a proxy).
+        return Interpretation(Step.RETRY, reason=f"HTTP 200 with an invalid body ({type(error).__name__})")
+
+
+def _item_outcome(error: dict[str, Any]) -> Outcome:
+    status = error.get("status")
+    if isinstance(status, int) and (status >= 500 or status in (408, 429)):
+        return Outcome.RETRY
+    if status in (401, 403, 404):
+        return Outcome.REJECTED
+    return Outcome.DROPPED
+
+
+def _problem(body: bytes) -> str:
+    try:
+        document = json.loads(body)
+        code = document.get("code") or document.get("title") or "no code"
+        return f"{code}: {_details(document)}"
+    except (ValueError, AttributeError, TypeError):
+        return body[:120].decode("utf-8", "replace").strip() or "no body"
+
+
+def _details(problem: dict[str, Any]) -> str:
+    text = str(problem.get("detail") or problem.get("title") or "")
+    errors = problem.get("errors")
+    if isinstance(errors, list):
+        named = [f"{e.get('path')}: {e.get('message')}" for e in errors[:3] if isinstance(e, dict)]
+        named = [name for name in named if name.split(":")[0] not in text]  # the detail often contains them already
+        if named:
+            text = f"{text} ({'; '.join(named)})"
+    return text
