@@ -1,8 +1,8 @@
 """Copies of a Reporter: pickled, deep-copied, forked, dumped with a fitted model.
 
-A copy travels without connection, threads and queue. Within the process it came from it is the same Reporter.
-In a worker process (multiprocessing, joblib, Ray) it joins the batch: it reports jobs, while the batch's start
-and end stay its owner's. Anywhere else, a model loaded from a file for instance, it stays silent.
+A copy has no connection, threads or queue. In the same process, unpickling returns the original Reporter. In a worker
+process (multiprocessing, joblib, Ray) the copy joins the batch: it reports jobs, not the batch's start and end.
+Elsewhere, for instance in a model loaded from a file, it reports nothing.
 """
 
 from __future__ import annotations
@@ -15,8 +15,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._reporter import Reporter
 
-_TRAVEL = ("multiprocessing.", "concurrent.futures.", "joblib.externals.loky", "loky.", "ray.", "distributed.")
-"""Modules that pickle to hand something to another process now, rather than to keep it."""
+_SENDS_TO_PROCESS = (
+    "multiprocessing.",
+    "concurrent.futures.",
+    "joblib.externals.loky",
+    "loky.",
+    "ray.",
+    "distributed.",
+)
+"""Modules that pickle objects to send them to another process, not to store them."""
 
 _here: weakref.WeakValueDictionary[str, Reporter] = weakref.WeakValueDictionary()
 
@@ -26,14 +33,14 @@ def register(run: Reporter) -> None:
 
 
 def reduce(run: Reporter, arguments: dict[str, Any], token: str) -> tuple[Any, ...]:
-    """What pickle keeps of a Reporter. The token goes along only to a worker process, never into a file."""
-    if token and _is_travelling():
+    """The pickled state of a Reporter. It contains the token only if it is sent to a worker process."""
+    if token and _is_sent_to_process():
         arguments = {**arguments, "token": token}
     return restore, (arguments, run.host)
 
 
 def restore(arguments: dict[str, Any], host: str) -> Reporter:
-    """The Reporter of this process for that batch, made if there is none."""
+    """The Reporter of this process for that batch, created if there is none."""
     from ._reporter import Reporter
     from ._snapshot import hostname
 
@@ -43,13 +50,13 @@ def restore(arguments: dict[str, Any], host: str) -> Reporter:
     if host == hostname():
         arguments = {**arguments, "resources_s": 0}  # the owner samples this machine
     run = Reporter(**arguments)
-    if not run.is_guest:
-        run.disable("it is a copy outside of the run's own processes")
+    if not run.has_joined:
+        run.disable("it is a copy outside of the run's processes")
     return run
 
 
 def joined(run: Reporter) -> Reporter:
-    """`run` for use in this process: itself, or in a forked child a Reporter that joins its batch."""
+    """The Reporter to use in this process: `run`, or in a forked child a new one that joins its batch."""
     if run.is_of_this_process():
         return run
     make, (arguments, host) = run.__reduce__()[:2]
@@ -57,13 +64,13 @@ def joined(run: Reporter) -> Reporter:
     return result
 
 
-def _is_travelling() -> bool:
+def _is_sent_to_process() -> bool:
     context = sys.modules.get("multiprocessing.context")
     if context is not None and context.get_spawning_popen() is not None:
         return True
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if str(frame.f_globals.get("__name__", "")).startswith(_TRAVEL):
+        if str(frame.f_globals.get("__name__", "")).startswith(_SENDS_TO_PROCESS):
             return True
         frame = frame.f_back
     return False

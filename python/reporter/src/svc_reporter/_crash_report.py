@@ -97,7 +97,7 @@ def _ends(run: RunState, cause: str) -> list[QueuedEvent]:
         elapsed_s = round(max(0.0, ms / 1000 - began), 3)
         data: dict[str, Any] = {"reason": failure or cause, "elapsed_s": elapsed_s, **stderr_tail}
         events.append(QueuedEvent(len(events), "job_failed", job_id, ms, data))
-    if run.facts.get("guest"):
+    if run.facts.get("joined"):
         return events
     data = {
         "total_elapsed_s": round(max(0.0, ms / 1000 - run.began), 3),

@@ -31,7 +31,7 @@ def last_event(
     return put
 
 
-def last_event_of_guest(pipeline: Pipeline) -> Callable[[], None]:
+def last_event_of_joined(pipeline: Pipeline) -> Callable[[], None]:
     """Returns a function that puts an event with the delivery counts of a reporter that joined a batch.
 
     It puts nothing if that reporter produced no event.

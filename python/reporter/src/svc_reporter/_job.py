@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 
 
 class Job:
-    """Made by `run.job(...)`. Use it as a context; without one, call `done()` or `fail()` yourself.
+    """Created by `run.job(...)`. Use it in a `with` statement, or call `done()` or `fail()` at its end.
 
-    Nothing here raises into the training, except StopRequested from `epoch`, from `log` and on entering.
+    Its methods raise only StopRequested: `epoch`, `log` and entering the `with` statement.
     """
 
     def __init__(self, run: Reporter, job_id: str, params: Mapping[str, Any], *, skipped: bool) -> None:
         self.id = job_id
         self.skipped = skipped
-        """Not among SVC_RERUN_JOBS: nothing of it is reported. Guard its work with `run.wants(job_id)`."""
+        """True if a rerun leaves this job out; it reports nothing. Check `run.wants(job_id)` to skip its work."""
         self._run = run
         self._params = dict(params)
         self._began: float | None = None
         self._ended = False
         self._lock = threading.RLock()
-        """Printed lines may begin the job from a thread of their own."""
+        """The thread of the console capture may start the job."""
         self._in_context = False
         self._epochs = 0
         self._metrics: dict[str, Any] = {}
         self._values = MetricValues(job_id, run.messages)
         self._sent_end: dict[str, Any] | None = None
         self.at_run_end: Callable[[], None] | None = None
-        """What ends this job if nothing else has by the run's end; without it, it ends as the run does."""
+        """Called at the run's end if the job is still open, before it ends like the run."""
 
     def __copy__(self) -> Job:
         return self
@@ -71,7 +71,7 @@ class Job:
             self._end_failed(reason, trace_of(error, trace))
 
     def begin(self) -> None:
-        """Start the job without a context; end it with `done()` or `fail()`. The first epoch does it, too."""
+        """Start the job without a `with` statement; end it with `done()` or `fail()`. The first epoch starts it too."""
         self._start()
 
     if TYPE_CHECKING:
@@ -82,32 +82,35 @@ class Job:
         def epoch(self, /, *, epoch: int, **metrics: Any) -> None: ...
 
     def epoch(self, /, *numbers: Any, **metrics: Any) -> None:
-        """Record one epoch: `train_loss`, `val_loss`, `lr`, `batch_time_ms` and any further numbers.
+        """Record the metrics of one epoch: `train_loss`, `val_loss`, `lr`, `batch_time_ms` and any others.
 
-        Takes the epoch by position or by name; with both, the one by name is a metric (as in `**row`). Numbers
-        are int, float, bool (as 0 or 1), enums of them, and NumPy's and torch's scalars; NaN and infinities are
-        kept. What is no number makes no curve, and is said once. Raises StopRequested, after recording, when
-        a stop was requested.
+        The epoch is the positional argument or `epoch`; with both, `epoch` is a metric (as in `**row`). Values may be
+        int, float, bool (as 0 or 1), enums of them, and scalars of NumPy and torch; NaN and infinities are kept. Other
+        values are stored but not charted, with one log message per name. Raises StopRequested, after recording, if a
+        stop was requested.
         """
         epoch = numbers[0] if numbers else metrics.pop("epoch", None)
         if self._ended:
-            self._say_ended("an epoch")
+            self._warn_ended("an epoch")
         elif not self.skipped:
             with shield:
                 self._record(epoch, metrics)
         self._run.check_stop_here()
 
     def log(self, line: object, level: str | int = "info") -> None:
-        """Send a line to the job's log; `level` is a name or a number of the logging module."""
+        """Send a line to the job's log; `level` is a name or number of the logging module.
+
+        Raises StopRequested once if a stop was requested.
+        """
         if self._ended:
-            self._say_ended("a log line")
+            self._warn_ended("a log line")
         if not self.skipped:
             self._start()
             self._run.emit_log(self.id, line, level)
         self._run.check_stop_log()
 
     def done(self, metrics: Mapping[str, Any] | None = None) -> None:
-        """Name the final metrics. Inside the job's context the job goes on; the context's end sends them."""
+        """Set the final metrics, and end the job as done. Inside a `with` statement the job ends with it, not here."""
         if metrics is not None:
             try:
                 self._metrics.update(fields({str(key): value for key, value in metrics.items()}))
@@ -125,7 +128,7 @@ class Job:
             self._run.emit_job_end("job_done", self, data)
 
     def prune(self, metrics: Mapping[str, Any] | None = None) -> None:
-        """End the job early because other jobs of the search did better; it counts as done."""
+        """End the job as done and pruned: other jobs of the search are better."""
         if self._ended or self.skipped:
             return
         with shield:
@@ -138,9 +141,9 @@ class Job:
             self._run.emit_job_end("job_done", self, data)
 
     def amend(self, epoch: int | None, points: Mapping[str, Any], metrics: Mapping[str, Any]) -> None:
-        """Add to a job that has ended as done: points of an evaluation after the training, final metrics.
+        """Add points of an epoch and final metrics to a job that has ended as done, as of a later evaluation.
 
-        The job's end is sent again with the metrics of both; its duration stays that of the training.
+        The job's end is sent again with all final metrics; its duration does not change.
         """
         if not self._ended:
             if points and epoch is not None:
@@ -165,7 +168,7 @@ class Job:
         failure: str | None = None,
         pruned: bool = False,
     ) -> None:
-        """Report a job that is over: `began` and `ended` in Unix seconds, `points` by epoch, then its end."""
+        """Report a job that has ended already: its start, `points` by epoch, and its end. Times in Unix seconds."""
         if self.skipped or self._ended or self._began is not None:
             return
         self._began, self._ended = time.monotonic(), True
@@ -184,11 +187,11 @@ class Job:
         self._run.emit_job_end("job_done" if failure is None else "job_failed", self, data, end_ms)
 
     def move_to(self, run: Reporter) -> None:
-        """Go on through another Reporter of the same batch."""
+        """Continue with another Reporter of the same batch."""
         self._run = run
 
     def end_with_run(self, failure: str | None) -> None:
-        """For the run's end, if this job was begun without a context and not ended."""
+        """At the run's end: end this job if it is still open, as done or with `failure`."""
         if failure is None and self.at_run_end is not None:
             self.at_run_end()
         if failure is None:
@@ -197,7 +200,7 @@ class Job:
             self.fail(failure)
 
     def fail(self, reason: object = "failed") -> None:
-        """End the job as failed, for loops that handle their exceptions themselves."""
+        """End the job as failed; `reason` is text or an exception. For code that handles exceptions itself."""
         self._end_failed(reason_of(reason) or "failed" if isinstance(reason, BaseException) else str(reason), None)
 
     def _end_failed(self, reason: str, trace: str | None) -> None:
@@ -218,6 +221,7 @@ class Job:
             self._run.emit_job_end("job_failed", self, data)
 
     def _start(self) -> None:
+        """Report the job's start, unless it has started."""
         if self._began is not None:
             return
         with shield:
@@ -228,14 +232,14 @@ class Job:
             data = fields(self._params)
             for key in ("model", "dataset"):
                 if key in data and not isinstance(data[key], str):
-                    data[key] = _named(data[key])
+                    data[key] = _as_text(data[key])
             gpus = self._run.environment_extras.get("gpu_names")
             if gpus:
-                # A parameter of that name is what the training itself says.
+                # A parameter of that name takes precedence.
                 data.setdefault("gpu_count", len(gpus))
             self._run.emit_job_start(self, data)
 
-    def _say_ended(self, what: str) -> None:
+    def _warn_ended(self, what: str) -> None:
         self._run.messages.log_once(
             logging.WARNING, f"ended {self.id}", f"job {self.id}: {what} came after the job's end and is not reported"
         )
@@ -246,7 +250,7 @@ class Job:
         self._emit_epoch(epoch, metrics)
 
     def record_checked(self, epoch: int, row: dict[str, Any]) -> None:
-        """Record a row of finite numbers whose names were checked. The row is the job's from here on."""
+        """Record a row of finite numbers with valid names. Takes ownership of `row`."""
         row["epoch"] = epoch
         self._epochs += 1
         self._run.take("job_epoch", self.id, row)
@@ -258,7 +262,7 @@ class Job:
             self._run.messages.log(
                 logging.ERROR,
                 "epoch",
-                f"job {self.id}: an epoch must be a whole number, got {plain(epoch)!r}; dropped",
+                f"job {self.id}: an epoch must be a whole number, got {plain(epoch)!r}; the epoch is dropped",
             )
             self._run.count_lost()
             return
@@ -274,23 +278,24 @@ class Job:
 def _restore(
     run: Reporter, job_id: str, params: Mapping[str, Any], skipped: bool, began_s: float | None, ended: bool
 ) -> Job:
-    """A job of a Reporter that was pickled: one that had begun goes on, its end being its owner's by default."""
+    """The copy of a pickled job. If it had started, it continues; the original process ends it."""
     job = Job(run, job_id, params, skipped=skipped)
     job._began = None if began_s is None else time.monotonic() - began_s
     job._ended = ended
     return job
 
 
-def _named(value: Any) -> str:
-    """The text that a plain value is named by; of a dictionary or a list what it reads like in JSON."""
+def _as_text(value: Any) -> str:
+    """The value as text; a dictionary or list as JSON."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
 
 
 def _whole(value: Any) -> int:
+    """The value as int. Raises TypeError or ValueError if it is no whole number."""
     try:
         return operator.index(value)
     except TypeError:
         number = float(value.item() if hasattr(value, "item") else value)
         if not number.is_integer():
-            raise ValueError("not whole") from None
+            raise ValueError("not a whole number") from None
         return int(number)

@@ -1,4 +1,4 @@
-"""What `batch_start` says, and the record of the run that this machine keeps."""
+"""Creates the data of `batch_start`, and the record of the run on this machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def start_data(run: Reporter, snapshot: Snapshot, config: Any, tags: list[str], rerun: Rerun) -> dict[str, Any]:
-    """The data of `batch_start` without `env_snapshot`, whose git state takes time: see `complete_start`."""
+    """The data of `batch_start` without `env_snapshot`: reading the state of git is slow (see `complete_start`)."""
     data: dict[str, Any] = {
         "experiment_type": run.experiment_type,
         "n_total": run.n_planned,
@@ -48,9 +48,9 @@ def start_data(run: Reporter, snapshot: Snapshot, config: Any, tags: list[str], 
 def complete_start(
     run: Reporter, data: dict[str, Any], snapshot: Snapshot, record: OwnRecord
 ) -> Callable[[], dict[str, Any]]:
-    """`start_data` with git's state, for the worker to call.
+    """Returns a function for the worker that adds the state of git to `start_data`.
 
-    The record of the run is written then, so that it is there before the service can ask for a rerun.
+    It also writes the record of the run, so that the record exists before the service can request a rerun.
     """
 
     def complete() -> dict[str, Any]:
@@ -61,7 +61,7 @@ def complete_start(
 
 
 class OwnRecord:
-    """The record that this process keeps of its run. Never raises: without it, a rerun here is refused."""
+    """The record of this process's run. Never raises: without a record, svc-agent only refuses to rerun the batch."""
 
     def __init__(self, project: str, batch_id: str, settings: Settings, messages: Messages) -> None:
         self._project = project
@@ -86,8 +86,8 @@ class OwnRecord:
             self._messages.log_once(
                 logging.WARNING,
                 "run record",
-                f"the record of this run could not be kept on this machine ({error}); "
-                "svc-agent will not rerun it unless its owner gives the command in the page",
+                f"the record of this run could not be written ({error}); svc-agent will not rerun it unless its "
+                "owner enters the command on the page. Set SVC_REPORTER_DIR to a writable folder",
             )
 
     def end(self) -> None:
@@ -96,14 +96,14 @@ class OwnRecord:
                 _run_record.write_ended(self._path)
         except Exception as error:
             self._messages.log_once(
-                logging.WARNING, "run record end", f"the end of this run could not be recorded: {error}"
+                logging.WARNING, "run record end", f"the end of this run could not be written to its record: {error}"
             )
 
 
 def watch(run: Reporter, settings: Settings, start: dict[str, Any] | None) -> _watchdog.WatchedRun | None:
     """Have the watchdog end this run if this process dies without closing it. Never raises.
 
-    `start` is what `start_data` gave; None for a guest, which neither starts nor ends its batch.
+    `start` is the result of `start_data`; None for a reporter that has joined a batch.
     """
     try:
         return _watchdog.watch(
@@ -114,7 +114,7 @@ def watch(run: Reporter, settings: Settings, start: dict[str, Any] | None) -> _w
                 "url": str(settings.target) if settings.target else None,
                 "token": settings.token,
                 "folder": settings.folder,
-                "guest": start is None,
+                "joined": start is None,
                 "start": start,
             }
         )

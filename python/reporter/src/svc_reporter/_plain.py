@@ -1,4 +1,4 @@
-"""Turns what a training loop holds (floats, tensors, arrays, paths) into what JSON can carry.
+"""Converts values of a training loop (floats, tensors, arrays, paths) to JSON data.
 
 Runs in the caller's thread, because a tensor may change or be freed after the call. Never raises.
 """
@@ -11,16 +11,16 @@ from enum import Enum
 from typing import Any
 
 MAX_DEPTH = 32
-"""The service refuses depth over 64; the envelope itself takes a few levels."""
+"""The service rejects a depth over 64, and the envelope takes a few levels."""
 MAX_ITEMS = 10_000
 MAX_REPR = 1_000
 
 _BIGGEST = 1 << 1023
-"""Integers past this overflow a double, which the service refuses (contract §1)."""
+"""Larger integers overflow a double; the service rejects them (contract §1)."""
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """`value` as JSON data; NaN and infinities become the strings that the contract names."""
+    """`value` as JSON data; NaN and infinities become "NaN", "Infinity" and "-Infinity"."""
     kind = type(value)
     if kind is float:
         return value if math.isfinite(value) else _non_finite(value)
@@ -29,7 +29,7 @@ def plain(value: Any, depth: int = 0) -> Any:
     if kind is int:
         return value if -_BIGGEST < value < _BIGGEST else ("Infinity" if value > 0 else "-Infinity")
     try:
-        return _odd(value, depth)
+        return _convert(value, depth)
     except RecursionError:
         return "<too deep>"
     except Exception:
@@ -37,10 +37,10 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 def fields(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Keyword arguments as event data; a None is left out, since "not given" and null mean the same here."""
+    """Keyword arguments as event data, without those that are None."""
     out: dict[str, Any] = {}
     for key, value in values.items():
-        if type(value) is float and value - value == 0.0:  # finite: the common case, kept cheap
+        if type(value) is float and value - value == 0.0:  # a finite float: the most frequent case
             out[key] = value
         elif value is not None:
             out[key] = plain(value)
@@ -53,7 +53,7 @@ def _non_finite(value: float) -> str:
     return "Infinity" if value > 0 else "-Infinity"
 
 
-def _odd(value: Any, depth: int) -> Any:
+def _convert(value: Any, depth: int) -> Any:
     if depth >= MAX_DEPTH:
         return "<too deep>"
     if isinstance(value, Enum):
@@ -100,7 +100,7 @@ def _numel(value: Any) -> int | None:
 
 
 def clean_text(value: Any) -> Any:
-    """`value` without NUL and lone surrogates, which the service refuses (`invalid_text`)."""
+    """`value` without NUL and lone surrogates, which the service rejects (`invalid_text`)."""
     if isinstance(value, str):
         value = value.replace("\x00", "\ufffd")
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,6 +1,6 @@
-"""Which process of a distributed training this is: one of them reports, the others stay silent.
+"""The rank of this process in a distributed training. Only rank 0 reports.
 
-Launchers differ in what they set. torchrun, Accelerate and DeepSpeed set RANK; Slurm SLURM_PROCID; Open MPI, MPICH,
+Launchers set different variables: torchrun, Accelerate and DeepSpeed set RANK; Slurm SLURM_PROCID; Open MPI, MPICH,
 Intel MPI and MVAPICH their own names; Lightning, which starts its ranks itself, only LOCAL_RANK and NODE_RANK.
 """
 
@@ -29,10 +29,10 @@ _NODE = ("NODE_RANK", "GROUP_RANK")
 
 
 def rank(env: Mapping[str, str] | None = None) -> int:
-    """The rank of this process among all of the training; 0 without any sign of others.
+    """The rank of this process among all processes of the training; 0 if no variable is set.
 
-    RANK and GLOBAL_RANK say it outright. Otherwise a local rank above 0 counts before what Slurm and MPI say: ranks
-    that Lightning starts within one Slurm task all inherit that task's SLURM_PROCID.
+    RANK and GLOBAL_RANK come first. Then a local rank above 0 takes precedence over the ranks of Slurm and MPI, because
+    all ranks that Lightning starts in one Slurm task inherit that task's SLURM_PROCID.
     """
     env = os.environ if env is None else env
     for name, _ in _GLOBAL:
@@ -48,19 +48,19 @@ def rank(env: Mapping[str, str] | None = None) -> int:
 
 
 def world_size(env: Mapping[str, str] | None = None) -> int:
-    """How many processes train together, as far as the environment or torch.distributed tells."""
+    """How many processes train together, from torch.distributed or the environment; 1 if unknown."""
     group = _process_group() if env is None else None
     if group is not None:
         return int(group.get_world_size())
     env = os.environ if env is None else env
     for rank_name, size_name in (*_GLOBAL, *_STEP, ("LOCAL_RANK", "WORLD_SIZE")):
-        if _number(env.get(rank_name)) is not None:  # a size without a rank is only an allocation
+        if _number(env.get(rank_name)) is not None:  # a size without a rank describes only the allocation
             return max(1, _number(env.get(size_name)) or 1)
     return 1
 
 
 def is_worker_process() -> bool:
-    """A child made by multiprocessing or joblib (a DataLoader worker, a pool's process), or a worker of Ray."""
+    """Whether this is a child process of multiprocessing or joblib (DataLoader, pool), or a worker of Ray."""
     process = sys.modules.get("multiprocessing.process")  # always loaded in such a child
     if process is not None and process.parent_process() is not None:
         return True
@@ -70,18 +70,18 @@ def is_worker_process() -> bool:
 
 
 def any_rank(flag: bool) -> bool:
-    """Whether `flag` is true on any rank, agreed on through torch.distributed where it is running.
+    """Whether `flag` is true on any rank, by an all-reduce of torch.distributed.
 
-    A collective: every rank must call it. Without an initialised process group it is `flag` itself.
+    Every rank must call it. Without an initialised process group it returns `flag`.
     """
-    return flag if _process_group() is None else bool(_greatest([int(flag)])[0])
+    return flag if _process_group() is None else bool(_max_over_ranks([int(flag)])[0])
 
 
 class PacedAgreement:
-    """`any_rank` for a call in every step: most calls cost nothing, and some are a collective.
+    """`any_rank` for a call in every step: only some calls are a collective operation, about one every two seconds.
 
-    After how many steps the next one comes is part of what the ranks agree on, so that all take part in it. A fast
-    loop asks about every two seconds, a slow one in each step.
+    The ranks also agree on the number of steps until the next one, so that all take part in it. A loop with slow steps
+    does it in each step.
     """
 
     _EVERY_S = 2.0
@@ -104,7 +104,7 @@ class PacedAgreement:
         if self._asked is not None:
             step_s = max(1e-6, (now - self._asked) / self._steps)
             wanted = max(1, min(self._MAX_STEPS, int(self._EVERY_S / step_s)))
-        agreed, fewest = _greatest([int(flag), -wanted])
+        agreed, fewest = _max_over_ranks([int(flag), -wanted])
         self._asked, self._steps, self._left = now, 0, -fewest - 1
         return bool(agreed)
 
@@ -112,8 +112,8 @@ class PacedAgreement:
         return PacedAgreement, ()
 
 
-def _greatest(numbers: list[int]) -> list[int]:
-    """Of each number the greatest among the ranks."""
+def _max_over_ranks(numbers: list[int]) -> list[int]:
+    """The maximum of each number over all ranks."""
     torch: Any = sys.modules["torch"]
     distributed = torch.distributed
     device = "cuda" if distributed.get_backend() == "nccl" else "cpu"
@@ -123,7 +123,7 @@ def _greatest(numbers: list[int]) -> list[int]:
 
 
 def _process_group() -> Any:
-    """torch.distributed where its process group is running, else None."""
+    """torch.distributed if its process group is initialised, else None."""
     torch: Any = sys.modules.get("torch")
     distributed = getattr(torch, "distributed", None)
     try:

@@ -1,4 +1,4 @@
-"""`Reporter`: one batch as the training sees it (contract §9)."""
+"""`Reporter`: reports one batch (contract §9)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 from . import _arguments, _copies, _interrupt, _lifecycle, _ranks
 from ._counts_so_far import CountsSoFar
 from ._delivery import Delivery
-from ._ending import last_event, last_event_of_guest
+from ._ending import last_event, last_event_of_joined
 from ._failure import STOPPED, reason_of, trace_of
 from ._ids import new_batch_id, now_ms
 from ._job import Job
@@ -30,18 +30,19 @@ from ._watch import Sampler, StopPoll, load_modules
 from ._watchdog import WatchedRun
 
 _MAX_LINES_BEFORE_JOB = 1_000
-"""Lines kept that were logged before the first job: a log line needs a job to belong to."""
+"""How many log lines from before the first job are kept: each log line belongs to a job."""
 _NO_JOB = "batch"
 
 
 class Reporter:
-    """Reports one batch. Use it as a context; without one it opens at first use and closes at exit.
+    """Reports one batch. Use it in a `with` statement; otherwise it opens at first use and closes at exit.
 
-    Only the constructor (ValueError, TypeError for arguments that can never work) and StopRequested reach
-    the training. Ranks above 0, multiprocessing children and forked copies are silent: every call works and
-    does nothing. A process that is started with SVC_BATCH_ID, and a worker process (multiprocessing, joblib,
-    Ray) that gives `batch_id`, join that batch: they report jobs, while the batch's start and end are its
-    owner's to report. A Reporter that is pickled for a worker process joins there by itself.
+    Raises ValueError and TypeError for invalid arguments, and later only StopRequested. Ranks above 0, multiprocessing
+    children and forked copies report nothing: every call works and does nothing.
+
+    A process with SVC_BATCH_ID in its environment, and a worker process (multiprocessing, joblib, Ray) that passes
+    `batch_id`, join that batch: they report jobs, while the process that owns the batch reports its start and end. A
+    Reporter that is pickled for a worker process joins automatically.
     """
 
     def __init__(
@@ -77,19 +78,19 @@ class Reporter:
         joined = os.environ.get("SVC_BATCH_ID") or None
         own = None if batch_id is None else _arguments.batch_id(batch_id)
         worker = _ranks.is_worker_process()
-        self.is_guest = (joined is not None and own in (None, joined)) or (worker and own is not None)
-        """Reports jobs of a batch that another process starts and ends."""
+        self.has_joined = (joined is not None and own in (None, joined)) or (worker and own is not None)
+        """Whether this reporter has joined a batch: another process reports its start and end."""
         self.batch_id: str = own or joined or new_batch_id(self.experiment_type, now_ms())
         self._disabled = _ranks.rank() > 0
         self._stop = Stop(self.batch_id, stop)
         self.start_extras: dict[str, Any] = {}
-        """Further fields of batch_start."""
+        """Additional fields of `batch_start`."""
         self.environment_extras: dict[str, Any] = {}
-        """Further fields of its env_snapshot."""
+        """Additional fields of its `env_snapshot`."""
         self.end_extras: Callable[[], dict[str, Any]] = dict
-        """Further fields of the batch's last event, asked for when it is made."""
+        """Returns additional fields of the batch's last event; called when that event is created."""
         self.drain_console: Callable[[], None] = lambda: None
-        """Takes what is still on its way to this Reporter, such as printed lines; called before a flush and the end."""
+        """Reports printed lines that are not reported yet; called before a flush and the end."""
         self.messages = Messages()
         self.host = hostname()
         self._pid = os.getpid()
@@ -106,14 +107,14 @@ class Reporter:
         self._open_jobs: list[Job] = []
         self._last_job_id: str | None = None
         self._last_end: tuple[str, int] | None = None
-        """The job that ended last, and in which millisecond."""
+        """The id of the job that ended last, and the Unix time in milliseconds."""
         self._lines_before_job: list[dict[str, Any]] = []
         self._n_done = self._n_failed = 0
-        if worker and not self.is_guest:
-            self.disable("it was made in a worker process without the batch's id")
+        if worker and not self.has_joined:
+            self.disable("it was created in a worker process without the batch's id")
         _copies.register(self)
 
-    # --- the training's side
+    # --- the public interface
 
     def __enter__(self) -> Reporter:
         self._open()
@@ -132,11 +133,11 @@ class Reporter:
         def job(self, /, *, job_id: str, **params: Any) -> Job: ...
 
     def job(self, /, *ids: Any, **params: Any) -> Job:
-        """A job of this batch; `model`, `dataset` and any further parameters are recorded with its start.
+        """Create a job of this batch; `model`, `dataset` and other parameters are recorded with its start.
 
-        Takes the job's id by position or by name (`job_id`); with both, the one by name is a parameter.
+        The id is the positional argument or `job_id`; with both, `job_id` is a parameter.
 
-        In a rerun of some jobs only (SVC_RERUN_JOBS), the others come back `skipped` and report nothing.
+        In a rerun of some jobs (SVC_RERUN_JOBS), the other jobs are `skipped` and report nothing.
         """
         job_id = ids[0] if ids else params.pop("job_id", "job")
         name = _arguments.job_id(job_id)
@@ -147,22 +148,25 @@ class Reporter:
             self.messages.log_once(
                 logging.INFO,
                 f"skip {name}",
-                f"job {name} is not wanted in this rerun; guard it with run.wants(...)",
+                f"job {name} is not part of this rerun and is not reported; check run.wants(...) to skip its work, too",
             )
         return Job(self, name, params, skipped=skipped)
 
     @property
     def n_planned(self) -> int:
-        """How many jobs the batch is to have: in a rerun of some, which has a batch of its own, only these."""
+        """How many jobs the batch will have. A rerun of some jobs is a batch of its own with only these."""
         own = self._rerun.of != self.batch_id
         return self._rerun.planned(self.n_total) if own else self.n_total
 
     def wants(self, job_id: str) -> bool:
-        """Whether this job is to be run: false for jobs outside SVC_RERUN_JOBS, which are done already."""
+        """Whether this job is to be run. False for jobs that a rerun (SVC_RERUN_JOBS) leaves out."""
         return self._rerun.wants(str(job_id))
 
     def log(self, line: object, level: str | int = "info") -> None:
-        """Send a log line, filed under the newest open job (or the last one; or the first, once it starts)."""
+        """Send a log line of the newest open job, else of the last job, else of the first job once it starts.
+
+        `level` is a name or number of the logging module. Raises StopRequested once if a stop was requested.
+        """
         self.emit_log(None, line, level)
         self._stop.raise_once()
 
@@ -173,15 +177,14 @@ class Reporter:
 
     @property
     def stop_honoured(self) -> bool:
-        """The training was told to stop, by exception or through a library's early end."""
+        """Whether the training was told to stop, by StopRequested or by a library's early stopping."""
         return self._stop.honoured
 
     def check_stop(self, agree: Callable[[bool], bool] | None = None) -> None:
         """Raise StopRequested if a stop was requested.
 
-        Under several ranks only a common decision is safe: give `agree`, a function that tells every rank
-        whether any rank says true (all ranks must call this at the same point), or let
-        torch.distributed do it when it is initialised.
+        With several ranks all must stop at the same point, so all must call this. They agree through torch.distributed
+        if it is initialised, else through `agree`, which returns on every rank whether its argument is true on any.
         """
         if self._stop.alone and agree is None:
             self.check_stop_here()
@@ -189,7 +192,7 @@ class Reporter:
             self._stop.raise_now()
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Wait for what is pending. True when every event so far has reached the service."""
+        """Wait up to `timeout` seconds (default: `close_timeout_s`). True if the service has every event so far."""
         pipeline = self._usable_pipeline()
         if pipeline is None:
             return True
@@ -199,12 +202,12 @@ class Reporter:
         return pipeline.flush(self._close_timeout_s if timeout is None else max(0.0, timeout))
 
     def close(self, timeout: float | None = None) -> None:
-        """End the batch as done, within `timeout` seconds; what cannot be sent by then is kept on disk."""
+        """End the batch as done, within `timeout` seconds (default: `close_timeout_s`). Unsent events stay on disk."""
         self._end(self._close_timeout_s if timeout is None else max(0.0, timeout), None, None)
 
     @property
     def delivery(self) -> Delivery:
-        """What became of the events so far: produced, accepted, duplicate, spilled, dropped."""
+        """Counts of the events so far: produced, accepted, duplicate, spilled, dropped, rejected."""
         pipeline = self._usable_pipeline()
         return pipeline.delivery if pipeline is not None else Delivery()
 
@@ -244,42 +247,42 @@ class Reporter:
         return self._closed
 
     def reopen(self) -> Reporter:
-        """A Reporter that adds to this batch after its end, as a guest: it neither starts nor ends it."""
+        """A new Reporter that adds to this batch after its end. It does not report the batch's start or end."""
         arguments = self.__reduce__()[1][0]
         run = Reporter(**{**arguments, "token": self.credential, "resources_s": 0, "heartbeat_s": 0})
-        run.is_guest = True
+        run.has_joined = True
         run._disabled = self._disabled
         return run
 
     def disable(self, why: str) -> None:
-        """Report nothing, and say so at the first use."""
+        """Report nothing, and log the reason at the first use."""
         self._disabled = True
         self._disabled_reason = why
 
     def _is_forked_copy(self) -> bool:
-        """In a forked child, where this Reporter has no threads. Says so once."""
+        """Whether this is a copy in a forked child, without threads. Logs a warning the first time."""
         if self._pid == os.getpid():
             return False
-        self._warn_disabled("the process was forked after it was made")
+        self._warn_disabled("the process was forked after it was created")
         return True
 
     def _warn_disabled(self, why: str) -> None:
         self.messages.log_once(
             logging.WARNING,
             "silent",
-            f"this Reporter reports nothing here: {why}; a worker process reports with "
-            f"Reporter({self.project!r}, batch_id={self.batch_id!r}), or with a Reporter that is handed to it",
+            f"this Reporter reports nothing here: {why}. In a worker process, create "
+            f"Reporter({self.project!r}, batch_id={self.batch_id!r}), or pass a Reporter to it",
         )
 
     # --- for Job and LogHandler
 
     def emit(self, event_type: str, job_id: str | None, data: dict[str, Any], ms: int | None = None) -> None:
-        """Take an event; `ms`, Unix time in milliseconds, for one of an earlier time."""
+        """Report an event; `ms` is its Unix time in milliseconds, default now. Never raises."""
         with shield:
             self.take(event_type, job_id, data, ms)
 
     def take(self, event_type: str, job_id: str | None, data: dict[str, Any], ms: int | None = None) -> None:
-        """`emit` for callers that keep interrupts out themselves."""
+        """`emit` for callers that use `shield` themselves."""
         if self._is_forked_copy():
             return
         if self._closed:
@@ -294,16 +297,16 @@ class Reporter:
         try:
             pipeline.put(event_type, job_id, data, ms)
         except Exception as error:
-            self.messages.log(logging.ERROR, "emit", f"an event was lost: {error!r}")
+            self.messages.log(logging.ERROR, "emit", f"{event_type} was lost by an internal error: {error!r}")
 
     def count_lost(self) -> None:
-        """Count what the training reported and no event could be made of: its record is incomplete."""
+        """Count a report of the training that could not be turned into an event: as produced and dropped."""
         pipeline = self._usable_pipeline()
         if pipeline is not None:
             pipeline.count_lost()
 
     def emit_log(self, job_id: str | None, line: object, level: str | int, ms: int | None = None, **more: Any) -> None:
-        """`more`: further fields of the event, such as `stream`; `ms` as for `emit`."""
+        """Report a log line of a job, default the newest; `more` are additional fields of the event. Never raises."""
         if self._is_forked_copy():
             return
         try:
@@ -311,8 +314,8 @@ class Reporter:
                 level = logging.getLevelName(level)
             data = {"line": str(line), "level": (str(level).strip().lower() or "info")[:32], **more}
         except Exception:
-            return  # an object whose __str__ fails has nothing to log
-        target = job_id or self._job_for_lines()
+            return  # the object's __str__ failed
+        target = job_id or self._job_of_log_lines()
         if target is not None:
             self.emit("log_line", target, data, ms)
         elif self._open():
@@ -320,21 +323,23 @@ class Reporter:
                 self._lines_before_job.append(data)
             else:
                 self.count_lost()
-                many = f"more than {_MAX_LINES_BEFORE_JOB:,} log lines before the first job: the rest is not reported"
+                many = (
+                    f"more than {_MAX_LINES_BEFORE_JOB:,} log lines before the first job: further ones are not reported"
+                )
                 self.messages.log_once(logging.WARNING, "early lines", many)
 
     def emit_job_start(self, job: Job, data: dict[str, Any]) -> None:
         if self._is_forked_copy():
-            return  # the lock may have been held by another thread when this process was forked
+            return  # another thread may have held the lock at the fork
         with self._lock:
             self._open_jobs.append(job)
             self._last_job_id = job.id
             if self._watched is not None:
                 self._watched.job_started(job.id, data)
             early, self._lines_before_job = self._lines_before_job, []
-            at_once = self._last_end == (job.id, now_ms())
-        if at_once:
-            # Started again in the millisecond in which it ended: events are ordered by time, and this is the later one.
+            same_ms = self._last_end == (job.id, now_ms())
+        if same_ms:
+            # The job ended in this millisecond. Events are ordered by time, and the new start must come after that end.
             time.sleep(0.001)
         self.emit("job_start", job.id, data)
         for line in early:
@@ -362,12 +367,12 @@ class Reporter:
         self._stop.raise_once()
 
     def note_stderr(self, line: str) -> None:
-        """If this process dies without closing its run, its last lines on stderr may contain the reason."""
+        """Pass a line on stderr to the watchdog: if this process dies, the last lines may contain the cause."""
         if self._watched is not None and self._pid == os.getpid():
             self._watched.stderr(line)
 
     def honour_stop(self) -> None:
-        """The training is being ended because of the stop flag, without an exception: say so at the end."""
+        """Record that the training ends because of the stop flag, without StopRequested."""
         self._stop.honour()
 
     # --- opening and ending
@@ -376,7 +381,7 @@ class Reporter:
         return self._pipeline if self._pid == os.getpid() else None
 
     def _open(self) -> bool:
-        """Start the threads and report the batch's start; False when this reporter stays silent."""
+        """Start the threads and report the batch's start. False if this reporter reports nothing."""
         if self._disabled_reason:
             self._warn_disabled(self._disabled_reason)
         if self._disabled or self._closed or self._pid != os.getpid():
@@ -388,7 +393,9 @@ class Reporter:
                 self._start()
             except Exception as error:
                 self._disabled = True
-                self.messages.log_once(logging.ERROR, "open", f"nothing will be reported: {error!r}")
+                self.messages.log_once(
+                    logging.ERROR, "open", f"the reporter could not start, nothing will be reported: {error!r}"
+                )
                 return False
         return True
 
@@ -410,7 +417,7 @@ class Reporter:
             messages=self.messages,
         )
         start: dict[str, Any] | None = None
-        if not self.is_guest:
+        if not self.has_joined:
             record = self._record = OwnRecord(self.project, self.batch_id, self._settings, self.messages)
             start = start_data(self, snapshot, self._config, self._tags, self._rerun)
             pipeline.put("batch_start", None, complete_start(self, start, snapshot, record))
@@ -420,7 +427,7 @@ class Reporter:
             Periodic("heartbeat", self._heartbeat_s, self._heartbeat, self.messages),
             Periodic("resources", self._resources_s, Sampler(snapshot.cwd, self._on_sample), self.messages),
         ]
-        if self.is_guest:
+        if self.has_joined:
             counts = self._counts_so_far = CountsSoFar(pipeline)
             self._periodics.append(Periodic("counts", self._settings.tuning.counts_s, counts.send, self.messages))
         transport = pipeline.poll_transport()
@@ -450,7 +457,7 @@ class Reporter:
                 failure = STOPPED
             if self._watched is not None:
                 self._watched.closing(failure)
-            for job in list(self._open_jobs):  # begun without a context
+            for job in list(self._open_jobs):  # started without a `with` statement
                 job.end_with_run(failure)
             for line in self._lines_before_job:
                 pipeline.put("log_line", _NO_JOB, line)
@@ -458,13 +465,13 @@ class Reporter:
             counts = {**self.end_extras(), "n_done": self._n_done, "n_failed": self._n_failed}
             elapsed_s = time.monotonic() - self._began
             last = (
-                last_event_of_guest(pipeline)
-                if self.is_guest
+                last_event_of_joined(pipeline)
+                if self.has_joined
                 else last_event(pipeline, counts, elapsed_s, failure, trace)
             )
             pipeline.close(timeout_s, last)
         except Exception as error:
-            self.messages.log(logging.ERROR, "close", f"closing the reporter went wrong: {error!r}")
+            self.messages.log(logging.ERROR, "close", f"closing the reporter failed by an internal error: {error!r}")
         finally:
             self._closed = True
             if self._record is not None:
@@ -474,21 +481,21 @@ class Reporter:
             _lifecycle.closed(self)
 
     def end_at_exit(self, failure: str | None) -> None:
-        """For the interpreter's exit: a reporter that was not closed ends as done, or with the script's exception."""
+        """At interpreter exit: end a reporter that was not closed, as done or with `failure`."""
         if self._pid == os.getpid():
             self._end(self._close_timeout_s, failure, None)
 
     def end_by_signal(self, reason: str) -> None:
-        """For SIGTERM and its like: open jobs and the batch end as failed, or as stopped when that was asked for."""
+        """On SIGTERM and similar signals: end open jobs and the batch as failed, or as stopped after a stop request."""
         if self._pid != os.getpid():
             return
         pipeline = self._usable_pipeline()
-        if self._closing:  # the signal interrupted close() itself: settle for the disk
+        if self._closing:  # the signal interrupted close(): write unsent events to disk
             if pipeline is not None and not self._closed:
                 pipeline.cut_short()
             return
         if not self._stop.seen and pipeline is not None and pipeline.may_poll:
-            # An agent that stops a run may be quicker than the poll of the flag.
+            # The signal of an agent that stops the run may come before the next poll of the flag.
             transport = pipeline.poll_transport(self._settings.tuning.stop_check_s)
             if transport is not None:
                 StopPoll(self.batch_id, transport, self._stop.record)()
@@ -497,8 +504,8 @@ class Reporter:
     # --- the threads' actions
 
     def _heartbeat(self) -> None:
-        """A sign of life. A log line needs a job; before the first one, an empty snapshot says the same."""
-        target = self._job_for_lines()
+        """Send a heartbeat: a log line, or before the first job a resource snapshot without figures."""
+        target = self._job_of_log_lines()
         if target is not None:
             self.emit("log_line", target, {"line": "heartbeat", "level": "debug", "heartbeat": True})
         else:
@@ -521,6 +528,6 @@ class Reporter:
             self._end(tuning.stuck_close_s, STOPPED, None)
             os._exit(STUCK_STATUS)
 
-    def _job_for_lines(self) -> str | None:
+    def _job_of_log_lines(self) -> str | None:
         jobs = self._open_jobs
         return jobs[-1].id if jobs else self._last_job_id

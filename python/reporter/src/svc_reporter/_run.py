@@ -1,4 +1,4 @@
-"""`init` and `Run`: one run in two lines, over `Reporter`."""
+"""`init` and `Run`: the short interface, built on `Reporter`."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from ._shield import shield
 from ._summary import Summary
 
 _CONFIG_LIMIT = 150 * 1024
-"""Bytes of JSON: the start of the batch has 256 KiB, which environment and command are part of."""
+"""Bytes of JSON. An event has at most 256 KiB, and the start also contains the environment and the command."""
 _LINES_BEFORE_JOB = 200
-"""Lines that wait for the first job; with the next one the run's own job begins."""
+"""How many lines wait for the first job; with the next line the run's own job starts."""
 _DIFF_TIMEOUT_S = 2.0
-"""For how long the end waits until the git diff was read."""
+"""How long `finish` waits for the git diff."""
 MAIN = "main"
 
 
@@ -53,18 +53,18 @@ def init(
     quiet: bool = False,
     **reporter: Any,
 ) -> Run:
-    """Begin a run and print its address. `config` may be a dictionary or what argparse made.
+    """Start a run and print its address. `config` is a dictionary or an argparse namespace.
 
     `environment` is True, False or the names of the parts to record (`libraries`, `gpus`, `git`, `diff`, `entry`,
-    `cluster`); `console=False` leaves what is printed out of the run's log; `quiet=True` prints nothing. Further
-    arguments are those of `Reporter` (`url`, `token`, `batch_id`, `resources_s`, ...). A run that an earlier `init` of
-    this process began and did not finish is finished first.
+    `cluster`). With `console=False` printed lines are not sent to the run's log; `quiet=True` prints nothing. Other
+    arguments are those of `Reporter` (`url`, `token`, `batch_id`, `resources_s`, ...). If an earlier run of this
+    process is still open, it is finished first.
 
-    Raises ValueError and TypeError for arguments that can never work, and nothing else.
+    Raises ValueError and TypeError for invalid arguments, and nothing else.
     """
     for text, what in ((name, "name"), (group, "group"), (notes, "notes")):
         if text is not None and not isinstance(text, str):
-            raise TypeError(f"{what} must be text, got {type(text).__name__}")
+            raise TypeError(f"{what} must be a string, got {type(text).__name__}")
     if not isinstance(step_unit, str) or not 1 <= len(step_unit.strip()) <= 64:
         raise ValueError("step_unit must be 1 to 64 characters")
     parts = _environment.wanted_parts(environment)
@@ -78,9 +78,9 @@ def init(
 
 
 class Run:
-    """Made by `init`. Nothing here raises into the training, except StopRequested from `log`.
+    """Created by `init`. Of its methods `log` and `check_stop` raise StopRequested, others nothing.
 
-    Use it as a context, or call `finish()`; at the end of the script, and when it fails, that happens by itself.
+    Use it in a `with` statement or call `finish()`. Otherwise it ends with the script, as failed if the script fails.
     """
 
     def __init__(
@@ -88,8 +88,8 @@ class Run:
     ) -> None:
         self._reporter = reporter
         self.name = name
-        self.config = Config(config, self._tell_config)
-        self._axes = Axes(self._complain)
+        self.config = Config(config, self._send_config)
+        self._axes = Axes(self._warn)
         self.summary = Summary(self._axes.goal_of)
         self._job_id = job
         self._step_unit = step_unit
@@ -98,11 +98,11 @@ class Run:
         self._console: ConsoleCapture | None = None
         self._diff: threading.Thread | None = None
         self._lines = 0
-        """Lines that came before the run's own job."""
+        """How many lines came before the run's own job started."""
         self._finished = False
         self._lock = threading.RLock()
 
-    # --- the training's side
+    # --- the public interface
 
     @property
     def id(self) -> str:
@@ -111,18 +111,18 @@ class Run:
 
     @property
     def url(self) -> str | None:
-        """The run's page; None without SVC_URL."""
+        """The address of the run's page; None without SVC_URL."""
         target = self._reporter._settings.target
         return None if target is None else f"{str(target).rstrip('/')}/b/{quote(self.id, safe='')}"
 
     @property
     def reporter(self) -> Reporter:
-        """What the run is made of, for what works on a `Reporter`."""
+        """The underlying `Reporter`."""
         return self._reporter
 
     @property
     def delivery(self) -> Delivery:
-        """What became of the events so far: produced, accepted, duplicate, spilled, dropped."""
+        """Counts of the events so far: produced, accepted, duplicate, spilled, dropped, rejected."""
         return self._reporter.delivery
 
     @property
@@ -131,58 +131,57 @@ class Run:
         return self._reporter.stop_requested
 
     def check_stop(self, agree: Callable[[bool], bool] | None = None) -> None:
-        """Raise StopRequested if a stop was requested; under several ranks on all of them (`Reporter.check_stop`)."""
+        """Raise StopRequested if a stop was requested; with several ranks on all of them (`Reporter.check_stop`)."""
         self._reporter.check_stop(agree)
 
     def wants(self, job_id: str) -> bool:
-        """Whether this job is to be run: false for jobs that a rerun leaves out."""
+        """Whether this job is to be run. False for jobs that a rerun leaves out."""
         return self._reporter.wants(job_id)
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Wait until everything reported so far is with the service; false after `timeout` seconds."""
+        """Wait up to `timeout` seconds. True if the service has every event so far."""
         return self._reporter.flush(timeout)
 
     def log(self, data: Mapping[str, Any], step: Any = None) -> None:
         """Record metrics at a step: `run.log({"loss": loss, "val": {"acc": acc}}, step=step)`.
 
-        A step is a whole number that the x-axis counts, in any order; without one it is the one after the last.
-        Values that were logged at a step before stay beside the new ones, and of one metric the later value counts. A
-        step with a fraction is kept as the series `step`, and calls are counted. Raises StopRequested, after
-        recording, if a stop was requested.
+        A step is a whole number, in any order; the default is the last one plus 1. Calls with the same step are merged,
+        and the last value of a metric counts. A step with a fraction is stored as the series `step`, and the call gets
+        the next whole number. Raises StopRequested, after recording, if a stop was requested.
         """
         if self._finished:
-            self._complain("after the end", "log was called after the run was finished; nothing is recorded")
+            self._warn("after the end", "log was called after the run had ended; its values are not recorded")
             return
         try:
             with shield:
                 self._record(data, step)
         except Exception as error:
-            self._complain("log", f"a call of log was not recorded: {error!r}")
+            self._warn("log", f"a call of log was not recorded: {error!r}")
             self._reporter.count_lost()
         self._reporter.check_stop_here()
 
     def define_metric(self, name: str, step: str | None = None, goal: str | None = None) -> None:
-        """Metrics that `name` matches (`val/*`) use the value of the metric `step` as their step.
+        """Let metrics that match the pattern `name` (`val/*`) use the value of the metric `step` as their step.
 
-        `goal` is `min` or `max`: which value is the best one. Say it before the first `log`: the page then names the
-        axis of these metrics after `step`.
+        `goal` is `min` or `max`: which value is the best. Call this before the first `log`; the page then labels the
+        x-axis of these metrics with `step`. Raises ValueError for another goal.
         """
         if goal not in (None, "min", "max"):
             raise ValueError("goal must be 'min' or 'max'")
         self._axes.define(Metric(str(name), step, goal))
 
     def job(self, job_id: str, **params: Any) -> Job:
-        """A further job of the run, as of `Reporter.job`."""
+        """Create another job of the run, see `Reporter.job`."""
         return self._reporter.job(job_id, **params)
 
     def text(self, line: object, level: str | int = "info") -> None:
         """Send a line to the log without printing it."""
         if not self._finished:
-            self._begin_for_lines()
+            self._start_job_for_lines()
             self._reporter.emit_log(None, line, level)
 
     def alert(self, title: str, text: str = "", level: str | int = "warning") -> None:
-        """Tell the people of the project: a marked line in the log, for which rules of the project can send mail."""
+        """Add an alert: a marked line in the log, for which rules of the project can send email."""
         if self._finished:
             return
         self._own_job().begin()
@@ -191,7 +190,7 @@ class Run:
         self._reporter.emit_log(None, line, level, alert=alert)
 
     def finish(self, error: BaseException | None = None) -> None:
-        """End the run, as failed where an error is given, and wait for what is pending within the close timeout."""
+        """End the run, as failed if there is an error. Waits for unsent events up to the close timeout."""
         self._finish(error, None if error is None else error.__traceback__)
 
     def __enter__(self) -> Run:
@@ -204,8 +203,8 @@ class Run:
 
     def _repr_html_(self) -> str:
         """For notebooks: the name as a link, and the last values."""
-        said = html.escape(self.name or self.id)
-        link = f'<a href="{html.escape(self.url)}" target="_blank" rel="noopener">{said}</a>' if self.url else said
+        name = html.escape(self.name or self.id)
+        link = f'<a href="{html.escape(self.url)}" target="_blank" rel="noopener">{name}</a>' if self.url else name
         rows = "".join(
             f"<tr><td>{html.escape(str(key))}</td><td>{html.escape(str(self.summary[key]))}</td></tr>"
             for key in list(self.summary)[:30]
@@ -217,33 +216,33 @@ class Run:
         return f"<Run {self.name or self.id}{f' at {self.url}' if self.url else ''}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy, as of a callback that is pickled with a model, goes on with the batch as a copied Reporter does."""
-        return _copied, (self._reporter, dict(self.config), self.name, self._job_id, self._step_unit)
+        """Pickling, for instance of a callback with a model; the copy behaves like a copied Reporter."""
+        return _unpickled, (self._reporter, dict(self.config), self.name, self._job_id, self._step_unit)
 
-    # --- beginning and ending
+    # --- start and end
 
     def _begin(self, details: dict[str, Any], parts: frozenset[str], console: bool) -> None:
         global _current
         reporter = self._reporter
         if reporter._disabled:
-            return  # another rank or process reports
+            return  # this process does not report
         config = self._fitting("configuration", plain_config(self.config))
         reporter.start_extras = {key: value for key, value in {**details, "config": config}.items() if value}
         try:
             reporter.environment_extras = _environment.environment(parts, _cwd())
         except Exception as error:
-            self._complain("environment", f"the environment was not recorded: {error!r}")
+            self._warn("environment", f"the environment was not recorded: {error!r}")
         reporter.end_extras = self._end_extras
         reporter.__enter__()
-        self._say(f"run {self.name or self.id}: {self.url or 'SVC_URL is not set, events are kept on disk'}")
+        self._print_status(f"run {self.name or self.id}: {self.url or 'SVC_URL is not set, events are kept on disk'}")
         _current = self
-        _hook()
+        _install_excepthook()
         atexit.register(self._at_exit)
         if "diff" in parts:
             self._diff = threading.Thread(target=self._send_diff, name="svc-reporter-diff", daemon=True)
             self._diff.start()
         if console:
-            self._console = ConsoleCapture(self._print)
+            self._console = ConsoleCapture(self._on_line)
             self._console.start()
             reporter.drain_console = self._console.drain
 
@@ -252,7 +251,7 @@ class Run:
             if self._finished:
                 return
             self._finished = True
-        self._unhook()
+        self._detach()
         reason = reason_of(error)
         main = self._main
         if main is not None and not main._ended:
@@ -262,21 +261,21 @@ class Run:
                 main._end_failed(reason, trace_of(error, trace))
         self._reporter.__exit__(None if error is None else type(error), error, trace)
         how = "finished" if reason is None else f"ended: {reason.splitlines()[0][:200]}"
-        self._say_end(how)
+        self._print_end(how)
 
     def _at_exit(self) -> None:
-        """The interpreter ends before `finish`: the reporter, which ends next, knows whether the run failed."""
+        """At interpreter exit without `finish`: the reporter is closed next, and knows whether the script failed."""
         with self._lock:
             if self._finished:
                 return
             self._finished = True
-        self._unhook()
+        self._detach()
         if self._main is not None:
             self._main._metrics.update(self._final_metrics())
         _lifecycle._at_exit()
-        self._say_end("ended with the script")
+        self._print_end("ended with the script")
 
-    def _unhook(self) -> None:
+    def _detach(self) -> None:
         global _current
         if self._console is not None:
             self._console.stop()
@@ -284,14 +283,14 @@ class Run:
             self._diff.join(_DIFF_TIMEOUT_S)
         if _current is self:
             _current = None
-            _unhook()
+            _restore_excepthook()
         atexit.unregister(self._at_exit)
 
-    def _say_end(self, how: str) -> None:
+    def _print_end(self, how: str) -> None:
         kept = self._reporter.delivery.spilled
-        note = f"; {kept:,} events are kept on disk until `svc-reporter sync`" if kept else ""
+        note = f"; {kept:,} events are on disk, the next run or `svc-reporter sync` sends them" if kept else ""
         if not self._reporter._disabled:
-            self._say(f"run {self.name or self.id} {how}{note}" + (f": {self.url}" if self.url else ""))
+            self._print_status(f"run {self.name or self.id} {how}{note}" + (f": {self.url}" if self.url else ""))
 
     def _end_extras(self) -> dict[str, Any]:
         summary = self._fitting("summary", self.summary.as_data())
@@ -300,7 +299,7 @@ class Run:
     def _final_metrics(self) -> dict[str, Any]:
         return self._fitting("final metrics", self.summary.as_set())
 
-    # --- what is sent
+    # --- events
 
     def _own_job(self) -> Job:
         main = self._main
@@ -332,24 +331,24 @@ class Run:
             self.summary.note(row)
             job._record(at, row)
 
-    def _tell_config(self, changed: dict[str, Any]) -> None:
-        """A batch_start that says `update` changes the configuration and nothing else of a batch that runs."""
+    def _send_config(self, changed: dict[str, Any]) -> None:
+        """Send a changed configuration. A `batch_start` with `update` changes only that."""
         if self._finished:
             return
         reporter = self._reporter
         data = {"experiment_type": reporter.experiment_type, "n_total": reporter.n_planned, "update": True}
         reporter.emit("batch_start", None, {**data, "config": self._fitting("configuration", changed)})
 
-    def _print(self, stream: str, line: str, at: float) -> None:
-        self._begin_for_lines()
+    def _on_line(self, stream: str, line: str, at: float) -> None:
+        self._start_job_for_lines()
         ms = now_ms() - int((time.monotonic() - at) * 1000)
         line = redact_text(line)
         if stream == "stderr" and not line.startswith("svc: "):
             self._reporter.note_stderr(line)
         self._reporter.emit_log(None, line, "info", ms, stream=stream)
 
-    def _begin_for_lines(self) -> None:
-        """A line needs a job to belong to: the run's own begins where many lines wait for one."""
+    def _start_job_for_lines(self) -> None:
+        """Start the run's own job if many lines wait for a first job: each line belongs to a job."""
         if self._main is None:
             self._lines += 1
             if self._lines > _LINES_BEFORE_JOB and self._reporter._last_job_id is None:
@@ -360,18 +359,18 @@ class Run:
             for line in _environment.diff_lines(_cwd(), os.environ):
                 self._reporter.emit_log(None, line, "debug", source="git_diff")
         except Exception as error:
-            self._complain("diff", f"the git diff was not recorded: {error!r}")
+            self._warn("diff", f"the git diff was not recorded: {error!r}")
 
     def _fitting(self, what: str, fields: dict[str, Any]) -> dict[str, Any]:
         kept, left_out = _environment.fitting(fields, _CONFIG_LIMIT)
         if left_out:
-            self._complain(what, f"the {what} is too large: {', '.join(left_out)[:500]} left out")
+            self._warn(what, f"the {what} is too large, these values are not sent: {', '.join(left_out)[:500]}")
         return kept
 
-    def _complain(self, topic: str, message: str) -> None:
+    def _warn(self, topic: str, message: str) -> None:
         self._reporter.messages.log_once(logging.WARNING, f"run {topic}", message)
 
-    def _say(self, text: str) -> None:
+    def _print_status(self, text: str) -> None:
         if self._quiet:
             return
         try:
@@ -381,36 +380,36 @@ class Run:
             return  # the terminal was closed
 
 
-def _copied(reporter: Reporter, config: dict[str, Any], name: str | None, job: str, step_unit: str) -> Run:
+def _unpickled(reporter: Reporter, config: dict[str, Any], name: str | None, job: str, step_unit: str) -> Run:
     return Run(reporter, config, name=name, job=job, step_unit=step_unit, quiet=True)
 
 
 def current_run() -> Run | None:
-    """The run that `init` began in this process and that has not ended."""
+    """The open run that `init` created in this process; None if there is none."""
     return _current
 
 
 _current: Run | None = None
-_hook_before: Any = None
+_previous_hook: Any = None
 
 
-def _hook() -> None:
-    """An uncaught exception ends the run as failed, with its traceback, once it has been printed."""
-    global _hook_before
+def _install_excepthook() -> None:
+    """Install an excepthook that ends the run as failed, after the exception was printed."""
+    global _previous_hook
     if sys.excepthook is not _on_exception:
-        _hook_before, sys.excepthook = sys.excepthook, _on_exception
+        _previous_hook, sys.excepthook = sys.excepthook, _on_exception
 
 
-def _unhook() -> None:
-    global _hook_before
-    if sys.excepthook is _on_exception and _hook_before is not None:
-        sys.excepthook, _hook_before = _hook_before, None
+def _restore_excepthook() -> None:
+    global _previous_hook
+    if sys.excepthook is _on_exception and _previous_hook is not None:
+        sys.excepthook, _previous_hook = _previous_hook, None
 
 
 def _on_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    run, before = _current, _hook_before or sys.__excepthook__
+    run, previous_hook = _current, _previous_hook or sys.__excepthook__
     try:
-        before(kind, error, trace)
+        previous_hook(kind, error, trace)
     finally:
         if run is not None and run._reporter._pid == os.getpid():
             run._finish(error, trace)

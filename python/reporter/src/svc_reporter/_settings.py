@@ -1,4 +1,4 @@
-"""What the environment says about a reporter, read once at its construction."""
+"""Settings of a reporter from arguments and environment variables, read once when it is created."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Settings:
     target: Target | None
     token: str
     folder: str | None
-    """SVC_REPORTER_DIR: another spill folder than ~/.svc-reporter."""
+    """SVC_REPORTER_DIR: the spill folder; None for ~/.svc-reporter."""
     tuning: Tuning
     complaints: tuple[str, ...] = ()
-    """What is wrong with the environment; to be said once, never raised."""
+    """Errors in environment variables, to be logged once."""
 
 
 def read_settings(url: str | None, token: str | None, env: Mapping[str, str] | None = None) -> Settings:
-    """An argument wins over the environment. Raises ValueError for a bad argument, never for a bad variable."""
+    """Arguments take precedence over variables. Raises ValueError for an invalid argument, not for a variable."""
     env = os.environ if env is None else env
     complaints: list[str] = []
     target: Target | None = None
@@ -39,7 +39,7 @@ def read_settings(url: str | None, token: str | None, env: Mapping[str, str] | N
         complaints.append("SVC_URL is not set")
     credential = (token if token is not None else env.get("SVC_TOKEN", "")).strip()
     if any(ord(c) < 33 or ord(c) > 126 for c in credential):
-        complaints.append("SVC_TOKEN contains characters that no token has")
+        complaints.append("SVC_TOKEN contains invalid characters")
         credential = ""
     elif not credential:
         complaints.append("SVC_TOKEN is not set")
@@ -48,13 +48,13 @@ def read_settings(url: str | None, token: str | None, env: Mapping[str, str] | N
 
 @dataclass(frozen=True)
 class Rerun:
-    """What the agent says about the batch that this process repeats (contract §4)."""
+    """The batch that this process reruns, from the variables that the agent sets (contract §4)."""
 
     of: str | None = None
     jobs: frozenset[str] | None = None
-    """Only these jobs are wanted; None: all."""
+    """The jobs to run; None means all."""
     done: frozenset[str] | None = None
-    """These are done, and every other is wanted: says more than `jobs`, which cannot name what never began."""
+    """The jobs that are done; all others are to run. Unlike `jobs`, this covers jobs that never started."""
 
     def wants(self, job_id: str) -> bool:
         if self.done is not None:
@@ -62,7 +62,7 @@ class Rerun:
         return self.jobs is None or job_id in self.jobs
 
     def planned(self, n_total: int) -> int:
-        """How many jobs this process is to run of the `n_total` that the script has."""
+        """How many of the script's `n_total` jobs this process is to run."""
         if self.done is not None:
             return max(0, n_total - len(self.done))
         return n_total if self.jobs is None else min(n_total, len(self.jobs))
@@ -75,7 +75,7 @@ def read_rerun(env: Mapping[str, str] | None = None) -> Rerun:
 
 
 def _job_list(text: str) -> frozenset[str] | None:
-    """A JSON list (ids may hold commas), or names with commas between them."""
+    """Job ids from a JSON list (ids may contain commas) or from names separated by commas; None if empty."""
     text = text.strip()
     if not text:
         return None
@@ -85,5 +85,5 @@ def _job_list(text: str) -> frozenset[str] | None:
             if isinstance(names, list):
                 return frozenset(str(name) for name in names)
         except ValueError:
-            pass  # an id that begins with a bracket
+            pass  # not JSON: an id that begins with a bracket
     return frozenset(name.strip() for name in text.split(",") if name.strip())

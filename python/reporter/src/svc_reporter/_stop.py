@@ -88,7 +88,7 @@ class Stop:
             return  # no stderr, or a closed one
 
     def interrupt_if_ignored(self, ended: threading.Event, interrupt_s: float) -> None:
-        """In the polling thread: wait so long for the training to response, then interrupt the main thread."""
+        """In the polling thread: wait `interrupt_s` seconds for a reaction, then interrupt the main thread."""
         if self.mode != "interrupt" or ended.wait(interrupt_s) or self._delivered:
             return
         self.honoured = True

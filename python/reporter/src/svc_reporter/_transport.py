@@ -1,8 +1,7 @@
-"""HTTP to the service: one keep-alive connection, every fault told as `Unreachable`.
+"""HTTP requests to the service over one keep-alive connection. Every network error is raised as `Unreachable`.
 
-http.client (and ssl behind it) is imported when a Reporter opens: importing this package stays cheap for scripts
-that never report. It is not left to the sending thread, because a process that is forked while another thread
-imports a module waits for that module forever.
+http.client and ssl are imported when a Reporter opens, so that importing this package is fast. The sending thread does
+not import them: a process that is forked while another thread imports a module waits for that import forever.
 """
 
 from __future__ import annotations
@@ -25,23 +24,23 @@ if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-"""Addresses of this machine, which are reached without a proxy."""
+"""Host names of this machine; no proxy is used for them."""
 EPOCHS_TYPE = "application/vnd.svc.epochs+json;version=1"
-"""Epochs of one job as columns (_columns.py)."""
+"""Content type of epochs of one job as columns (_columns.py)."""
 MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 _THIS_MACHINE = re.compile(r"localhost|.+\.localhost|127(\.\d{1,3}){3}|::1", re.IGNORECASE)
 _warnings = Messages()
-"""Shared by all connections of the process: each address is warned about once."""
+"""Shared by all connections of the process, so that there is one warning for each address."""
 _AGENT = f"svc-reporter/{__version__} python/{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 class Unreachable(Exception):
-    """No usable answer: refused, reset, timed out, cut off. Whether the server acted is unknown."""
+    """No valid response: connection refused or reset, timeout, incomplete body. The server may have acted."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where the service lives: the parts of SVC_URL."""
+    """The address of the service: the parts of SVC_URL."""
 
     secure: bool
     host: str
@@ -50,7 +49,7 @@ class Target:
 
     @staticmethod
     def parse(url: str) -> Target:
-        """Raises ValueError with a sentence that names the fault."""
+        """Parse an address. Raises ValueError with a message for the user."""
         text = url.strip()
         parts = urlsplit(text)
         if parts.scheme not in ("http", "https"):
@@ -58,16 +57,16 @@ class Target:
         if not parts.hostname:
             raise ValueError(f"the service's address has no host: {text!r}")
         if parts.username or parts.password:
-            raise ValueError("the service's address must not carry a user or password; use a token")
+            raise ValueError("the service's address must not contain a user or password; use a token")
         if parts.query or parts.fragment:
-            raise ValueError(f"the service's address must not carry a query or fragment: {text!r}")
-        port = parts.port  # raises ValueError itself for a port that is none
+            raise ValueError(f"the service's address must not contain a query or fragment: {text!r}")
+        port = parts.port  # raises ValueError if it is no port number
         secure = parts.scheme == "https"
         return Target(secure, parts.hostname, port or (443 if secure else 80), parts.path.rstrip("/"))
 
     @property
     def shows_token(self) -> bool:
-        """Plain HTTP to another machine: anyone on the way reads the token."""
+        """Whether the token is sent over plain HTTP to another machine, where others can read it."""
         return not self.secure and not _THIS_MACHINE.fullmatch(self.host)
 
     @property
@@ -80,19 +79,21 @@ class Target:
 
 
 _NEEDED_BY_THREADS = ("http.client", "email.utils", "urllib.request", "encodings.idna", "encodings.utf_16")
-"""Modules and codecs that are otherwise imported at their first use."""
+"""Modules and codecs that the standard library imports at their first use."""
 
 
 @dataclass(frozen=True)
 class Response:
+    """A complete HTTP response."""
+
     status: int
     headers: dict[str, str]
-    """Names in lower case."""
+    """By name in lower case."""
     body: bytes
 
 
 class Transport:
-    """One connection, used by one thread; `abort` alone may be called from another."""
+    """One connection, to be used by one thread; only `abort` may be called from another."""
 
     def __init__(self, target: Target, token: str, timeout_s: float) -> None:
         for name in (*_NEEDED_BY_THREADS, *(("ssl",) if target.secure else ())):
@@ -101,11 +102,11 @@ class Transport:
         self._token = token
         self.timeout_s = timeout_s
         self.names_senders = True
-        """Whether the last 12 digits of the event ids that it sends name the process that made the event."""
+        """Whether the last 12 digits of the event ids identify the process that created the event."""
         self.takes_columns = False
-        """Whether the service said that it takes epochs as columns."""
+        """Whether the service accepts epochs as columns, as its responses say."""
         self.prefers_replica = False
-        """Whether a replica of the database may answer; it does once it has all that was committed before."""
+        """Whether the service may read from a replica of the database that has all earlier commits."""
         self._connection: HTTPConnection | None = None
         self._aborted = False
         self._by_proxy = False
@@ -128,10 +129,10 @@ class Transport:
         *,
         content_type: str = "application/json",
     ) -> Response:
-        """One request and its whole answer. Raises Unreachable.
+        """Send one request and read the whole response. Raises Unreachable.
 
-        A kept connection that the server closed meanwhile is replaced once, at once: that is no failure of
-        the server, and every event carries its idempotency key, so sending it again is safe.
+        If the server has closed the keep-alive connection, the request is sent again on a new one. That is safe because
+        the event id is an idempotency key.
         """
         reused = self._connection is not None
         try:
@@ -142,7 +143,7 @@ class Transport:
         return self._once(method, path, body, accept, content_type)
 
     def stream(self, path: str, accept: str) -> HTTPResponse:
-        """A GET whose answer is read by the caller, for exports of any size. Raises Unreachable."""
+        """Send a GET and return the response for the caller to read, for exports of any size. Raises Unreachable."""
         from http.client import HTTPException
 
         self.close()
@@ -154,14 +155,14 @@ class Transport:
             self.close()
             raise Unreachable(_reason(error)) from error
 
-    def patience(self, seconds: float) -> None:
-        """How long a read from the answer of `stream` waits from now on; then it raises OSError."""
+    def set_read_timeout(self, seconds: float) -> None:
+        """Set the timeout of each further read from the response of `stream`; it raises OSError."""
         sock = getattr(self._connection, "sock", None)
         if sock is not None:
             sock.settimeout(seconds)
 
     def abort(self) -> None:
-        """Cut a request under way in another thread, which then sees Unreachable. For the end of close()."""
+        """Abort the current request of another thread, which then raises Unreachable. For the end of close()."""
         self._aborted = True
         connection = self._connection
         sock = getattr(connection, "sock", None)
@@ -169,7 +170,7 @@ class Transport:
             try:
                 sock.shutdown(socket.SHUT_RDWR)
             except OSError:
-                return  # already gone, which is what was wanted
+                return  # closed already
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
@@ -188,7 +189,7 @@ class Transport:
             connection = self._connection
             if connection is None:
                 connection = self._connection = self._connect()
-                if self._aborted:  # while it was connecting, when there was no socket yet to cut
+                if self._aborted:  # `abort` was called while connecting, without a socket to shut down
                     raise Unreachable("closing")
             connection.timeout = self.timeout_s
             if connection.sock is not None:
@@ -200,7 +201,7 @@ class Transport:
             response = connection.getresponse()
             content = response.read(MAX_RESPONSE_BYTES + 1)
             if len(content) > MAX_RESPONSE_BYTES:
-                raise Unreachable("the answer is larger than any answer of the service")
+                raise Unreachable(f"the response has more than {MAX_RESPONSE_BYTES:,} bytes")
             if response.will_close:
                 self.close()
             return Response(response.status, {k.lower(): v for k, v in response.getheaders()}, content)
@@ -212,7 +213,7 @@ class Transport:
             raise Unreachable(_reason(error)) from error
 
     def _headers(self, accept: str) -> dict[str, str]:
-        # The time of sending lets the service know how far this host's clock is off.
+        # The time of sending tells the service the clock skew of this host.
         headers = {"Accept": accept, "User-Agent": _AGENT, "X-Svc-Sent-At": timestamp(now_ms())}
         if self.names_senders:
             headers["X-Svc-Sender"] = "event-id"
@@ -223,7 +224,7 @@ class Transport:
         return headers
 
     def _path(self, path: str) -> str:
-        """The target of the request line: the whole URL through a plain HTTP proxy."""
+        """The target of the request line; for a plain HTTP proxy that is the whole URL."""
         return f"{self.target}{path}" if self._by_proxy else self.target.prefix + path
 
     def _connect(self) -> HTTPConnection:
@@ -234,8 +235,8 @@ class Transport:
             _warnings.log_once(
                 logging.WARNING,
                 f"plain HTTP {target}",
-                f"{target} is not encrypted: anyone on the network between here and {target.host} can read the "
-                "token and act with it. Serve it over https, and set SVC_URL to the https address",
+                f"{target} is not encrypted: others on the network between here and {target.host} can read the token "
+                "and use it. Serve it over https, and set SVC_URL to the https address",
             )
         proxy = _proxy_for(target)
         host, port = (proxy.host, proxy.port) if proxy else (target.host, target.port)
@@ -255,7 +256,7 @@ class Transport:
 
 
 def _proxy_for(target: Target) -> Target | None:
-    """The proxy that the environment names for this address; clusters often allow nothing else out."""
+    """The proxy for this address from the environment variables; None if there is none."""
     if target.host in LOOPBACK or not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
     from urllib.request import getproxies, proxy_bypass
@@ -271,6 +272,6 @@ def _proxy_for(target: Target) -> Target | None:
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
-        return "no answer in time"
+        return "timeout"
     text = str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

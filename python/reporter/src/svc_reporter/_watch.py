@@ -18,7 +18,7 @@ def load_modules() -> None:
     for name in ("psutil", "pynvml"):
         try:
             importlib.import_module(name)
-        except Exception:  # noqa: S112 - not installed, or broken: it costs its figures only
+        except Exception:  # noqa: S112 - not installed, or broken: its figures are missing
             continue
 
 

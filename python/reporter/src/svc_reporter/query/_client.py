@@ -119,7 +119,7 @@ class Events:
             event: dict[str, str] = {}
             while True:
                 if self._until is not None:
-                    transport.patience(max(0.01, self._until - time.monotonic()))
+                    transport.set_read_timeout(max(0.01, self._until - time.monotonic()))
                 raw = response.readline()
                 line = raw.decode("utf-8").rstrip("\r\n")
                 if raw == b"":
