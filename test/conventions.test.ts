@@ -19,11 +19,11 @@ const LONG_WITH_REASON: Record<string, string> = {
   'src/domain/eta/estimate.ts': 'one argument in pure functions, in the order in which it is made',
   'scripts/record-digits.py':
     'a script of its own, run once: the training and its recorder, without a package around',
-  'python/agent/src/svc_agent/_daemon.py': 'the loop of the agent: what it watches, hears and says',
+  'python/agent/src/svc_agent/_daemon.py': 'the loop of the agent: watching processes, polling, reporting',
   'python/reporter/scripts/generate_validator.py': 'one generator, read beside its output',
   'python/reporter/src/svc_reporter/_reporter.py': 'the public class with its documentation',
   'python/reporter/src/svc_reporter/_run.py': 'the other public class with its documentation',
-  'python/reporter/src/svc_reporter/_worker.py': 'one state machine over the events in its hands',
+  'python/reporter/src/svc_reporter/_worker.py': 'one state machine over the events in flight',
   'python/reporter/tests_frameworks/test_deep_learning.py':
     'one scripted training a library, side by side, so that they can be compared',
   'web/src/pages/batch/rerun-dialog.tsx': 'one dialog: what runs, where, and what its person confirms',

@@ -81,7 +81,7 @@ def test_doctor_finds_nothing_wrong_with_a_good_setup(
 @pytest.mark.parametrize(
     ("arguments", "finding"),
     [
-        (["--url", "http://127.0.0.1:9", "--token", "em_live_x"], "does not answer"),
+        (["--url", "http://127.0.0.1:9", "--token", "em_live_x"], "does not respond"),
         (["--token", "wrong"], "the token is not accepted"),
         (["--url", "http://no-such-host.invalid"], "has no address"),
     ],

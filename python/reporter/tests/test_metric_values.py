@@ -60,7 +60,7 @@ def test_values_that_make_no_curve_are_kept_and_said_once_per_name(
         "when": "2026-01-31T00:00:00",
         "acc": 0.5,
     }
-    said = [record.message for record in caplog.records if "makes no curve" in record.message]
+    said = [record.message for record in caplog.records if "not charted" in record.message]
     assert [message.split()[2] for message in said] == ["note", "histogram", "when"]
 
 

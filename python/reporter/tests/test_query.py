@@ -56,7 +56,7 @@ def test_a_refusal_names_status_and_code(api: Api) -> None:
         api.batch("none")
     assert caught.value.status == 404
     assert caught.value.code == "not_found"
-    with pytest.raises(QueryError, match="does not answer"):
+    with pytest.raises(QueryError, match="does not respond"):
         Api("http://127.0.0.1:9").batches()
     with pytest.raises(ValueError, match="SVC_URL"):
         Api()

@@ -226,7 +226,7 @@ def test_what_is_no_number_costs_nothing_else_and_is_said_once(real_server: Real
     assert set(series_of(real_server, run.id)) == {"loss", "self", "job_id"}
     said = [record.getMessage() for record in caplog.records if record.name == "svc_reporter"]
     assert sum("words: str is no number" in line for line in said) == 1
-    assert sum("log was called after the run was finished" in line for line in said) == 1
+    assert sum("log was called after the run had ended" in line for line in said) == 1
 
 
 def test_the_configuration_changes_while_the_run_goes_on(real_server: RealServer) -> None:

@@ -1,5 +1,4 @@
-"""Checks a Reporter's arguments. This is the one place that raises: a reporter that can never work is a
-mistake to be seen at once, before the training begins."""
+"""Checks a Reporter's arguments. Raises ValueError and TypeError, before the training starts."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ def batch_id(value: Any) -> str:
 
 def experiment_type(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"experiment_type must be text, got {type(value).__name__}")
+        raise TypeError(f"experiment_type must be a string, got {type(value).__name__}")
     return value
 
 
@@ -39,7 +38,7 @@ def n_total(value: Any) -> int:
 
 
 def interval(name: str, value: Any) -> float:
-    """Seconds; 0 or None switches that thread off."""
+    """Seconds between two calls; 0 or None switches the thread off."""
     number = 0.0 if value is None else _seconds(name, value)
     if number < 0:
         raise ValueError(f"{name} must not be negative")
@@ -70,7 +69,7 @@ def tags(value: Any) -> list[str]:
 
 
 def job_id(value: Any) -> str:
-    """A usable job id from any value. Jobs start inside the training loop, so this repairs and never raises."""
+    """A valid job id from any value. Does not raise, because jobs start inside the training loop."""
     text = value if isinstance(value, str) else str(value)
     clean = _CONTROL.sub("_", text) or "job"
     if len(clean) > ID_LIMIT:
@@ -81,7 +80,7 @@ def job_id(value: Any) -> str:
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be text, got {type(value).__name__}")
+        raise TypeError(f"{name} must be a string, got {type(value).__name__}")
     if not 1 <= len(value) <= ID_LIMIT:
         raise ValueError(f"{name} must have 1 to {ID_LIMIT} characters, got {len(value)}")
     if _CONTROL.search(value):

@@ -1,4 +1,4 @@
-"""The step of a value: the unit of its chart's x-axis."""
+"""The steps of metrics: the values of the x-axis of their charts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MOST = 2**31 - 1
 _EXACT = 2**53
 _MAX_NAMES = 10_000
 RESERVED = {"epoch": "axis/epoch"}
-"""The service's own name for the step cannot name a series, so a metric of that name is called otherwise."""
+"""The service calls the step `epoch`, so a metric with that name is renamed."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """What `define_metric` said of the metrics that a pattern matches."""
+    """One call of `define_metric`: applies to the metrics that match `pattern`."""
 
     pattern: str
     step: str | None
@@ -32,38 +32,38 @@ class Metric:
 
 
 class Axes:
-    """Counts steps, and knows which metrics have another one as their step."""
+    """Assigns steps to values. A metric may use the value of another metric as its step."""
 
-    def __init__(self, complain: Callable[[str, str], None]) -> None:
-        self._complain = complain
+    def __init__(self, warn: Callable[[str, str], None]) -> None:
+        self._warn = warn
         self._metrics: list[Metric] = []
         self._last_of: dict[str, float] = {}
         self._at = -1
         self._simple: set[str] = set()
-        """Names of metrics that use the main step."""
+        """Names of metrics that need no further checks: valid, and with the main step."""
         self._lock = threading.RLock()
 
     def define(self, metric: Metric) -> None:
-        """A later definition wins over an earlier one that matches as well."""
+        """Add a definition; it takes precedence over earlier ones."""
         self._metrics.insert(0, metric)
         self._simple = set()
 
     def units(self) -> dict[str, str]:
-        """What the steps of metrics with steps of their own count, by pattern, the one that wins first."""
+        """By pattern: the metric that is used as the step; in order of precedence."""
         return {metric.pattern: metric.step for metric in self._metrics if metric.step}
 
     def goal_of(self, name: str) -> str | None:
         return next((m.goal for m in self._metrics if m.goal and fnmatch.fnmatchcase(name, m.pattern)), None)
 
     def rows(self, data: Mapping[str, Any], step: Any) -> dict[int, dict[str, Any]]:
-        """Step → its values. A value that is no number is kept with the numbers of the main step."""
+        """The values by step. Values that are no numbers get the main step."""
         with self._lock:
             return self._rows(data, step)
 
     def simple_row(self, data: Mapping[str, Any], step: Any) -> tuple[int, dict[str, Any]] | None:
-        """The step and a copy of `data`, where that needs no more checks; None where it does.
+        """The step and a copy of `data`, or None if it needs the checks of `rows`.
 
-        That is a dictionary of finite numbers under names that `rows` has met, which most calls log.
+        Most calls log a dictionary of finite numbers with names that `rows` has checked before; this is the fast path.
         """
         if type(data) is not dict or not data:
             return None
@@ -95,9 +95,7 @@ class Axes:
         for name, value in flattened(data):
             number = number_of(value)
             if number is None:
-                self._complain(
-                    name, f"{name}: {type(value).__name__} is no number; it is kept with its step, not charted"
-                )
+                self._warn(name, f"{name}: {type(value).__name__} is no number; the value is stored but not charted")
                 rows[main][name] = plain(value)
             else:
                 numbers[name] = number
@@ -112,7 +110,7 @@ class Axes:
         return {at: row for at, row in rows.items() if row}
 
     def _main_step(self, step: Any) -> tuple[int, float | None]:
-        """The step, or the next one by counting; with it the fraction that it was given, if it was one."""
+        """The step, by default the last one plus 1; and the given number if it is no whole number, else None."""
         if step is None:
             self._at += 1
             return self._at, None
@@ -123,11 +121,11 @@ class Axes:
         fraction = number_of(step)
         self._at = min(self._at + 1, _MOST)
         if fraction is None or not math.isfinite(fraction):
-            self._complain("a step", f"a step must be a number, got {step!r}; calls are counted instead")
+            self._warn("a step", f"a step must be a number, got {step!r}; the call gets the next whole number instead")
             return self._at, None
-        self._complain(
+        self._warn(
             "a fraction",
-            f"the step {step!r} is no whole number: calls are counted, and it is kept as the series `step`",
+            f"the step {step!r} is no whole number: it is stored as the series `step`, the call gets the next number",
         )
         return self._at, fraction
 
@@ -138,7 +136,9 @@ class Axes:
         value = self._last_of.get(axis)
         at = None if value is None else whole(value)
         if at is None:
-            self._complain(f"axis {axis}", f"{name} uses the steps of {axis}, which has no whole number yet")
+            self._warn(
+                f"axis {axis}", f"{name} uses {axis} as its step, which has no whole number yet; it gets the main step"
+            )
             return main
         return at
 
@@ -148,7 +148,7 @@ class Axes:
 
 
 def flattened(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """`{"val": {"acc": 1}}` → `("val/acc", 1)`; what is None is left out."""
+    """`{"val": {"acc": 1}}` → `("val/acc", 1)`; leaves out None."""
     for key, value in data.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):
@@ -158,7 +158,7 @@ def flattened(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 
 
 def number_of(value: Any) -> float | None:
-    """The number in a float, bool, enum, NumPy or torch scalar; None for anything else."""
+    """The number of a float, int, bool, enum, or NumPy or torch scalar; None for other values."""
     if isinstance(value, enum.Enum):
         value = value.value
     if isinstance(value, (str, bytes)):
@@ -174,7 +174,7 @@ def number_of(value: Any) -> float | None:
 
 
 def whole(value: Any) -> int | None:
-    """A whole number within the service's range, also of a float or tensor that holds one; None otherwise."""
+    """The value as int if it is a whole number in the range of the service, else None."""
     try:
         number = operator.index(value)
     except TypeError:

@@ -1,4 +1,4 @@
-"""What this process may use: the limits of its control group (v2 and v1), which /proc does not know."""
+"""CPU and memory limits of this process's control group (v2 and v1), which /proc does not contain."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Cgroup:
         return value / _MIB if value is not None and value < _NO_LIMIT else None
 
     def memory_used_mb(self) -> float | None:
-        """Without the page cache that the kernel would give back, so that reading data is no memory use."""
+        """Memory in use without the page cache, which the kernel frees when needed."""
         names = ("memory.current",) if self._v2 else ("memory/memory.usage_in_bytes",)
         used = self._read(self._memory, names)
         if used is None:

@@ -18,25 +18,27 @@ from ._version import __version__
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit codes: 0 all well, 1 something is wrong or was left behind, 2 wrong usage."""
+    """Runs the command. Returns its exit code: 0 success, 1 an error or unsent events, 2 wrong usage."""
     parser = argparse.ArgumentParser(
-        prog="svc-reporter", description="Training telemetry: set-up, a first run, and spill files."
+        prog="svc-reporter", description="Check the set-up, try a first run, and send spilled events."
     )
     parser.add_argument("--version", action="version", version=f"svc-reporter {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
-        ("sync", "send the events that wait in spill files"),
-        ("import", "send the events of files, one JSON object a line, at the pace the service allows"),
-        ("doctor", "say what is wrong with this machine's set-up"),
-        ("demo", "train a small model for half a minute and report it: a first run to look at"),
+        ("sync", "send the events of spill files"),
+        ("import", "send the events of files, one JSON object per line, within the rate limit"),
+        ("doctor", "check the set-up of this machine, with advice for each error"),
+        ("demo", "train a small model for half a minute and report it, as a first run"),
     ):
         command = commands.add_parser(name, help=text, description=text)
         command.add_argument("--url", help="the service's address (default: SVC_URL)")
         command.add_argument("--token", help="a reporter token (default: SVC_TOKEN)")
         if name == "sync":
-            command.add_argument("--rejected", action="store_true", help="send what the service refused before")
+            command.add_argument("--rejected", action="store_true", help="send events that the service rejected before")
         if name == "import":
-            command.add_argument("files", nargs="+", type=Path, metavar="FILE", help="is not changed")
+            command.add_argument(
+                "files", nargs="+", type=Path, metavar="FILE", help="a file of events; it is not changed"
+            )
         if name == "demo":
             command.add_argument("--seconds", type=float, default=30.0, help="how long it takes (default: 30)")
         if name in ("sync", "import"):
@@ -59,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"svc-reporter sync: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("interrupted; what is left stays in the spill folder", file=sys.stderr)
+        print("interrupted; unsent events stay in the spill folder", file=sys.stderr)
         return 1
     counts = ", ".join(
         f"{done.outcomes.get(outcome, 0)} {outcome.value}" for outcome in Outcome if outcome is not Outcome.RETRY
@@ -87,7 +89,7 @@ def _import(settings: Settings, files: list[Path], *, quiet: bool) -> int:
         print(f"svc-reporter import: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("interrupted; the same command again sends only what is missing", file=sys.stderr)
+        print("interrupted; run the same command again to send the rest", file=sys.stderr)
         return 1
     counts = ", ".join(
         f"{done.outcomes.get(outcome, 0):,} {outcome.value}" for outcome in Outcome if outcome is not Outcome.RETRY
@@ -96,7 +98,10 @@ def _import(settings: Settings, files: list[Path], *, quiet: bool) -> int:
     if done.unreadable:
         print(f"{done.unreadable:,} lines are no events", file=sys.stderr)
     if done.stopped is not None:
-        print(f"stopped: the service is {done.stopped.value}; the same command again goes on", file=sys.stderr)
+        print(
+            f"stopped: the service is {done.stopped.value}; run the same command again to send the rest",
+            file=sys.stderr,
+        )
     return 1 if done.stopped is not None or done.refused else 0
 
 

@@ -8,18 +8,18 @@ from typing import Any
 from ._environment import without_secrets
 from ._plain import plain
 
-Tell = Callable[[dict[str, Any]], None]
+Send = Callable[[dict[str, Any]], None]
 
 
 class Config(MutableMapping[str, Any]):
-    """A dictionary whose keys are attributes too: `run.config.lr`, `run.config["lr"]`, `run.config.update(lr=1e-4)`.
+    """A dictionary whose keys are also attributes: `run.config.lr`, `run.config["lr"]`, `run.config.update(lr=1e-4)`.
 
-    Values read back as they were given; what is sent is plain data, with the values of secret names masked.
+    Values read back unchanged. They are sent as JSON data, with the values of secret names masked.
     """
 
-    def __init__(self, values: Mapping[str, Any], tell: Tell) -> None:
+    def __init__(self, values: Mapping[str, Any], send: Send) -> None:
         object.__setattr__(self, "_values", dict(values))
-        object.__setattr__(self, "_tell", tell)
+        object.__setattr__(self, "_send", send)
 
     def __getitem__(self, key: str) -> Any:
         return self._values[key]
@@ -28,7 +28,7 @@ class Config(MutableMapping[str, Any]):
         self.update({key: value})
 
     def __delitem__(self, key: str) -> None:
-        raise TypeError("what a run was given is not taken back; set it to None")
+        raise TypeError("a key cannot be deleted from the configuration; set it to None")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -49,24 +49,24 @@ class Config(MutableMapping[str, Any]):
         return f"Config({self._values!r})"
 
     def update(self, *values: Any, **more: Any) -> None:
-        """As of a dict; keys that change are told to the service in one event."""
+        """Like dict.update; sends the changed keys to the service in one event."""
         fresh = dict(*values, **more)
         changed = {
             str(key): value for key, value in fresh.items() if key not in self._values or self._differs(key, value)
         }
         self._values.update({str(key): value for key, value in fresh.items()})
         if changed:
-            self._tell(plain_config(changed))
+            self._send(plain_config(changed))
 
     def _differs(self, key: str, value: Any) -> bool:
         try:
             return key not in self._values or bool(self._values[key] != value)
-        except Exception:  # an array has no one answer
+        except Exception:  # comparing arrays gives no single bool
             return True
 
 
 def plain_config(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values in the form that is sent."""
+    """The values as JSON data, with secrets masked."""
     return without_secrets({str(key): plain(value) for key, value in values.items()})
 
 

@@ -1,4 +1,4 @@
-"""`svc-reporter doctor`: checks a set-up from the outside in, and says for each fault what to do."""
+"""`svc-reporter doctor`: checks the set-up, and prints advice for each error."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Findings:
 
 
 def examine(settings: Settings, say: Say) -> int:
-    """Prints findings through `say`; 0 when nothing is wrong, 1 otherwise. Sends no event."""
+    """Check the set-up and pass the findings to `say`. Returns the exit code: 1 if there is an error."""
     found = _Findings(say)
     found.good(f"svc-reporter {__version__}, Python {sys.version.split()[0]}, host {hostname()}")
     for complaint in settings.complaints:
@@ -61,7 +61,7 @@ def examine(settings: Settings, say: Say) -> int:
 def _process(found: _Findings) -> None:
     rank = _ranks.rank()
     if rank > 0:
-        found.note(f"this process is rank {rank}: its reporter stays silent, rank 0 reports")
+        found.note(f"this process is rank {rank}: it reports nothing, only rank 0 reports")
     if os.environ.get("SVC_BATCH_ID"):
         found.note(
             f"SVC_BATCH_ID is set: reporters join batch {os.environ['SVC_BATCH_ID']} without starting or ending it"
@@ -72,7 +72,7 @@ def _process(found: _Findings) -> None:
     if "commit" in state:
         found.good(f"git {state['commit']}{' with uncommitted changes' if state.get('dirty') else ''}")
     else:
-        found.note("no git repository here: batches will carry no commit")
+        found.note("no git repository here: batches will have no commit")
 
 
 def _network(found: _Findings, settings: Settings) -> bool:
@@ -98,25 +98,25 @@ def _service(found: _Findings, settings: Settings) -> None:
         alive = transport.get("/livez")
         _clock(found, alive)
         if alive.status == 200:
-            found.good(f"{settings.target} answers")
+            found.good(f"{settings.target} responds")
         else:
             found.fault(f"{settings.target}/livez answers HTTP {alive.status}", "is SVC_URL the service's address?")
         ready = transport.get("/readyz")
         if ready.status != 200:
-            found.fault(f"the service is not ready (HTTP {ready.status})", "its database may be away; see its log")
+            found.fault(f"the service is not ready (HTTP {ready.status})", "its database may be down; see its log")
         if settings.token:
             _token(found, transport, settings.token)
     except Unreachable as error:
         found.fault(
-            f"{settings.target} does not answer: {error}",
-            "is the service running, and is its port open from here? Until then events are kept on disk",
+            f"{settings.target} does not respond: {error}",
+            "is the service running, and can its port be reached from here? Until then events are kept on disk",
         )
     finally:
         transport.close()
 
 
 def _token(found: _Findings, transport: Transport, token: str) -> None:
-    """An empty array is authenticated like any other and stores nothing."""
+    """Check the token by sending an empty array, which stores nothing."""
     response = transport.post("/api/events/batch", b"[]")
     needed = response.headers.get("x-svc-reporter-needed", "0")
     if is_older(__version__, needed):
@@ -153,7 +153,7 @@ def _folders(found: _Findings, settings: Settings) -> None:
             break
         found.note(f"{place} cannot be written ({problem})")
     else:
-        found.fault("events cannot be kept on disk", "set SVC_REPORTER_DIR to a folder that can be written")
+        found.fault("events cannot be kept on disk", "set SVC_REPORTER_DIR to a writable folder")
     waiting = in_order(places, settings.tuning)
     if waiting:
         size = sum(_size(path) for path in waiting)
@@ -162,7 +162,7 @@ def _folders(found: _Findings, settings: Settings) -> None:
         )
     refused = in_order([place / REJECTED for place in places], settings.tuning)
     if refused:
-        found.note(f"{len(refused)} files of refused events: once mended, `svc-reporter sync --rejected`")
+        found.note(f"{len(refused)} files of rejected events: fix the cause, then run `svc-reporter sync --rejected`")
 
 
 def _unwritable(place: Path) -> str | None:
@@ -178,7 +178,7 @@ def _unwritable(place: Path) -> str | None:
 
 def _extras(found: _Findings) -> None:
     if importlib.util.find_spec("pynvml") is None and os.path.exists("/proc/driver/nvidia/version"):
-        found.fault("a GPU is here, but nvidia-ml-py is not", "pip install 'svc-reporter[gpu]'")
+        found.fault("this machine has a GPU, but nvidia-ml-py is not installed", "pip install 'svc-reporter[gpu]'")
     if importlib.util.find_spec("psutil") is None and not os.path.exists("/proc/stat"):
         found.note("without psutil this system's CPU and memory are not sampled: pip install 'svc-reporter[system]'")
 

@@ -1,4 +1,4 @@
-"""What a run was made with: versions, GPUs, git, cluster. Every part can be switched off by its name."""
+"""Records the environment of a run: versions, GPUs, git, cluster. Each part can be switched off by its name."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ._gpu import Gpus
 from ._redact import MASK, is_secret_name, redact_text
 
 PARTS = ("libraries", "gpus", "git", "diff", "entry", "cluster")
-"""`init(environment=...)`: True for all, False for none, or the names of those that are wanted.
+"""`init(environment=...)`: True for all, False for none, or the names of the parts.
 
-The interpreter, the command, the working directory, the host and the commit are always recorded: they are what a
-rerun runs. Names of environment variables are recorded, their values are not.
+The interpreter, the command, the working directory, the host and the commit are always recorded, because a rerun needs
+them. Names of environment variables are recorded, their values are not.
 """
 
 DIFF_LIMIT = 1024 * 1024
-"""Bytes of a git diff; a longer one is cut and says so."""
+"""Bytes of a git diff; a longer one is cut, with a note."""
 DIFF_PART = 60 * 1024
-"""Characters of one log line of it: an event has at most 256 KiB, and a character at most 4 bytes."""
+"""Characters of one log line of the diff: an event has at most 256 KiB, a character at most 4 bytes."""
 _TIMEOUT_S = 5.0
 _CLUSTER = {
     "slurm": {
@@ -57,12 +57,12 @@ _DISTRIBUTIONS = {
     "sklearn": "scikit-learn",
     "yaml": "PyYAML",
 }
-"""Distributions that are called otherwise than their module. Reading every installed one would take a second."""
+"""Distributions with another name than their module. Reading all installed distributions would take a second."""
 _NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
 def wanted_parts(environment: bool | Iterable[str]) -> frozenset[str]:
-    """Raises ValueError for a name that is no part, TypeError for what is no list of names."""
+    """The parts to record. Raises ValueError for an unknown name, TypeError if it is no list of names."""
     if isinstance(environment, bool):
         return frozenset(PARTS) if environment else frozenset()
     if isinstance(environment, str) or not isinstance(environment, Iterable):
@@ -70,12 +70,12 @@ def wanted_parts(environment: bool | Iterable[str]) -> frozenset[str]:
     named = frozenset(environment)
     unknown = sorted(str(name) for name in named - set(PARTS))
     if unknown:
-        raise ValueError(f"environment: {', '.join(unknown)} is none of {', '.join(PARTS)}")
+        raise ValueError(f"environment: {', '.join(unknown)} is unknown; the parts are {', '.join(PARTS)}")
     return named
 
 
 def environment(parts: frozenset[str], cwd: str) -> dict[str, Any]:
-    """The fields that join the batch's `env_snapshot`. Never raises: unavailable parts are left out."""
+    """Additional fields of the batch's `env_snapshot`. Never raises: unavailable parts are left out."""
     makers: dict[str, Callable[[], dict[str, Any]]] = {
         "libraries": lambda: {"python_implementation": platform.python_implementation(), "libraries": libraries()},
         "gpus": gpu_names,
@@ -89,7 +89,7 @@ def environment(parts: frozenset[str], cwd: str) -> dict[str, Any]:
             continue
         try:
             found.update({key: value for key, value in make().items() if value})
-        except Exception:  # noqa: S112 - a broken installation must cost its facts only
+        except Exception:  # noqa: S112 - a broken installation: its facts are missing
             continue
     return found
 
@@ -110,7 +110,7 @@ def libraries() -> dict[str, str]:
 
 
 def gpu_names() -> dict[str, Any]:
-    """Names of the visible GPUs, the driver and CUDA, through nvidia-ml-py; CUDA of torch where that is imported."""
+    """Names of the visible GPUs and the driver version (nvidia-ml-py), and the CUDA version of torch if imported."""
     facts: dict[str, Any] = {}
     gpus = Gpus()
     rows = gpus.rows()
@@ -139,7 +139,7 @@ def entry_file() -> str | None:
 
 
 def cluster(env: Mapping[str, str]) -> dict[str, Any]:
-    """Ids that Slurm and Kubernetes gave the process; empty outside of them."""
+    """Ids of the process in Slurm and Kubernetes; empty elsewhere."""
     found: dict[str, Any] = {}
     if env.get("SLURM_JOB_ID"):
         found["slurm"] = {key: env[name] for name, key in _CLUSTER["slurm"].items() if env.get(name)}
@@ -152,9 +152,9 @@ def cluster(env: Mapping[str, str]) -> dict[str, Any]:
 
 
 def diff_lines(cwd: str, env: Mapping[str, str]) -> list[str]:
-    """`git diff HEAD` without secrets, in log lines of at most DIFF_PART characters; empty where nothing differs.
+    """`git diff HEAD` without secrets, in log lines of at most DIFF_PART characters; empty without changes.
 
-    The first line says how long it is, in how many parts it comes, and whether it was cut at DIFF_LIMIT.
+    The first line has its length, the number of parts, and whether it was cut at DIFF_LIMIT.
     """
     raw = _git_bytes(cwd, "diff", "HEAD", "--no-color", "--no-ext-diff")
     if not raw or not raw.strip():
@@ -203,7 +203,7 @@ def without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fitting(fields: dict[str, Any], limit: int) -> tuple[dict[str, Any], list[str]]:
-    """The fields whose JSON fits into `limit` bytes together, the largest left out first, and the names of those."""
+    """Fields whose JSON fits into `limit` bytes, and the names of the largest ones, which are left out."""
     sizes = {
         key: len(json.dumps([key, value], ensure_ascii=False, default=str).encode("utf-8", "surrogatepass"))
         for key, value in fields.items()

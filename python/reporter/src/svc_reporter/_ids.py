@@ -51,7 +51,7 @@ def now_ms() -> int:
 
 
 _formatted: tuple[int, str] = (-1, "")
-"""The second that was formatted last, and its text: thousands of events a second share it."""
+"""The last formatted second and its text, because thousands of events share one second."""
 
 
 def timestamp(ms: int) -> str:

@@ -1,4 +1,4 @@
-"""`svc-reporter import FILE…`: back-fills events from files, one JSON object a line, at the pace the service allows."""
+"""`svc-reporter import FILE…`: sends events from files, one JSON object per line, within the service's rate limit."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ._transport import Response, Transport
 _LEFT = re.compile(r"\br=(\d+)")
 _POLICY = re.compile(r"\bq=(\d+)\s*;\s*w=(\d+)")
 _BAR = 30
-_LINES_SAID = 20
-"""Refused events and lines that are no events, which are said with their place; the rest is counted."""
+_MAX_PRINTED = 20
+"""How many rejected events and invalid lines are printed with their place; further ones are only counted."""
 
 
 class PacedTransport(Transport):
-    """Waits before a request until the rate headers of the answer before it leave room, instead of being refused."""
+    """Waits before each request as the rate limit headers of the last response demand, to avoid a 429."""
 
     _not_before = 0.0
 
@@ -46,7 +46,7 @@ class PacedTransport(Transport):
 
 
 def wait_s(headers: dict[str, str], events: int) -> float:
-    """How long until the token's bucket holds as many events again as the next request will have."""
+    """Seconds until the token bucket of the rate limit allows a request of so many events."""
     left, policy = _LEFT.search(headers.get("ratelimit", "")), _POLICY.search(headers.get("ratelimit-policy", ""))
     if left is None or policy is None:
         return 0.0
@@ -69,9 +69,9 @@ class Imported:
 def import_files(
     settings: Settings, paths: list[Path], *, quiet: bool = False, screen: TextIO | None = None
 ) -> Imported:
-    """Send every event of the files, which stay as they are: importing them again sends only what is missing.
+    """Send all events of the files. May be repeated, because the service ignores events that it has.
 
-    Raises ValueError without an address or a token, OSError for a file that cannot be read.
+    Raises ValueError without an address or token, OSError for a file that cannot be read.
     """
     if settings.target is None or not settings.token:
         raise ValueError("; ".join(settings.complaints) or "no service is configured")
@@ -104,14 +104,14 @@ def import_files(
 
 
 def _is_by_reporters(events: list[EncodedEvent]) -> bool:
-    """Whether the ids end as a reporter's do, which share their last 12 digits: other ids are random."""
+    """Whether the event ids are from reporters: those of one process share their last 12 digits."""
     return len({event.event_id[-12:] for event in events}) <= max(1, len(events) // 2)
 
 
 def _chunks(
     paths: list[Path], limit: int, limit_bytes: int, done: Imported, progress: _Progress
 ) -> Iterator[tuple[list[EncodedEvent], list[str], int]]:
-    """Events of one request each, the file and line of each, and how many bytes of the files they are the end of."""
+    """Chunks for one request each: the events, the file and line of each, and how many bytes were read so far."""
     events: list[EncodedEvent] = []
     places: list[str] = []
     size = read = 0
@@ -124,7 +124,7 @@ def _chunks(
                     if line.strip():
                         done.unreadable += 1
                         progress.fault(
-                            f"{path}:{number}: no event: it needs to be an object with event_id and event_type"
+                            f"{path}:{number}: no event: an event is a JSON object with event_id and event_type"
                         )
                     continue
                 if events and (len(events) >= limit or size + event.size > limit_bytes):
@@ -148,7 +148,7 @@ def _event(line: bytes) -> EncodedEvent | None:
 
 
 class _Progress:
-    """A bar on a terminal; elsewhere a line every ten seconds."""
+    """A progress bar on a terminal; elsewhere a line every ten seconds."""
 
     def __init__(self, total: int, screen: TextIO | None) -> None:
         self._total = max(1, total)
@@ -180,11 +180,11 @@ class _Progress:
 
     def fault(self, text: str) -> None:
         self._faults += 1
-        if self._faults <= _LINES_SAID:
+        if self._faults <= _MAX_PRINTED:
             self.line(text)
 
     def end(self) -> None:
-        more = self._faults - _LINES_SAID
+        more = self._faults - _MAX_PRINTED
         if more > 0:
             self.line(f"and {more:,} more like these")
         if self._screen is not None and self._is_terminal:

@@ -18,8 +18,8 @@ class _Target(Protocol):
 class LogHandler(logging.Handler):
     """`logging.getLogger().addHandler(svc.LogHandler())`: every record becomes a log line.
 
-    `target` is a run or a job; without one, the reporter that was opened last. The package's own records are
-    left out, so that a complaint about sending cannot cause the next one.
+    `target` is a run or a job, by default the reporter that was opened last. The package's own records are ignored, so
+    that a message about failed sending does not cause another one.
     """
 
     def __init__(self, target: Reporter | Job | None = None, level: int | str = logging.INFO) -> None:

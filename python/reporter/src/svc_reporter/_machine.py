@@ -22,7 +22,7 @@ class Machine:
         self._psutil = _optional("psutil")
         self._process: Any = None
         self._last_stat: tuple[float, float] | None = None
-        self._cgroup.cpu_util_pct()  # utilisation is a difference: begin it now
+        self._cgroup.cpu_util_pct()  # utilisation is a difference: start the first interval
         self._host_cpu()
 
     def sample(self) -> dict[str, Any]:
@@ -92,5 +92,5 @@ class Machine:
 def _optional(name: str) -> Any:
     try:
         return importlib.import_module(name)
-    except Exception:  # a broken installation must cost its figures only
+    except Exception:  # a broken installation: its figures are missing
         return None

@@ -1,4 +1,4 @@
-"""The values of one epoch as the event carries them: numbers make curves, and what makes none is said once per name."""
+"""Converts the metrics of an epoch to event data, and logs once for each name that a value cannot be charted."""
 
 from __future__ import annotations
 
@@ -12,38 +12,40 @@ from ._plain import plain
 NAME_LIMIT = 128
 _NON_FINITE = ("NaN", "Infinity", "-Infinity")
 _SCHEMA_NUMBERS = ("train_loss", "val_loss", "lr", "batch_time_ms")
-"""Fields that the event schema wants as numbers: anything else would cost the whole event."""
+"""Fields that must be numbers by the event schema; another value would make the service reject the whole event."""
 
 
 class MetricValues:
-    """Of one job. Never raises: a value that cannot be told costs itself, never its epoch."""
+    """For one job. Never raises: an invalid value is left out, the rest of the epoch is kept."""
 
     def __init__(self, job_id: str, messages: Messages) -> None:
         self._job_id = job_id
         self._messages = messages
         self._good: set[str] = set()
-        """Names that were checked already."""
+        """Names that were checked before."""
 
     def of(self, metrics: Mapping[str, Any], epoch: int) -> dict[str, Any]:
-        """`metrics` as data of a `job_epoch`; a None is left out, since "not given" and null mean the same here."""
+        """The metrics as data of a `job_epoch`, without those that are None."""
         out: dict[str, Any] = {}
         good = self._good
         for key, value in metrics.items():
             if key not in good and not self._check(key):
                 continue
-            if type(value) is float and value - value == 0.0:  # finite: the common case, kept cheap
+            if type(value) is float and value - value == 0.0:  # a finite float: the most frequent case
                 out[key] = value
             elif value is not None:
                 self._add(out, key, value)
         if "epoch" in out:
-            self._keep_epoch(out, epoch)
+            self._rename_epoch(out, epoch)
         return out
 
     def _check(self, key: str) -> bool:
         if not key:
-            self._say(key, "a metric without a name is left out")
+            self._warn(key, "a metric without a name is not recorded")
         elif len(key) > NAME_LIMIT:
-            self._say(key, f"{key[:40]!r}… is left out: {len(key)} characters, at most {NAME_LIMIT} make a name")
+            self._warn(
+                key, f"{key[:40]!r}… is not recorded: its name has {len(key)} characters, the limit is {NAME_LIMIT}"
+            )
         else:
             if len(self._good) < 10_000:
                 self._good.add(key)
@@ -51,29 +53,29 @@ class MetricValues:
         return False
 
     def _add(self, out: dict[str, Any], key: str, value: Any) -> None:
-        told = plain(value)
-        kind = type(told)
+        converted = plain(value)
+        kind = type(converted)
         if kind is bool:
-            out[key] = int(told)
-        elif kind is float or kind is int or told in _NON_FINITE:
-            out[key] = told
+            out[key] = int(converted)
+        elif kind is float or kind is int or converted in _NON_FINITE:
+            out[key] = converted
         elif kind is dict:
-            out[key] = self._group(key, told)
+            out[key] = self._group(key, converted)
         elif key in _SCHEMA_NUMBERS:
             try:
-                out[key] = plain(float(told))
+                out[key] = plain(float(converted))
             except (TypeError, ValueError):
-                self._say(key, f"{key} is {_kind(value)}, no number; left out")
+                self._warn(key, f"{key} is {_kind(value)}, no number; it is not recorded")
         else:
-            out[key] = told
-            self._say(key, f"{key} is {_kind(value)}, no number: it is kept with its epoch, and makes no curve")
+            out[key] = converted
+            self._warn(key, f"{key} is {_kind(value)}, no number; it is stored with its epoch but not charted")
 
-    def _group(self, key: str, told: dict[str, Any]) -> dict[str, Any]:
-        """Numbers within a dictionary are series `key/name`."""
+    def _group(self, key: str, converted: dict[str, Any]) -> dict[str, Any]:
+        """Numbers in a dictionary become the series `key/name`."""
         inner: dict[str, Any] = {}
-        for name, value in told.items():
+        for name, value in converted.items():
             if not name or len(name) + len(key) + 1 > NAME_LIMIT:
-                self._say(f"{key}/{name}", f"{key}/{name[:40]} is no name of a metric; left out")
+                self._warn(f"{key}/{name}", f"{key}/{name[:40]} is no valid name of a metric; it is not recorded")
             elif type(value) is dict:
                 inner[name] = self._group(f"{key}/{name}", value)
             else:
@@ -81,14 +83,14 @@ class MetricValues:
                     self._add(inner, name, value)
         return inner
 
-    def _keep_epoch(self, out: dict[str, Any], epoch: int) -> None:
-        """A metric called `epoch` beside the epoch itself."""
+    def _rename_epoch(self, out: dict[str, Any], epoch: int) -> None:
+        """Rename a metric called `epoch`, because that is the number of the epoch."""
         value = out.pop("epoch")
         if value != epoch:
             out["epoch_"] = value
-            self._say("epoch", "a metric named epoch is kept as epoch_, since epoch is the number of the row")
+            self._warn("epoch", "a metric named epoch is stored as epoch_, since epoch is the number of the epoch")
 
-    def _say(self, key: str, message: str) -> None:
+    def _warn(self, key: str, message: str) -> None:
         self._messages.log_once(logging.WARNING, f"metric {self._job_id} {key}", f"job {self._job_id}: {message}")
 
 

@@ -1,4 +1,4 @@
-"""Tells once when the service needs a newer reporter than this one."""
+"""Warns once if the service needs a newer version of the reporter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._version import __version__
 
 _HEADER = "x-svc-reporter-needed"
 _warnings = Messages()
-"""Shared by all reporters of the process: one line is enough."""
+"""Shared by all reporters of the process, so that there is one warning."""
 
 
 def is_older(version: str, needed: str) -> bool:
@@ -20,7 +20,7 @@ def is_older(version: str, needed: str) -> bool:
 
 
 def warn_if_older(response: Response, target: Target) -> None:
-    """Log one line with the command that upgrades, if the service named a version above this one's."""
+    """Log the upgrade command once if the response names a newer version than this one."""
     needed = response.headers.get(_HEADER)
     if needed is None or not is_older(__version__, needed):
         return
@@ -28,10 +28,10 @@ def warn_if_older(response: Response, target: Target) -> None:
 
 
 def upgrade_advice(needed: str, target: Target) -> str:
-    """What to do about it, in one line."""
+    """One line with the upgrade command."""
     trusted = f" --trusted-host {target.netloc}" if target.shows_token else ""
     return (
-        f"{target} needs svc-reporter {needed} or newer, and this is {__version__}: what is reported may be shown "
+        f"{target} needs svc-reporter {needed} or newer, and this is {__version__}: reported data may be shown "
         f"incompletely. Upgrade with: pip install --upgrade --index-url {target}/pip/simple/{trusted} svc-reporter"
     )
 

@@ -1,4 +1,4 @@
-"""Which process it is: a pid is used again, a pid with its start time within one boot never is."""
+"""Identifies a process: the system reuses pids, but not a pid with its start time within one boot."""
 
 from __future__ import annotations
 
@@ -44,10 +44,7 @@ class ProcessIdentity:
         return {"pid": self.pid, "start_time": self.start_time, "boot_id": self.boot_id}
 
     def is_alive(self) -> bool | None:
-        """Whether that very process is still there. None: this machine cannot tell.
-
-        A process that has ended and only waits for its parent to read its exit code counts as gone.
-        """
+        """Whether this process still runs; None if this machine cannot tell. A zombie counts as ended."""
         if self.boot_id is not None and boot_id() not in (None, self.boot_id):
             return False
         if has_proc():
@@ -60,7 +57,7 @@ class ProcessIdentity:
             if alive and started and self.start_time:
                 return started == self.start_time
             return False if alive is False else None
-        return _answers_to_pid(self.pid)
+        return _pid_is_used(self.pid)
 
 
 def has_proc() -> bool:
@@ -75,7 +72,7 @@ def boot_id() -> str | None:
 
 
 def start_time(pid: int) -> str | None:
-    """None if there is no such process, or the system does not tell (macOS)."""
+    """The start time of a process; None if there is no such process, or if the system does not provide it (macOS)."""
     if sys.platform == "win32":
         return _windows_process(pid)[1]
     fields = _stat(pid)
@@ -97,8 +94,8 @@ def _windows_process(pid: int) -> tuple[bool | None, str | None]:
     return _windows.process(pid)
 
 
-def _answers_to_pid(pid: int) -> bool | None:
-    """Without start times a used number proves nothing, while a free one proves that the process has ended."""
+def _pid_is_used(pid: int) -> bool | None:
+    """Without start times: False if no process has the pid, else None, because another process may have it."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Takes secrets out of a command line before it is sent. Names decide, and the shapes of known tokens."""
+"""Masks secrets in a command line before it is sent, by names and by the formats of known tokens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECRET_PARTS = {
     "credential",
     "credentials",
 }
-# Every shell sets these to a folder; what they hold must stay in a recorded command.
+# Every shell sets these to a folder; their values must stay in a recorded command.
 _SHELL_FOLDERS = {"PWD", "OLDPWD"}
 _SECRET_PAIRS = {("api", "key"), ("access", "key"), ("private", "key"), ("secret", "key"), ("auth", "key")}
 _TOKEN_OWNERS = {
@@ -48,8 +48,8 @@ _ASSIGNMENT = re.compile(r"(?s)(-{0,2}[A-Za-z_][\w.\-]*)=(.+)")
 
 
 REFERENCES = "SVC_SECRET_REFS"
-"""Names of variables, with commas between them, whose values a command carries: they are shown as `{{env:NAME}}`, which
-svc-agent fills in again from its own environment."""
+"""Names of variables, separated by commas. Their values in a command are replaced by `{{env:NAME}}`, which svc-agent
+replaces by the values in its environment."""
 
 
 _REFERENCE = re.compile(r"\{\{env:[A-Za-z_][A-Za-z0-9_]*\}\}")

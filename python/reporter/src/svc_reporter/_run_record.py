@@ -1,15 +1,15 @@
-"""The record of a run on its own machine: what an agent here checks before it reruns a batch.
+"""The record of a run on its machine, which svc-agent checks before it reruns a batch.
 
-One file a batch, `<reporter folder>/runs/<file-safe batch id>.json`, 0600 in a 0700 folder:
+One file per batch, `<reporter folder>/runs/<file-safe batch id>.json`, 0600 in a 0700 folder:
 
     {"version": 1, "batch_id", "project", "url", "host", "command", "cwd", "hash",
      "pid", "start_time", "boot_id", "started_at", "ended_at", "earlier": [{"command", "cwd", "hash"}]}
 
-`hash` is the SHA-256 of the command in UTF-8, as 64 hexadecimal digits. `command` is the text that the service
-was sent, with secrets masked. `ended_at` is null until the run has ended. `earlier` has other commands that
-reported the same batch before, newest first: whichever of them reached the service first is what a rerun runs.
+`hash` is the SHA-256 of the command in UTF-8, as 64 hexadecimal digits. `command` is the text that was sent to the
+service, with secrets masked. `ended_at` is null until the run has ended. `earlier` has other commands that reported the
+same batch before, newest first: a rerun runs the one that the service received first.
 
-A service that was deceived about a batch, by a token that leaked, cannot change this file.
+An attacker with a leaked token can send the service a wrong command, but cannot change this file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VERSION = 1
 KEPT_FILES = 1_000
 KEPT_DAYS = 90
 FOREIGN_KEPT_DAYS = 365
-"""Another machine's run in a shared folder cannot be seen to have died, so its record is kept longer."""
+"""For runs of other machines in a shared folder: it is unknown whether their processes have ended."""
 _EARLIER = 20
 _MAX_BYTES = 4 * 1024 * 1024
 
@@ -55,9 +55,9 @@ class RunRecord:
 def write_started(
     places: list[Path], *, batch_id: str, project: str, url: str | None, host: str, command: str, cwd: str
 ) -> Path:
-    """Write the record of a run of this process into the first of `places` that takes it; returns the file.
+    """Write the record of this process's run into the first writable folder of `places`; returns the file.
 
-    Call it before the service hears of the run. Raises OSError when no place takes it.
+    Call it before the run is sent to the service. Raises OSError if no folder is writable.
     """
     failure: OSError | None = None
     for place in places:
@@ -89,7 +89,7 @@ def write_started(
 
 
 def write_ended(path: Path) -> None:
-    """Note the end of this process's run. Leaves a record alone that another process has taken over. Raises OSError."""
+    """Add the end of this process's run to its record, unless another process has replaced it. Raises OSError."""
     record = read_record(path)
     if record is not None and not record.ended and record.data.get("pid") == os.getpid():
         _replace(path, {**record.data, "ended_at": timestamp(now_ms())})
@@ -167,7 +167,7 @@ def _is_over(path: Path, host: str, age_days: float) -> bool:
 
 
 def _earlier(path: Path, batch_id: str, facts: dict[str, str]) -> list[dict[str, str]]:
-    """What else has run as this batch: a run that is resumed under its old id may have another command line."""
+    """Earlier commands of this batch: a run that is resumed with the same id may have another command."""
     before = read_record(path)
     if before is None or before.data.get("batch_id") != batch_id:
         return []
@@ -182,7 +182,7 @@ def _earlier(path: Path, batch_id: str, facts: dict[str, str]) -> list[dict[str,
 
 
 def _replace(path: Path, data: dict[str, Any]) -> None:
-    """Whole or not at all, readable by its owner alone."""
+    """Replace the file atomically, with mode 0600. Raises OSError."""
     scratch = path.with_name(f".{path.stem[:100]}.{uuid.uuid4().hex}")
     content = json.dumps(data).encode("ascii")
     try:

@@ -1,4 +1,4 @@
-"""What a batch was started with: `env_snapshot` (specification §2.3). It is what a rerun executes."""
+"""The command and environment of a batch: `env_snapshot` (specification §2.3). A rerun executes this command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GIT_TIMEOUT_S = 2.0
 
 
 class Snapshot:
-    """Cheap facts at construction, in the training's thread; git's in `data()`, in the worker's."""
+    """Reads fast facts when created, in the training's thread; the state of git in `data()`, in the worker's thread."""
 
     def __init__(self) -> None:
         arguments, redacted = redact_arguments(_command(), os.environ)
@@ -32,7 +32,7 @@ class Snapshot:
             "env_names": sorted(os.environ),
         }
         if redacted:
-            # A rerun of this text would not do what the original did, and the service should say so.
+            # A rerun of the masked command would differ from the original; this flag tells the service.
             self._facts["command_redacted"] = True
         self._lock = threading.Lock()
         self._done = False
@@ -46,7 +46,7 @@ class Snapshot:
         return str(self._facts["cwd"])
 
     def data(self) -> dict[str, Any]:
-        """All facts. A second caller, while the first still waits for git, gets them without git's."""
+        """All facts. While another thread waits for git, a second call returns them without git."""
         if not self._done and self._lock.acquire(blocking=False):
             try:
                 if not self._done:
@@ -78,7 +78,7 @@ def user_name() -> str:
 
 
 def git_state(cwd: str) -> dict[str, Any]:
-    """`{"commit": short SHA, "dirty": bool}`, as far as it can be told within two seconds."""
+    """`{"commit": short SHA, "dirty": bool}`, as far as git responds within two seconds."""
     top = _git(cwd, "rev-parse", "--short", "HEAD")
     if top is None:
         return {}

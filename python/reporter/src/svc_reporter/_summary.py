@@ -1,4 +1,4 @@
-"""What a run comes to: what it set itself, and the last, least, greatest and best value of everything it logged."""
+"""The summary of a run: values that it sets, and the last, min, max and best value of each metric."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MORE_IS_BETTER = ("acc", "auc", "f1", "precision", "recall", "score", "reward",
 
 
 class Summary(MutableMapping[str, Any]):
-    """`run.summary["best_acc"] = best`. What was not set reads as the last value that was logged.
+    """`run.summary["best_acc"] = best`. A metric that was not set reads as its last logged value.
 
-    `run.summary.of("loss")` tells the last, least, greatest and best finite value of a metric. Best is the least or the
-    greatest as `define_metric(goal=...)` says, else as its name suggests (`loss`, `acc`), else missing.
+    `run.summary.of("loss")` returns the last, min, max and best finite value of a metric. The best is the min or the
+    max, as `define_metric(goal=...)` says or the name suggests (`loss`, `acc`), else missing.
     """
 
     def __init__(self, goal_of: Callable[[str], str | None] = lambda _metric: None) -> None:
@@ -48,7 +48,7 @@ class Summary(MutableMapping[str, Any]):
         return f"Summary({dict(self)!r})"
 
     def of(self, metric: str) -> dict[str, Any]:
-        """`{"last", "min", "max", "best"}`, as far as there is one; KeyError for what was never logged."""
+        """`{"last", "min", "max", "best"}`, as far as known. Raises KeyError for a metric that was never logged."""
         seen = self._seen[metric]
         found = {"last": plain(seen.last)}
         if seen.least <= seen.greatest:
@@ -57,7 +57,7 @@ class Summary(MutableMapping[str, Any]):
         return found if goal is None or goal not in found else {**found, "best": found[goal]}
 
     def note(self, row: Mapping[str, Any]) -> None:
-        """Values that were logged; what is neither a number nor the word for one is passed over."""
+        """Add logged values; others than numbers, "NaN" and infinities are ignored."""
         with self._lock:
             for metric, value in row.items():
                 if type(value) is not float:
@@ -77,17 +77,17 @@ class Summary(MutableMapping[str, Any]):
                         seen.greatest = value
 
     def as_set(self) -> dict[str, Any]:
-        """What the run set itself."""
+        """The values that the run has set."""
         return dict(self._set)
 
     def as_data(self) -> dict[str, Any]:
-        """What the service keeps: `{"loss": {"last": ..., "min": ..., "max": ..., "best": ...}, "best_acc": 0.93}`."""
+        """What is sent: `{"loss": {"last": ..., "min": ..., "max": ..., "best": ...}, "best_acc": 0.93}`."""
         with self._lock:
             return {**{metric: self.of(metric) for metric in self._seen}, **self._set}
 
 
 class _Seen:
-    """Of one metric. `least` is above `greatest` until a finite value was logged."""
+    """The values of one metric. `least` is greater than `greatest` until a finite value is logged."""
 
     __slots__ = ("greatest", "last", "least")
 
@@ -103,6 +103,7 @@ def _number(value: Any) -> float | None:
 
 
 def guessed_goal(metric: str) -> str | None:
+    """The goal that the name suggests, `min` or `max`; None if it suggests none."""
     name = metric.lower()
     if any(word in name for word in _LESS_IS_BETTER):
         return "min"

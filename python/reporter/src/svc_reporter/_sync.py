@@ -1,4 +1,4 @@
-"""`svc-reporter sync`: sends what spill files hold, oldest first, without a training."""
+"""`svc-reporter sync`: sends the events of spill files, oldest first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ._transport import Transport
 
 @dataclass
 class Synced:
-    """What one run of `sync` did."""
+    """The result of `sync`."""
 
     files: int = 0
     outcomes: dict[Outcome, int] = field(default_factory=dict)
@@ -31,9 +31,9 @@ class Synced:
 
 
 def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], None] = lambda _line: None) -> Synced:
-    """Replay every waiting file. Raises ValueError when there is no address or token to send with."""
+    """Replay all spill files, or with `rejected` those of rejected/. Raises ValueError without an address or token."""
     if settings.target is None or not settings.token:
-        raise ValueError("; ".join(settings.complaints) or "no service is configured")
+        raise ValueError("; ".join(settings.complaints) or "no service is configured: set SVC_URL and SVC_TOKEN")
     messages = Messages()
     tuning = settings.tuning
     places = folders(settings.folder)

@@ -13,7 +13,7 @@ from types import TracebackType
 from ._redact import redact_text
 
 LIMIT = 64 * 1024
-"""In characters. A longer one, as of a deep recursion, loses its middle: the first and the last calls tell most."""
+"""In characters. The middle of a longer one, for instance of a deep recursion, is cut."""
 _CONTEXT = 3
 """Lines shown before and after the last line of the user's own files."""
 

@@ -1,4 +1,4 @@
-"""Processes on Windows: asked through a handle, since `os.kill(pid, 0)` sends Ctrl-C there."""
+"""Processes on Windows, through a handle, because `os.kill(pid, 0)` sends Ctrl-C there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the integrations share: the run and job of one training, its parameters, and stopping it gracefully."""
+"""Shared code of the integrations: the run and job of one training, its parameters, and stopping it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _NAMES = {"loss": "train_loss", "eval_loss": "val_loss", "learning_rate": "lr"}
 _LOSSES = ("loss", "rmse", "rmsle", "mae", "mape", "mse", "l1", "l2", "error", "merror", "deviance", "entropy")
 _RESERVED = ("model", "dataset")
 """Parameters that the service reads as text."""
-UNHEARD = "ended without its end"
+NOT_ENDED = "ended without its end"
 
 
 class Training:
-    """One job in the run that it was given, that `init` began, or that it opens; every call may come on any rank."""
+    """One job in a given run, the run of `init`, or a run that it opens. All methods may be called on any rank."""
 
     def __init__(
         self, run: Reporter | Run | None, project: str | None, job_id: str, reporter: Mapping[str, Any]
@@ -34,12 +34,12 @@ class Training:
         self._owned = Reporter(project, **reporter) if run is None and project is not None else None
         self.run = self._owned or open_reporter(run)
         self.given = run or self.run
-        """What a library hands to its user as the tracker's own object."""
+        """The object that a library returns to its user as the tracker."""
         self._config: Mapping[str, Any] = run.config if isinstance(run, Run) else {}
-        """The configuration of the run, which the parameters of its jobs begin with."""
+        """The configuration of the run; the parameters of its jobs contain it."""
         self._job_id = job_id
         self._copy = ""
-        """What sets the jobs of a copy of this callback apart: several fits of one search report at the same time."""
+        """Suffix of the job ids of a copy of this callback: several fits of one search report at the same time."""
         self._job: Job | None = None
         self._last_job: Job | None = None
         self._borrowed: Reporter | None = None
@@ -56,7 +56,7 @@ class Training:
         return self._job is not None
 
     def begin(self, model: str | None = None, /, *, job_id: str | None = None, params: Mapping[str, Any]) -> None:
-        """A second begin, without an end between, means that the first training raised."""
+        """Start a job. If the last one is still open, its training raised, and it ends as failed."""
         if self._job is not None:
             self._end_unheard()
         if not self.run.is_of_this_process():  # a forked rank
@@ -75,18 +75,18 @@ class Training:
         return self.should_stop(agree)
 
     def record(self, number: int, metrics: Mapping[str, Any]) -> None:
-        """A row of the training under way, or of the one that has ended (an evaluation afterwards)."""
+        """Record a row of the current training, or of the last one (a later evaluation)."""
         row = {_NAMES.get(name, name): value for name, value in metrics.items()}
         if self._job is not None:
             try:
                 self._job.epoch(number, **row)
             except StopRequested:
-                pass  # told by should_stop, which libraries turn into an early end
+                pass  # should_stop returns it, and the library stops early
         elif self._last_job is not None:
             self.amend(number, row, metrics)
 
     def amend(self, number: int | None, points: Mapping[str, Any], metrics: Mapping[str, Any]) -> None:
-        """What came after the training's end: points, and final metrics under the library's own names."""
+        """Add points and final metrics, with the library's names, after the end of the training."""
         job = self._last_job
         if job is None:
             return
@@ -96,14 +96,14 @@ class Training:
         job.amend(number, points, metrics)
 
     def should_stop(self, agree: Callable[[bool], bool] | None = None) -> bool:
-        """Whether any rank was asked to stop; every rank must call it at the same points."""
+        """Whether a stop was requested on any rank; every rank must call it at the same points."""
         if (agree or any_rank)(self.run.stop_requested):
             self.run.honour_stop()
             return True
         return False
 
     def should_stop_soon(self) -> bool:
-        """The same for a call in every step, which costs a collective only now and then."""
+        """The same for a call in every step: only some calls are a collective operation."""
         return self.should_stop(self._paced)
 
     def end(self, metrics: Mapping[str, Any] | None = None, failure: BaseException | None = None) -> None:
@@ -117,14 +117,14 @@ class Training:
                 job.done(metrics)
 
     def _end_unheard(self) -> None:
-        """The library never said that this training ended: it raised. The script may have caught that."""
+        """At the run's end: end a job as failed whose training raised, even if the script caught the exception."""
         job, self._job = self._job, None
         if job is not None:
             seen = sys.exc_info()[1] or getattr(sys, "last_value", None)
             if self.run.stop_honoured:
                 job.fail(StopRequested(self.run.batch_id))
             else:
-                job.fail(seen if seen is not None else UNHEARD)
+                job.fail(seen if seen is not None else NOT_ENDED)
 
     def close(self) -> None:
         """End the run too, if it was opened here."""
@@ -137,7 +137,7 @@ class Training:
 
 
 def open_reporter(run: Reporter | Run | None) -> Reporter:
-    """The Reporter of a run, by default of the one that `init` began. Raises TypeError where there is none."""
+    """The Reporter of a run, by default of that of `init`. Raises TypeError if there is none."""
     found = run or current_run()
     if found is None:
         raise TypeError("give run= (what init made, or an open Reporter), or call init before")
@@ -145,7 +145,7 @@ def open_reporter(run: Reporter | Run | None) -> Reporter:
 
 
 def _copied(run: Reporter, job_id: str, config: Mapping[str, Any]) -> Training:
-    """A callback that was copied or pickled: its fits are jobs of their own."""
+    """A copied or pickled callback: its fits are jobs of their own."""
     global _copies
     _copies += 1
     training = Training(run, None, job_id, {})
@@ -169,5 +169,5 @@ def named_series(results: Mapping[tuple[str, str], float]) -> dict[str, float]:
 
 
 def simple_params(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters whose values are plain: callables, None and what has no plain form are left out."""
+    """Parameters as JSON data, without None and callables."""
     return {str(name): plain(value) for name, value in values.items() if value is not None and not callable(value)}

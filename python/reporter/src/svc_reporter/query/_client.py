@@ -23,7 +23,7 @@ _PAGE = 500
 
 
 class Client:
-    """Raises QueryError for every refusal, and ValueError when there is no address to ask."""
+    """Raises QueryError if a request fails, and ValueError if no address is configured."""
 
     def __init__(self, url: str | None, token: str | None, timeout_s: float) -> None:
         settings = read_settings(url, token or os.environ.get("SVC_READ_TOKEN") or None)
@@ -42,17 +42,17 @@ class Client:
         try:
             response = self._transport.get(path + _query(filters))
         except Unreachable as error:
-            raise QueryError(f"{self._transport.target} does not answer: {error}") from error
+            raise QueryError(f"{self._transport.target} does not respond: {error}") from error
         if response.status != 200:
             raise _refusal(response.status, response.body)
         return json.loads(response.body)
 
     def patch(self, path: str, changes: Mapping[str, Any]) -> Any:
-        """Needs a session; a token is refused by the service."""
+        """PATCH with the changes; returns the response. Needs a session: the service rejects a token."""
         try:
             response = self._transport.request("PATCH", path, json.dumps(changes).encode())
         except Unreachable as error:
-            raise QueryError(f"{self._transport.target} does not answer: {error}") from error
+            raise QueryError(f"{self._transport.target} does not respond: {error}") from error
         if response.status != 200:
             raise _refusal(response.status, response.body)
         return json.loads(response.body)
@@ -77,7 +77,7 @@ class Client:
 
     @contextmanager
     def stream(self, path: str, filters: Filters, accept: str) -> Iterator[HTTPResponse]:
-        """An answer of any size, to be read by the caller, over a connection of its own.
+        """A response of any size for the caller to read, over a connection of its own.
 
         A reader may leave some of it unread (pyarrow leaves the end of an Arrow stream); the next request over the
         same connection would then find that rest where its own answer should begin.
@@ -87,7 +87,7 @@ class Client:
             try:
                 response = transport.stream(path + _query(filters), accept)
             except Unreachable as error:
-                raise QueryError(f"{transport.target} does not answer: {error}") from error
+                raise QueryError(f"{transport.target} does not respond: {error}") from error
             if response.status != 200:
                 raise _refusal(response.status, response.read(100_000))
             yield response
@@ -140,11 +140,11 @@ class Events:
             transport.close()
 
     def is_over(self) -> bool:
-        """The time is up."""
+        """Whether the time limit is reached."""
         return self._until is not None and time.monotonic() >= self._until
 
     def end_in(self, seconds: float) -> None:
-        """Read on for at most so long."""
+        """Continue to read for at most so many seconds."""
         until = time.monotonic() + seconds
         self._until = until if self._until is None else min(until, self._until)
 

@@ -15,9 +15,9 @@ from ._values import as_time
 Kind = Literal["batch", "metrics", "logs", "resources"]
 _KINDS = ("batch", "metrics", "logs", "resources")
 _AGAIN_S = (1.0, 2.0, 5.0, 10.0)
-"""Waits between attempts to come back; after the last one it is given up."""
+"""Seconds between attempts to reconnect; after the last one an error is raised."""
 _LINGER_S = 2.0
-"""A batch's end may be told before its last points and lines: so long they are still waited for."""
+"""Seconds to wait after a batch's end, because its last points and lines may arrive later."""
 
 
 class Message(NamedTuple):
@@ -38,7 +38,7 @@ def follow(client: Client, batch_id: str, kinds: tuple[str, ...], timeout_s: flo
 
 
 def _messages(client: Client, batch_id: str, kinds: tuple[str, ...], timeout_s: float | None) -> Iterator[Message]:
-    # The batch's own channel is followed in any case: it tells of the end.
+    # The channel of the batch is always followed, because it reports the end.
     channels = [f"{kind}:{batch_id}" for kind in dict.fromkeys(("batch", *kinds))]
     until = None if timeout_s is None else time.monotonic() + timeout_s
     cursor: str | None = None
