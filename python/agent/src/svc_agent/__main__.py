@@ -7,11 +7,11 @@ def main() -> int:
     if not sys.platform.startswith("linux"):
         print(
             f"svc-agent runs on Linux (on Windows in WSL), not on {sys.platform}: "
-            "it must know each process that it stops for certain, which it learns from /proc",
+            "it needs /proc to identify the processes that it stops",
             file=sys.stderr,
         )
         return 1
-    from ._cli import main as run  # needs modules that only Unix has
+    from ._cli import main as run  # imports modules that exist only on Unix
 
     return run()
 

@@ -19,7 +19,7 @@ from ._version import __version__
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit codes: 0 all well, 1 something is wrong, 2 wrong usage, 77 the service refuses the token."""
+    """Run the command. Returns its exit code: 0 success, 1 an error, 2 wrong usage, 77 the token is not accepted."""
     options = _parser().parse_args(argv)
     logging.basicConfig(format="%(asctime)s svc-agent: %(message)s", level=logging.INFO)
     try:
@@ -35,19 +35,21 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"svc-agent {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
-    register = commands.add_parser("register", help="make this host known to the service")
+    register = commands.add_parser("register", help="register this host with the service")
     register.add_argument(
         "--svc-url", default=os.environ.get("SVC_URL"), help="the service's address (default: SVC_URL)"
     )
-    register.add_argument("--hostname", default=socket.gethostname(), help="as reporters on this host call it")
     register.add_argument(
-        "--token", default=os.environ.get("SVC_TOKEN"), help="your session's or a reporter token (default: SVC_TOKEN)"
+        "--hostname", default=socket.gethostname(), help="the name of this host, as reporters send it"
+    )
+    register.add_argument(
+        "--token", default=os.environ.get("SVC_TOKEN"), help="a session token or a reporter token (default: SVC_TOKEN)"
     )
     register.add_argument("--insecure", action="store_true", help="allow plain HTTP to another host")
-    run = commands.add_parser("run", help="wait for commands and carry them out")
-    run.add_argument("--poll-interval", type=_seconds, help="seconds (default: what the service suggested)")
+    run = commands.add_parser("run", help="wait for commands of the service and run them")
+    run.add_argument("--poll-interval", type=_seconds, help="seconds (default: the interval from the service)")
     run.add_argument("--heartbeat-interval", type=_seconds, default=30.0, help="seconds (default: 30)")
-    run.add_argument("--max-concurrent", type=_count, default=4, help="processes at a time (default: 4); others queue")
+    run.add_argument("--max-concurrent", type=_count, default=4, help="processes at a time (default: 4); others wait")
     run.add_argument("--stop-grace", type=_seconds, default=30.0, help="seconds from SIGTERM to SIGKILL (default: 30)")
     run.add_argument(
         "--allow-root",
@@ -55,15 +57,15 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="DIR",
-        help="refuse a rerun whose working directory is not DIR or below, links followed; repeatable. Only the "
-        "directory in which a command starts is checked: a command can leave it and read or write elsewhere",
+        help="refuse a rerun whose working directory is outside DIR, with links resolved; repeatable. Only the "
+        "directory in which a command starts is checked: a command can still read and write elsewhere",
     )
     run.add_argument(
         "--require-record",
         choices=("yes", "no"),
         default="yes",
-        help="yes (default): rerun only what a reporter of this user recorded on this host, or what the batch's owner "
-        "gave in the page; no: run everything that the service asks for",
+        help="yes (default): run only commands that a reporter of this user recorded on this host, or that the "
+        "batch's owner entered on the page; no: run any command that the service sends",
     )
     run.add_argument("--insecure", action="store_true", help="allow plain HTTP to another host")
     return parser
@@ -71,16 +73,16 @@ def _parser() -> argparse.ArgumentParser:
 
 def _register(options: argparse.Namespace) -> int:
     if not options.svc_url or not options.token:
-        raise ValueError("--svc-url and --token are needed")
+        raise ValueError("--svc-url and --token are required")
     url = check_url(options.svc_url, options.insecure)
     body = {"hostname": options.hostname, "capabilities": _capabilities(), "version": __version__}
     try:
-        answer = Service(url, options.token.strip()).post("/api/agents/register", body)
+        response = Service(url, options.token.strip()).post("/api/agents/register", body)
     except Unauthorized:
-        raise ValueError("the service does not know that token") from None
-    if not answer.ok or not isinstance(answer.body, dict):
-        raise ValueError(f"{url} did not register this host: {answer.said}")
-    made = answer.body
+        raise ValueError("the service does not accept the token; create one on the Tokens page") from None
+    if not response.ok or not isinstance(response.body, dict):
+        raise ValueError(f"{url} did not register this host: {response.detail}")
+    made = response.body
     registration = Registration(url, made["agent_id"], made["agent_token"], made["poll_interval_s"])
     path = save_registration(home_folder(), registration)
     print(f"registered {options.hostname} as {registration.agent_id}; its token is in {path}")

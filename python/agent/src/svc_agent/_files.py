@@ -1,4 +1,4 @@
-"""Small files that are whole or not there, also after a power cut."""
+"""Atomic writes of small files, durable after a power failure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Replaces the file in one step, readable by its owner alone."""
+    """Replace the file atomically, with mode 0600. Raises OSError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
@@ -21,7 +21,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """None for a file that is not there, or that is none of ours."""
+    """The content; None if the file is missing or no JSON."""
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError):

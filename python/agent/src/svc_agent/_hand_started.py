@@ -1,7 +1,7 @@
-"""Runs on this host that people started themselves: which of them have died, and how one is stopped.
+"""Runs on this host that the agent did not start: detects those that died, and stops their processes.
 
-Reporters leave a record of each run, `<folder>/runs/<batch>.json` with the process's pid, start time and boot id
-(svc_reporter's `_run_record.py`). A record without an end whose process has ended is evidence that the run has died.
+Reporters write a record of each run, `<folder>/runs/<batch>.json`, with the process's pid, start time and boot id
+(svc_reporter's `_run_record.py`). If the record has no end and the process has ended, the run has died.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from ._runs import Run
 from ._spool import Spool
 
 _log = logging.getLogger("svc_agent")
-_LOOK_EVERY_S = 1.0
-_SETTLE_S = 3.0
-"""A process that ends well, or whose watchdog ends its run, has so long before it is reported as gone."""
+_CHECK_EVERY_S = 1.0
+_DELAY_S = 3.0
+"""Seconds between the end of a process and the report of its death. In this time the process's record may get its end,
+or its watchdog may end the run."""
 _MAX_BYTES = 4 * 1024 * 1024
 _MAX_AT_ONCE = 500
 _KEPT_S = 30 * 86_400
 
 
 class EndedRuns:
-    """Watches the records of this user's runs. `file` keeps which of the dead the service knows already."""
+    """Watches the records of this user's runs. `file` stores which dead runs were reported."""
 
     def __init__(self, file: Path, folders: list[Path]) -> None:
         self._file = file
@@ -39,47 +40,47 @@ class EndedRuns:
         known = read_json(file)
         self._known: dict[str, float] = known if isinstance(known, dict) else {}
         self._read: dict[Path, tuple[int, dict[str, Any] | None]] = {}
-        self._gone: dict[str, tuple[float, dict[str, Any]]] = {}
-        """When it was first seen to be gone, and what is to be said of it."""
-        self._said: set[str] = set()
+        self._dead: dict[str, tuple[float, dict[str, Any]]] = {}
+        """By run: time.monotonic() at which its process was found dead, and the report."""
+        self._reported: set[str] = set()
         self._oom = OomKills()
-        self._look_at = 0.0
+        self._check_at = 0.0
 
-    def look(self) -> bool:
-        """Look at the records, at most once a second. True when there is something new to report."""
+    def check(self) -> bool:
+        """Check the records, at most once a second. True if there is something new to report."""
         now = time.monotonic()
-        if now < self._look_at:
+        if now < self._check_at:
             return False
-        self._look_at = now + _LOOK_EVERY_S
+        self._check_at = now + _CHECK_EVERY_S
         open_now: set[str] = set()
         for record in self._records():
             key = _key(record)
             open_now.add(key)
-            if key in self._known or key in self._gone:
+            if key in self._known or key in self._dead:
                 continue
             identity = Identity(record["pid"], record["start_time"], record["boot_id"])
             if identity.is_alive():
                 self._oom.watch(key, identity.pid)
             else:
-                self._gone[key] = (now, {**_facts(record), "reason": self._reason(key, identity)})
-        for key in [key for key in self._gone if key not in open_now]:
-            del self._gone[key]  # its end was written after all
-        ripe = {_key(entry) for entry in self.to_report()}
-        news = not ripe <= self._said
-        self._said = ripe
-        return news
+                self._dead[key] = (now, {**_identity_of(record), "reason": self._reason(key, identity)})
+        for key in [key for key in self._dead if key not in open_now]:
+            del self._dead[key]  # its end was written meanwhile
+        reportable = {_key(entry) for entry in self.to_report()}
+        has_new = not reportable <= self._reported
+        self._reported = reportable
+        return has_new
 
     def to_report(self) -> list[dict[str, Any]]:
         """Entries of the heartbeat's `ended`, until `acknowledged`."""
-        ripe = time.monotonic() - _SETTLE_S
-        return [entry for since, entry in self._gone.values() if since <= ripe][:_MAX_AT_ONCE]
+        reportable = time.monotonic() - _DELAY_S
+        return [entry for since, entry in self._dead.values() if since <= reportable][:_MAX_AT_ONCE]
 
     def acknowledged(self, entries: list[dict[str, Any]]) -> None:
-        """The service has taken them: they are not reported again, by a later agent neither."""
+        """The service has stored these entries: do not report them again, not even after a restart."""
         now = time.time()
         for entry in entries:
             self._known[_key(entry)] = now
-            self._gone.pop(_key(entry), None)
+            self._dead.pop(_key(entry), None)
             _log.info("%s: %s", entry["batch_id"], entry["reason"])
         if entries:
             self._known = {key: at for key, at in self._known.items() if now - at < _KEPT_S}
@@ -88,11 +89,11 @@ class EndedRuns:
     def _reason(self, key: str, identity: Identity) -> str:
         if identity.boot_id != boot_id():
             return f"process {identity.pid} is gone: its host was started again"
-        killed = " (out of memory: the control group counted an oom kill)" if self._oom.has_risen(key) else ""
+        killed = " (out of memory: the control group counted an oom kill)" if self._oom.has_increased(key) else ""
         return f"process {identity.pid} ended unexpectedly{killed}"
 
     def _records(self) -> list[dict[str, Any]]:
-        """Those of runs that have not ended, as far as they were written by this user alone."""
+        """The records of runs without an end that only this user can have written."""
         found: list[dict[str, Any]] = []
         seen: dict[Path, tuple[int, dict[str, Any] | None]] = {}
         for folder in self._folders:
@@ -111,25 +112,27 @@ class EndedRuns:
         return found
 
 
-class HandStop:
-    """Stops a process that this agent did not start: SIGTERM to it alone, and after the grace SIGKILL to it and its
-    children. Written down, so that an agent that takes over goes on where this one was."""
+class ForeignStop:
+    """Stops a process that this agent did not start: SIGTERM, and after the grace period SIGKILL, also to its children.
+
+    `state` is stored, so that a restarted agent continues the stop.
+    """
 
     def __init__(self, state: dict[str, Any]) -> None:
         self.state = state
         self._identity = Identity.from_json(state)
 
     @staticmethod
-    def begin(process: Any) -> HandStop | None:
-        """None if that process has ended, or its identity was not recorded."""
+    def begin(process: Any) -> ForeignStop | None:
+        """Begin to stop a process; None if it has ended or its identity is unknown."""
         try:
             identity = Identity.from_json(process)
         except (KeyError, TypeError, ValueError):
             return None
-        return HandStop(dict(identity.__dict__)) if identity.pid > 1 and identity.is_alive() else None
+        return ForeignStop(dict(identity.__dict__)) if identity.pid > 1 and identity.is_alive() else None
 
-    def push(self, grace_s: float) -> list[str]:
-        """One look; does what is due and returns the steps that were taken. `ended` is the last one."""
+    def advance(self, grace_s: float) -> list[str]:
+        """Do the next step if it is due; returns the steps taken, `ended` as the last one."""
         now = time.time()
         steps: list[str] = []
         if not self._identity.is_alive() and not self._children_left():
@@ -150,15 +153,15 @@ class HandStop:
         return steps
 
     def exit_code(self) -> int:
-        """Only its parent knows the exit code, so this is what a shell shows for the last signal that was sent."""
+        """What a shell shows for the last signal that was sent. Only the parent process knows the real exit code."""
         return 128 + (signal.SIGKILL if "sigkill_at" in self.state else signal.SIGTERM)
 
     def _children_left(self) -> bool:
-        """Children that outlive their parent get what is left of the grace."""
+        """Whether children still run that have the rest of the grace period to end."""
         return "sigkill_at" not in self.state and any(child.is_alive() for child in self._children())
 
     def _note_children(self) -> None:
-        """While their parent lives they can be told from others' processes; afterwards only by this list."""
+        """Add the current children to the state, because they cannot be found after their parent has ended."""
         known = {(child["pid"], child["start_time"]) for child in self.state.get("children", [])}
         for pid in descendants_of(self._identity.pid):
             started = start_time_of(pid)
@@ -170,13 +173,13 @@ class HandStop:
         return [Identity(child["pid"], child["start_time"], boot) for child in self.state.get("children", [])]
 
 
-def push_hand_stop(record: Run, spool: Spool, jobs_path: str, grace_s: float) -> None:
-    """One look at a process that was not started here and is being stopped; says what was done and how it ended."""
+def continue_foreign_stop(record: Run, spool: Spool, jobs_path: str, grace_s: float) -> None:
+    """Continue to stop a process that this agent did not start, and report the steps and the end."""
     state = record.read("hand-stop.json")
     if state is None:
         return
-    stop = HandStop(copy.deepcopy(state))
-    steps = stop.push(grace_s)
+    stop = ForeignStop(copy.deepcopy(state))
+    steps = stop.advance(grace_s)
     if stop.state != state:
         record.write("hand-stop.json", stop.state)
     for step in steps:
@@ -204,12 +207,12 @@ def _open_record(path: Path) -> dict[str, Any] | None:
     return data if known else None
 
 
-def _facts(record: dict[str, Any]) -> dict[str, Any]:
+def _identity_of(record: dict[str, Any]) -> dict[str, Any]:
     return {name: record[name] for name in ("batch_id", "pid", "start_time", "boot_id")}
 
 
 def _key(record: dict[str, Any]) -> str:
-    return json.dumps(list(_facts(record).values()))
+    return json.dumps(list(_identity_of(record).values()))
 
 
 def _signal(identity: Identity, number: signal.Signals) -> None:

@@ -1,4 +1,4 @@
-"""The agent's folder, `~/.svc-agent`: its token, its lock, and what it runs. Private to its user."""
+"""The agent's folder `~/.svc-agent`, readable only by its user: token, lock, commands and spool."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._files import private_folder, read_json, write_json
 
 @dataclass(frozen=True)
 class Registration:
-    """The token file (specification §2.3): these four keys, no others."""
+    """The content of the token file (specification §2.3): exactly these four keys."""
 
     svc_url: str
     agent_id: str
@@ -21,7 +21,7 @@ class Registration:
 
 
 def home_folder() -> Path:
-    """SVC_AGENT_DIR names another one, for a second agent of the same user."""
+    """The agent's folder; SVC_AGENT_DIR sets another one, for a second agent of the same user."""
     return Path(os.environ.get("SVC_AGENT_DIR") or Path.home() / ".svc-agent")
 
 
@@ -32,7 +32,7 @@ def save_registration(folder: Path, registration: Registration) -> Path:
 
 
 def load_registration(folder: Path) -> Registration:
-    """Raises ValueError, in words for people."""
+    """Read the token file. Raises ValueError with a message for the user."""
     path = folder / "token.json"
     data = read_json(path)
     if not path.exists():
@@ -43,7 +43,7 @@ def load_registration(folder: Path) -> Registration:
         )
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"{path} is damaged: run `svc-agent register` again") from None
-    # The file may have been copied, and a token that other users can read is not safe.
+    # A copied file may have lost its mode, and other users must not read the token.
     if path.stat().st_mode & 0o077:
         path.chmod(0o600)
     private_folder(folder)
@@ -51,16 +51,18 @@ def load_registration(folder: Path) -> Registration:
 
 
 class Lock:
-    """One agent for one folder; it ends with its process, however that ends."""
+    """Allows one agent per folder. The lock ends with the process, even after a crash."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises ValueError when another agent holds it."""
+        """Raises ValueError if another agent holds the lock."""
         self._descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._descriptor)
-            raise ValueError(f"another svc-agent runs with {folder}") from None
+            raise ValueError(
+                f"another svc-agent runs with {folder}; stop it, or set SVC_AGENT_DIR to another folder"
+            ) from None
 
     def release(self) -> None:
         os.close(self._descriptor)

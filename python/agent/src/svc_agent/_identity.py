@@ -1,4 +1,4 @@
-"""Which process it is: a pid is used again, the pair of pid and start time within one boot never is."""
+"""Identifies a process: the system reuses pids, but not a pid with its start time within one boot."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 class Identity:
     pid: int
     start_time: str
-    """As the kernel counts it; compared, never read."""
+    """In units of the kernel; only compared for equality."""
     boot_id: str
 
     @staticmethod
     def of(pid: int) -> Identity | None:
-        """None when there is no such process any more."""
+        """The identity of a running process; None if it has ended."""
         started = _start_time(pid)
         return None if started is None else Identity(pid, started, boot_id())
 
@@ -36,11 +36,11 @@ def boot_id() -> str:
     try:
         return _BOOT_ID.read_text("ascii").strip()
     except OSError:
-        return _ask("sysctl", "-n", "kern.boottime") or "unknown"
+        return _output_of("sysctl", "-n", "kern.boottime") or "unknown"
 
 
 def members_of_session(session: int) -> list[int]:
-    """Processes of a session, also those that left its leader's process group. Linux only; elsewhere none."""
+    """Pids of a session, including other process groups. Empty except on Linux."""
     found: list[int] = []
     try:
         names = os.listdir("/proc")
@@ -55,7 +55,7 @@ def members_of_session(session: int) -> list[int]:
 
 
 def descendants_of(pid: int) -> list[int]:
-    """Children, their children and so on. Linux only; elsewhere none."""
+    """Pids of all descendants. Empty except on Linux."""
     parents: dict[int, int] = {}
     try:
         names = os.listdir("/proc")
@@ -71,8 +71,8 @@ def descendants_of(pid: int) -> list[int]:
     return found[1:]
 
 
-def has_process_of(cmd_id: str) -> bool:
-    """Whether a process of this user was started by that command, in any session: its reporter's watchdog."""
+def has_process_of_command(cmd_id: str) -> bool:
+    """Whether a process of this command runs in any session, such as its reporter's watchdog."""
     mark = f"SVC_CMD_ID={cmd_id}".encode()
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
@@ -84,20 +84,20 @@ def has_process_of(cmd_id: str) -> bool:
 
 
 def start_time_of(pid: int) -> str | None:
-    """None for a process that has ended, also if its parent has not collected its exit status yet."""
+    """The start time; None for a process that has ended, including a zombie."""
     return _start_time(pid)
 
 
 def _start_time(pid: int) -> str | None:
-    """None for a process that has ended, also if its parent has not collected its exit status yet."""
+    """The start time; None for a process that has ended, including a zombie."""
     if not _BOOT_ID.exists():
-        return _ask("ps", "-o", "lstart=", "-p", str(pid)) or None
+        return _output_of("ps", "-o", "lstart=", "-p", str(pid)) or None
     fields = _stat(pid)
     return None if fields is None or fields[0] in "ZX" else fields[19]
 
 
 def _stat(pid: int) -> list[str] | None:
-    """The fields of /proc/PID/stat from the third on: the second, the name, may hold anything."""
+    """The fields of /proc/PID/stat from the third on. The second, the name, may contain any character."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
@@ -105,7 +105,8 @@ def _stat(pid: int) -> list[str] | None:
     return text[text.rindex(")") + 2 :].split()
 
 
-def _ask(*command: str) -> str:
+def _output_of(*command: str) -> str:
+    """The output of a command; empty if it fails."""
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=5)
     except (OSError, subprocess.SubprocessError):

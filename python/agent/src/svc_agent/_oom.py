@@ -1,4 +1,4 @@
-"""Whether the kernel killed something for want of memory in the control group of a process."""
+"""Detects out-of-memory kills in the control group of a process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class OomKills:
-    """The counters of groups whose processes are watched, from when each was first seen."""
+    """Remembers the `oom_kill` counter of the control group of each watched process."""
 
     def __init__(self, root: Path = Path("/sys/fs/cgroup"), proc: Path = Path("/proc")) -> None:
         self._root = root
@@ -21,14 +21,14 @@ class OomKills:
                     self._seen[key] = (path, count)
                     return
 
-    def has_risen(self, key: str) -> bool:
-        """Also False if the control group no longer exists: then it cannot be known."""
+    def has_increased(self, key: str) -> bool:
+        """Whether the counter has increased. False if the control group no longer exists."""
         seen = self._seen.pop(key, None)
         now = None if seen is None else _count(seen[0])
         return seen is not None and now is not None and now > seen[1]
 
     def _counters(self, pid: int) -> list[Path]:
-        """Version 2 and version 1; inside a container the group is the root."""
+        """Counter files of cgroup v2 and v1; inside a container the group is the root."""
         try:
             lines = (self._proc / str(pid) / "cgroup").read_text("ascii", "replace").splitlines()
         except OSError:

@@ -1,7 +1,7 @@
-"""The records that reporters on this host left of their runs (svc_reporter's `_run_record.py`): what may be rerun here.
+"""Checks a command against the records that reporters on this host wrote (svc_reporter's `_run_record.py`).
 
-The service sends the agent the commands to run. An attacker who deceives the service, with a leaked token,
-cannot change these files; so a command that the service says was recorded is started only if it was recorded here.
+The service sends the agent the commands to run. An attacker with a leaked token could send a wrong command to the
+service, but cannot change these files. So the agent starts a recorded command only if a record on this host has it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX_BYTES = 4 * 1024 * 1024
 
 
 def record_name(batch_id: str) -> str:
-    """The reporter's name for the record of a batch."""
+    """The file name of the record of a batch."""
     if _SAFE.fullmatch(batch_id) and not _RESERVED.fullmatch(batch_id):
         return f"{batch_id}.json"
     digest = hashlib.sha256(batch_id.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -34,15 +34,15 @@ def record_name(batch_id: str) -> str:
 
 
 def reporter_folders(env: Mapping[str, str]) -> list[Path]:
-    """Where reporters of this user keep their records: SVC_REPORTER_DIR, ~/.svc-reporter, or a temporary folder."""
+    """Folders with records of this user's reporters: SVC_REPORTER_DIR, ~/.svc-reporter and a temporary folder."""
     configured = [Path(env["SVC_REPORTER_DIR"]).expanduser()] if env.get("SVC_REPORTER_DIR") else []
     return [*configured, Path.home() / ".svc-reporter", Path(tempfile.gettempdir()) / f"svc-reporter-{os.getuid()}"]
 
 
 def is_recorded(job: Mapping[str, Any], folders: list[Path]) -> bool:
-    """Whether a run of this host is recorded with the command of `job`, and with its folder.
+    """Whether a record on this host has the command of `job` with its working directory.
 
-    A folder that the batch's owner gave (`overridden` has `cwd`) is the owner's own words and needs no record.
+    A working directory that the batch's owner entered (`overridden` contains `cwd`) needs no record.
     """
     batch_id, command, cwd = job.get("batch_id"), job.get("command"), job.get("cwd")
     if not isinstance(batch_id, str) or not isinstance(command, str):
@@ -68,7 +68,7 @@ def _runs(folders: list[Path], batch_id: str) -> Iterator[dict[str, Any]]:
 
 
 def _read_own(path: Path) -> Any:
-    """None for what is missing or no JSON, and for what another user may have written."""
+    """The content; None if the file is missing or no JSON, or if another user may have written it."""
     try:
         if not _is_private(path.parent.lstat(), stat.S_ISDIR):
             return None

@@ -1,14 +1,14 @@
-"""The commands of this host: a folder for each, written so that it is correct after a crash at any moment.
+"""The commands of this host, with a folder for each. Its files are consistent after a crash at any time.
 
-command.json   what the service asked for (the agent writes it, before anything is started)
-hold           locked for as long as the shim lives
-begun          the shim is about to start the process: from here on it is never started again
+command.json   the command from the service; the agent writes it before it starts anything
+hold           locked as long as the shim runs
+begun          the shim is about to start the process; from here on it is never started again
 child.json     the process: pid, start time, boot id
 refused.json   the process could not be started
-exit.json      how the process ended
-stop.json      it is being stopped, and how far that is
-hand-stop.json   a stop of a process that was started by hand, and how far that is
-acked, reported   what was handed to the spool already
+exit.json      the exit code of the process
+stop.json      the progress of a stop
+hand-stop.json   the progress of a stop of a process that the agent did not start
+acked, reported   the acknowledgement or the result is in the spool
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TAIL_BYTES = 8_192
 
 
 class Phase(Enum):
-    NEVER = "never started"
+    NOT_STARTED = "never started"
     STARTING = "starting"
     RUNNING = "running"
     REFUSED = "refused"
@@ -53,6 +53,8 @@ class State:
 
 
 class Run:
+    """One command and its folder."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.cmd_id = folder.name
@@ -80,8 +82,8 @@ class Run:
         return None if child is None else Identity.from_json(child)
 
     def state(self) -> State:
-        """Never a guess: what cannot be known is LOST, and what is not certain to be gone still runs."""
-        # Asked first: a shim that ends between the questions has written its last word by the next one.
+        """The state as far as it is known: LOST if the end is unknown, RUNNING unless the process has surely ended."""
+        # Read the lock first: if the shim ends after this, its last file is already written.
         held = self._is_held()
         child, end, refusal = self.read("child.json"), self.read("exit.json"), self.read("refused.json")
         if refusal is not None:
@@ -89,7 +91,7 @@ class Run:
         if child is None:
             if held:
                 return State(Phase.STARTING)
-            return State(Phase.LOST, failure_reason="start_unknown") if self.has("begun") else State(Phase.NEVER)
+            return State(Phase.LOST, failure_reason="start_unknown") if self.has("begun") else State(Phase.NOT_STARTED)
         identity = Identity.from_json(child)
         known = {"pid": identity.pid, "started_at": child["at"]}
         if end is not None:
@@ -100,7 +102,7 @@ class Run:
         return State(Phase.LOST, failure_reason="host_rebooted" if rebooted else "process_lost", **known)
 
     def start(self, command: str, cwd: str, env: dict[str, str]) -> subprocess.Popen[bytes]:
-        """Starts the shim, which starts the process. Raises OSError when not even that can be started."""
+        """Start the shim, which starts the process. Raises OSError if the shim cannot be started."""
         hold = os.open(self.folder / "hold", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -120,11 +122,11 @@ class Run:
             with shim.stdin as pipe:
                 pipe.write(json.dumps({"command": command, "cwd": cwd, "env": env}).encode())
         except BrokenPipeError:
-            pass  # the shim died; its folder says how far it came
+            pass  # the shim died; the files in its folder show its progress
         return shim
 
     def tail(self) -> str:
-        """The end of what the process wrote."""
+        """The end of the output of the process, at most 8 KiB."""
         text = b""
         for name in (_shim.OUTPUT, _shim.OUTPUT + ".1"):
             try:
@@ -152,12 +154,12 @@ class Run:
 
 
 class Runs:
-    """All commands that this host knows of."""
+    """All commands of this host."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = private_folder(folder)
 
-    def knows(self, cmd_id: str) -> bool:
+    def has(self, cmd_id: str) -> bool:
         return (self._folder / cmd_id).exists()
 
     def create(self, cmd_id: str, command: dict[str, Any]) -> Run:
@@ -171,15 +173,16 @@ class Runs:
         return [run for run in self._all() if not run.reported]
 
     def forget_unstarted(self) -> None:
-        """Commands that an agent died over before it began with them: the service tells of them again."""
+        """Delete commands whose process an earlier agent did not start; the service sends them again."""
         for run in self.unreported():
-            if run.state().phase is Phase.NEVER and not run.has("hand-stop.json"):
+            if run.state().phase is Phase.NOT_STARTED and not run.has("hand-stop.json"):
                 self.forget(run)
 
     def forget(self, run: Run) -> None:
         shutil.rmtree(run.folder, ignore_errors=True)
 
     def prune(self) -> None:
+        """Delete reported commands after a week."""
         for run in self._all():
             try:
                 if run.reported and time.time() - (run.folder / "reported").stat().st_mtime > _KEPT_S:

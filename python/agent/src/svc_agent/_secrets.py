@@ -1,7 +1,7 @@
-"""`{{env:NAME}}` in a command: a secret by name, whose value is only in the agent's environment.
+"""References `{{env:NAME}}` in a command to secrets in the agent's environment.
 
-The shell fills it in, from the environment that the process is started with: neither the command on the service nor
-any file of the agent ever holds the value.
+The shell that runs the command expands them. The command on the service and the files of the agent never contain the
+value.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Mapping
 
 NOT_SET = "secret_not_set"
 REFERENCES = "SVC_SECRET_REFS"
-"""Tells the reporter of the process which variables it must name rather than show."""
+"""The variable that tells the reporter which values in the command it must replace by references."""
 
 _REFERENCE = re.compile(r"\{\{env:([A-Za-z_][A-Za-z0-9_]*)\}\}")
 
 
 class SecretNotSet(Exception):
-    """The agent's environment lacks a variable that a command names, or it is none that a process may have."""
+    """A command refers to a variable that is not set for the process."""
 
 
 def names_in(command: str) -> list[str]:
@@ -25,9 +25,9 @@ def names_in(command: str) -> list[str]:
 
 
 def fill_in(command: str, env: Mapping[str, str]) -> str:
-    """The command for a POSIX shell, which replaces each reference by its value as one word, however it is quoted.
+    """The command with each reference replaced by a shell expansion that gives one word, also inside quotes.
 
-    Raises SecretNotSet. `env` is what the process will be given, without the secrets of the agent itself.
+    `env` is the environment of the process. Raises SecretNotSet.
     """
     missing = [name for name in names_in(command) if name not in env or name.startswith("SVC_")]
     if missing:
@@ -55,7 +55,7 @@ def fill_in(command: str, env: Mapping[str, str]) -> str:
 
 
 def hide(text: str, names: list[str], env: Mapping[str, str]) -> str:
-    """Output of a process, with the values of these variables replaced by their references."""
+    """The text with the values of these variables replaced by references."""
     values = sorted(((env[name], name) for name in names if len(env.get(name, "")) >= 4), reverse=True, key=_by_length)
     for value, name in values:
         text = text.replace(value, f"{{{{env:{name}}}}}")

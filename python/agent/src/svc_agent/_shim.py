@@ -1,9 +1,9 @@
-"""The process between the agent and a training: starts it once, writes down how it ended, outlives the agent.
+"""The process between the agent and a training: starts the training once and records its exit code.
 
-It runs in a session of its own, so that nothing that ends the agent ends it. The training's output goes straight to a
-file, never through here: should this process be killed, the training does not notice.
+It runs in its own session, so it keeps running when the agent ends. The training writes its output directly to a file,
+so it keeps running if this process is killed.
 
-Run as a script: `python -I _shim.py FOLDER`, with what to run as JSON on standard input.
+Run as a script: `python -I _shim.py FOLDER`, with command, working directory and environment as JSON on standard input.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-if not __package__:  # as a script, with nothing of the user's on the path before the standard library
+if not __package__:  # as a script: append, so that the standard library comes first
     sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from svc_agent._files import sync_folder, write_json
@@ -25,21 +25,21 @@ from svc_agent._identity import Identity
 
 OUTPUT = "output.log"
 MAX_OUTPUT_BYTES = 8 * 1024 * 1024
-LOOK_EVERY_S = 1.0
+CHECK_EVERY_S = 1.0
 
 
 def main(folder: Path) -> int:
     try:
         spec = json.loads(sys.stdin.buffer.read())
     except ValueError:
-        return 1  # the agent died while it was still writing: nothing was begun
+        return 1  # the agent died while writing: nothing was started
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        # A handler, because what is ignored would stay ignored in the training.
+        # A handler instead of SIG_IGN, which the training would inherit.
         signal.signal(number, lambda *_: None)
     try:
         os.close(os.open(folder / "begun", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
-        return 1  # another shim has begun with this command: a command is started at most once
+        return 1  # another shim has started this command, and a command is started at most once
     sync_folder(folder)
     output = os.open(folder / OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     started = time.time()
@@ -58,12 +58,12 @@ def main(folder: Path) -> int:
         return 0
     os.close(output)
     identity = Identity.of(child.pid)
-    # A process that has ended already has no start time to identify it; its exit code follows at once.
+    # A process that has ended already has no start time. Its exit code follows immediately.
     facts = identity.__dict__ if identity else {"pid": child.pid, "start_time": "", "boot_id": ""}
     write_json(folder / "child.json", {**facts, "at": started})
     while True:
         try:
-            code = child.wait(LOOK_EVERY_S)
+            code = child.wait(CHECK_EVERY_S)
             break
         except subprocess.TimeoutExpired:
             rotate(folder / OUTPUT)
@@ -72,7 +72,7 @@ def main(folder: Path) -> int:
 
 
 def rotate(path: Path) -> None:
-    """The training keeps its file open, so the file is copied and cut rather than moved."""
+    """Limit the size of the output file. The training keeps it open, so it is copied and truncated, not renamed."""
     try:
         if path.stat().st_size > MAX_OUTPUT_BYTES:
             older = path.with_name(path.name + ".1")
@@ -80,7 +80,7 @@ def rotate(path: Path) -> None:
             shutil.copyfile(path, older)
             os.truncate(path, 0)
     except OSError:
-        pass  # a full disk must not end the watch over the training
+        pass  # a full disk must not stop the supervision of the training
 
 
 if __name__ == "__main__":

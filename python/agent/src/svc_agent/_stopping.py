@@ -1,4 +1,4 @@
-"""Ends a process that the service was asked to stop: SIGTERM to its group, time to clean up, then SIGKILL."""
+"""Stops a process of the agent: SIGTERM to its process group, and after a grace period SIGKILL."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ._spool import Spool
 
 
 def begin_stop(run: Run, stop_cmd_id: str) -> None:
-    """Written down before anything is done, so that an agent that takes over goes on where this one was."""
+    """Record the stop before the first signal, so that a restarted agent continues it."""
     if not run.has("stop.json"):
         run.write("stop.json", {"cmd_id": stop_cmd_id})
 
 
-def push_stop(run: Run, spool: Spool, jobs_path: str, grace_s: float) -> None:
-    """One look at a process that is being stopped; does what is due."""
+def continue_stop(run: Run, spool: Spool, jobs_path: str, grace_s: float) -> None:
+    """Send the next signal to a process that is being stopped, if it is due."""
     stop = run.read("stop.json")
     if stop is None or run.state().phase is not Phase.RUNNING:
         return
@@ -40,7 +40,7 @@ def push_stop(run: Run, spool: Spool, jobs_path: str, grace_s: float) -> None:
 
 
 def _signal_group(pid: int, number: signal.Signals) -> None:
-    """The process leads a session, so its group has its pid."""
+    """Signal the process group of a session leader, whose id is its pid."""
     try:
         os.killpg(pid, number)
     except (ProcessLookupError, PermissionError):

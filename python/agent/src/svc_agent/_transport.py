@@ -1,4 +1,4 @@
-"""Speaks to the service: JSON over HTTPS, or over HTTP to this host alone."""
+"""Requests to the service: JSON over HTTPS; plain HTTP only to this host."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _MAX_BYTES = 16 * 1024 * 1024
 
 
 class Unauthorized(Exception):
-    """The token opens nothing any more: revoked, or replaced by another registration of this host."""
+    """The token is invalid: it was revoked, or replaced by a new registration of this host."""
 
 
 @dataclass(frozen=True)
-class Answer:
-    """`status` 0: the service was not reached, or did not speak."""
+class Response:
+    """A response; `status` is 0 if there was none."""
 
     status: int
     body: Any
-    said: str = ""
+    detail: str = ""
 
     @property
     def ok(self) -> bool:
         return 200 <= self.status < 300
 
     @property
-    def again(self) -> bool:
+    def is_retryable(self) -> bool:
         """Whether the same request may succeed later."""
         return self.status == 0 or self.status in (408, 425, 429) or self.status >= 500
 
@@ -45,16 +45,16 @@ class Answer:
 
 
 def check_url(url: str, insecure: bool = False) -> str:
-    """Raises ValueError, in words for people, for what is no address or would show the token to the network."""
+    """The address, checked. Raises ValueError with a message if it is invalid, or unencrypted to another host."""
     parts = urllib.parse.urlsplit(url.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{url!r} is no address of a service: it must look like https://monitor.example.org")
+        raise ValueError(f"{url!r} is no valid address: it must look like https://monitor.example.org")
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise ValueError("the service's address must be without user, password, query and fragment")
+        raise ValueError("the service's address must not contain a user, password, query or fragment")
     if parts.scheme == "http" and not insecure and not is_loopback(parts.hostname):
         raise ValueError(
-            f"{url} is not encrypted: an eavesdropper could take the agent's token and run commands here. "
-            "Use https, or --insecure to do it all the same"
+            f"{url} is not encrypted: others on the network could read the agent's token and run commands here. "
+            "Use https, or --insecure to allow it"
         )
     return url.strip().rstrip("/")
 
@@ -69,7 +69,7 @@ def is_loopback(host: str) -> bool:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect could carry the token elsewhere."""
+    """Follows no redirect, because it could send the token to another host."""
 
     def redirect_request(self, *_args: Any, **_more: Any) -> None:
         return None
@@ -84,13 +84,13 @@ class Service:
         proxies = urllib.request.ProxyHandler({} if is_loopback(host) else None)
         self._opener = urllib.request.build_opener(proxies, _NoRedirects())
 
-    def get(self, path: str) -> Answer:
+    def get(self, path: str) -> Response:
         return self._call("GET", path, None)
 
-    def post(self, path: str, body: dict[str, Any] | None = None) -> Answer:
+    def post(self, path: str, body: dict[str, Any] | None = None) -> Response:
         return self._call("POST", path, {} if body is None else body)
 
-    def _call(self, method: str, path: str, body: dict[str, Any] | None) -> Answer:
+    def _call(self, method: str, path: str, body: dict[str, Any] | None) -> Response:
         request = urllib.request.Request(self._url + path, method=method)
         request.add_header("Authorization", f"Bearer {self._token}")
         request.add_header("Accept", "application/json")
@@ -101,15 +101,15 @@ class Service:
             request.add_header("Content-Type", "application/json")
         try:
             with self._opener.open(request, timeout=self._timeout_s) as response:
-                return _answer(response.status, response.read(_MAX_BYTES))
+                return _parse_response(response.status, response.read(_MAX_BYTES))
         except urllib.error.HTTPError as error:
             with error:
-                answer = _answer(error.code, _rest(error))
-            if answer.status == 401:
-                raise Unauthorized(answer.said) from None
-            return answer
+                response = _parse_response(error.code, _rest(error))
+            if response.status == 401:
+                raise Unauthorized(response.detail) from None
+            return response
         except (OSError, http.client.HTTPException, ValueError) as error:
-            return Answer(0, None, f"{type(error).__name__}: {error}")
+            return Response(0, None, f"{type(error).__name__}: {error}")
 
 
 def _rest(error: urllib.error.HTTPError) -> bytes:
@@ -119,14 +119,14 @@ def _rest(error: urllib.error.HTTPError) -> bytes:
         return b""
 
 
-def _answer(status: int, content: bytes) -> Answer:
+def _parse_response(status: int, content: bytes) -> Response:
     body: Any = None
     if content:
         try:
             body = json.loads(content)
         except ValueError:
             pass
-    said = f"HTTP {status}"
+    detail = f"HTTP {status}"
     if isinstance(body, dict) and isinstance(body.get("detail"), str):
-        said += f", {body['detail']}"
-    return Answer(status, body, said)
+        detail += f", {body['detail']}"
+    return Response(status, body, detail)
