@@ -143,7 +143,7 @@ def test_a_revoked_agent_ends_with_77_at_its_next_poll_and_its_process_goes_on(h
     agent_id = host.token_file()["agent_id"]
     host.service.ok("DELETE", f"/api/hosts/{agent_id}", host.person.session)
     assert host.ended() == 77
-    assert "refuses this agent's token" in host.log()
+    assert "does not accept this agent's token" in host.log()
     until(lambda: lines(host.work / "finished") == [cmd_id], "for the process to go on")
     command = host.service.command(host.person, batch, cmd_id)
     assert (command["state"], command["failure_reason"]) == ("failed", "agent_revoked")

@@ -65,7 +65,7 @@ def test_a_leaked_token_that_invents_a_batch_runs_nothing(host: Host) -> None:
     assert not (host.work / "was-here").exists()
     failed = [step for step in host.service.timeline(host.person, batch) if step["step"] == "failed"]
     assert [step["detail"]["failure_reason"] for step in failed] == ["command_not_recorded_here"]
-    assert "no reporter on this host recorded that command" in host.log()
+    assert "no reporter on this host has recorded that command" in host.log()
 
 
 def test_a_leaked_token_that_rewrites_a_batch_runs_nothing_of_its_own(host: Host) -> None:

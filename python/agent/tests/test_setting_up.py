@@ -59,7 +59,7 @@ def test_registering_writes_four_keys_readable_by_the_user_alone(host: Host, cre
 def test_a_token_that_the_service_does_not_know_is_said_in_one_line(host: Host) -> None:
     done = host.agent("register", "--svc-url", host.service.url, "--token", "em_live_nonsense")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "svc-agent register: the service does not know that token\n"
+    assert done.stderr == "svc-agent register: the service does not accept the token; create one on the Tokens page\n"
 
 
 @pytest.mark.parametrize("url", ["http://monitor.example.org", "http://10.0.0.1:8080", "http://localhost.example.org"])
@@ -101,7 +101,7 @@ def test_a_reporter_token_does_not_replace_an_agent_that_is_online(host: Host) -
 def test_the_help_says_exactly_what_allow_root_checks(host: Host) -> None:
     text = " ".join(host.agent("run", "--help").stdout.split())
     assert "Only the directory in which a command starts is checked" in text
-    assert "a command can leave it" in text
+    assert "a command can still read and write elsewhere" in text
 
 
 def test_one_agent_runs_with_one_folder(host: Host) -> None:
@@ -109,7 +109,7 @@ def test_one_agent_runs_with_one_folder(host: Host) -> None:
     until(lambda: (host.folder / "spool").exists(), "for the first to begin")
     second = host.agent("run")
     assert second.returncode == 1
-    assert second.stderr.endswith(f"another svc-agent runs with {host.folder}\n")
+    assert f"another svc-agent runs with {host.folder}; stop it" in second.stderr
 
 
 def test_without_a_registration_it_says_what_to_do(host: Host) -> None:

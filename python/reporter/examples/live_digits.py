@@ -1,7 +1,7 @@
-"""A real training that takes its time, so that there is something to watch.
+"""A slow training to watch live.
 
-Softmax regression in plain Python on scikit-learn's digits where that is installed, else on a digits-like set made
-here: ten noisy 8x8 pictures. Three learning rates, one of them too high. Reports as any script would:
+Softmax regression in plain Python on the digits of scikit-learn if it is installed, else on generated data: ten noisy
+8x8 images. It trains with three learning rates, one of them too high. Run it with:
 
     SVC_URL=http://127.0.0.1:8080 SVC_TOKEN=em_live_... python live_digits.py [seconds]
 """

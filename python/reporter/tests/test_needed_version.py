@@ -42,7 +42,7 @@ def test_a_reporter_that_is_too_old_says_once_how_to_upgrade_and_reports_as_ever
             run.flush(5)
     said = [record.getMessage() for record in caplog.records if "99.2.0" in record.getMessage()]
     assert said == [
-        f"{server.url} needs svc-reporter 99.2.0 or newer, and this is {__version__}: what is reported may be shown "
+        f"{server.url} needs svc-reporter 99.2.0 or newer, and this is {__version__}: reported data may be shown "
         f"incompletely. Upgrade with: pip install --upgrade --index-url {server.url}/pip/simple/ svc-reporter"
     ]
     assert len(server.of("job_epoch")) == 3

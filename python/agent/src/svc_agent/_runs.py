@@ -82,7 +82,7 @@ class Run:
         return None if child is None else Identity.from_json(child)
 
     def state(self) -> State:
-        """The state as far as it is known: LOST if the end is unknown, RUNNING unless the process has surely ended."""
+        """The state: LOST if the end of the process is unknown, RUNNING unless the process has certainly ended."""
         # Read the lock first: if the shim ends after this, its last file is already written.
         held = self._is_held()
         child, end, refusal = self.read("child.json"), self.read("exit.json"), self.read("refused.json")

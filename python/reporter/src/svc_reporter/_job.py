@@ -98,10 +98,7 @@ class Job:
         self._run.check_stop_here()
 
     def log(self, line: object, level: str | int = "info") -> None:
-        """Send a line to the job's log; `level` is a name or number of the logging module.
-
-        Raises StopRequested once if a stop was requested.
-        """
+        """Send a line to the job's log; `level` as in the logging module. Raises StopRequested once if requested."""
         if self._ended:
             self._warn_ended("a log line")
         if not self.skipped:

@@ -1,8 +1,8 @@
 """Starts the watchdog: a small process that ends the runs of this process if it dies without closing them.
 
 After SIGKILL, a segmentation fault, `os._exit` or an out-of-memory kill, a process cannot report anything itself. The
-watchdog (see _watchdog_child.py) is told over a socket pair which runs and jobs are open. It needs no terminal and no
-port. SVC_WATCHDOG=0 switches it off.
+reporter sends the watchdog (see _watchdog_child.py) over a socket pair which runs and jobs are open. The watchdog needs
+no terminal and no port. SVC_WATCHDOG=0 switches it off.
 """
 
 from __future__ import annotations
