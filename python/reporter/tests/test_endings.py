@@ -153,21 +153,21 @@ def test_the_readme_names_the_signals_that_are_tried_here() -> None:
     tried = [(signal.Signals(number).name, words) for _, number, _, _, words in ENDINGS if number is not None]
     caught = {name for name, words in tried if words == name}
     sudden = {name for name, words in tried if words == "process "}
-    assert set(re.findall(r"SIG[A-Z]+\d?", _readme_row("the script dies, is interrupted"))) == caught
+    assert set(re.findall(r"SIG[A-Z]+\d?", _readme_row("the script raises, is interrupted"))) == caught
     assert set(re.findall(r"SIG[A-Z]+\d?", _readme_row("the process dies without ending its run"))) == sudden
 
 
 def test_the_readme_tells_the_times_of_a_stop_that_are_set() -> None:
-    row, tuning = _readme_row("a user presses stop"), Tuning()
+    row, tuning = _readme_row("a user presses Stop"), Tuning()
     for words in (
-        f"within {tuning.interrupt_s:.0f} s ({tuning.interrupt_ranks_s:.0f} s under several ranks)",
-        f"waits {tuning.stuck_rank_s:.0f} s in a collective",
+        f"for {tuning.interrupt_s:.0f} s ({tuning.interrupt_ranks_s:.0f} s with several ranks)",
+        f"waits in a collective operation for {tuning.stuck_rank_s:.0f} s",
         f"exit status {STOPPED_STATUS}",
     ):
         assert words in row
-    away = ", ".join(f"{wait_s:g}" for wait_s in tuning.backoff_s)
-    assert f"three retries ({away} s)" in _readme_row("the service is away")
-    assert f"their counts with `flush()` and every {tuning.counts_s:.0f} s" in README.read_text(encoding="utf-8")
+    backoff = ", ".join(f"{wait_s:g}" for wait_s in tuning.backoff_s)
+    assert f"three retries ({backoff} s)" in _readme_row("the service cannot be reached")
+    assert f"send their counts with `flush()` and every {tuning.counts_s:.0f} s" in README.read_text(encoding="utf-8")
 
 
 EAT = "held = [bytearray(os.urandom(1 << 20)) for _ in range(4096)]"
