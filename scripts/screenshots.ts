@@ -128,7 +128,7 @@ async function cutOff(browser: Browser, scene: Scene, folder: string): Promise<v
   }
   await scene.stop()
   for (const [name, page] of pages) {
-    await page.getByText('The live stream is cut off').waitFor()
+    await page.getByText('The live connection is lost').waitFor()
     await page.screenshot({ path: join(folder, `${name}.png`) })
   }
 }

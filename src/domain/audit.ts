@@ -96,7 +96,7 @@ export const auditFields = {
   at: { type: instant, column: 'at', public: 'hidden' },
   actor: {
     type: nullable(own(z.object({ id: z.string(), name: z.string() }))),
-    means: 'Null once the account was deleted, for an operator, and for a sign-in that failed',
+    means: 'Null for a deleted account, an operator, or a failed sign-in',
     public: 'hidden',
   },
   via: {
@@ -107,7 +107,7 @@ export const auditFields = {
   },
   address: {
     type: nullable(text),
-    means: 'The network address that the request came from; null for what came from none',
+    means: 'The network address of the request; null without a request',
     column: 'address',
     public: 'hidden',
   },
@@ -119,7 +119,7 @@ export const auditFields = {
   },
   subject: {
     type: text,
-    means: 'What it was done to, such as `batch:<id>`',
+    means: 'The object of the action, such as `batch:<id>`',
     column: 'subject',
     public: 'hidden',
   },

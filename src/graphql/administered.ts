@@ -121,10 +121,12 @@ builder.queryField('audit', (t) =>
       complexity: ({ first, last }) => connectionCost({ first: first ?? last ?? DEFAULT_PAGE_SIZE }),
       description: 'The audit log, newest first; null for all but administrators in person',
       args: {
-        subject: t.arg.string({ description: 'Entries about this only, such as `batch:<id>`' }),
-        action: t.arg.string({ description: 'Such as `token.created`, or the beginning of some: `token.`' }),
+        subject: t.arg.string({ description: 'Only entries about this subject, such as `batch:<id>`' }),
+        action: t.arg.string({
+          description: 'An action such as `token.created`, or a prefix such as `token.`',
+        }),
         actor: t.arg.string({ description: 'The id or the e-mail address of an account' }),
-        address: t.arg.string({ description: 'Requests from this network address only' }),
+        address: t.arg.string({ description: 'Only requests from this network address' }),
       },
       validate: pageSizes(MAX_PAGE_SIZE.audit),
       authScopes: { administrator: true },

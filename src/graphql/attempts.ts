@@ -42,7 +42,7 @@ builder.objectType(AttemptType, {
 
 const PointsType = builder.objectRef<{ series: Metric[] } & Pick<AttemptPoints, 'complete'>>('AttemptMetrics')
 builder.objectType(PointsType, {
-  description: 'What one attempt reported, epochs that were superseded among it.',
+  description: 'What one attempt reported, including superseded epochs.',
   fields: (t) => ({
     series: t.field({ type: [MetricType], resolve: ({ series }) => series }),
     complete: t.boolean({

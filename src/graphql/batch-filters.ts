@@ -113,7 +113,7 @@ export const ETA = 'eta'
 /** Names of columns: fields over the jobs of a batch, or `eta`. */
 export const columnsIn = (names: readonly string[]): (BatchField | typeof ETA)[] =>
   names.map((name) => (name === ETA ? ETA : (readField(name) ?? refuse('names', `must be eta, ${FIELD}`))))
-export const COLUMNS_DESCRIPTION = `Fields over its jobs, \`param.<name>\`, \`last.<series>\`, \`min.<series>\` and \`max.<series>\`, or \`eta\`, the seconds between which it is likely done`
+export const COLUMNS_DESCRIPTION = `Fields over its jobs, \`param.<name>\`, \`last.<series>\`, \`min.<series>\` and \`max.<series>\`, or \`eta\`, the range of seconds in which it should end`
 
 function refuse(path: string, message: string): never {
   throw new Problem('invalid_query', { detail: `${path} ${message}`, errors: [{ path, message }] })

@@ -34,7 +34,7 @@ builder.objectType(SenderType, {
   fields: (t) => ({
     sender: t.string({
       nullable: true,
-      description: 'The last 12 digits of its event ids; null: events whose process is not known',
+      description: 'The last 12 digits of its event ids; null for events of an unknown process',
       resolve: ({ sender }) => sender,
     }),
     host: t.string({ nullable: true, resolve: ({ host }) => host }),
@@ -42,7 +42,7 @@ builder.objectType(SenderType, {
     reported: t.field({
       type: CountsType,
       nullable: true,
-      description: 'Its own latest counts; null where it sent none',
+      description: 'Its latest counts; null if it sent none',
       resolve: ({ reported }) => reported,
     }),
     final: t.boolean({
@@ -65,7 +65,7 @@ builder.objectType(DeliveryType, {
     reported: t.field({ type: CountsType, nullable: true, resolve: ({ reported }) => reported }),
     missing: t.int({
       nullable: true,
-      description: 'Still to come: produced, neither dropped nor rejected, and not stored',
+      description: 'Pending events: produced, neither dropped nor rejected, and not stored',
       resolve: ({ missing }) => missing,
     }),
     missingEpochs: t.float({
@@ -79,7 +79,7 @@ builder.objectType(DeliveryType, {
     }),
     senders: t.field({
       type: [SenderType],
-      description: 'The processes that reported it, those first whose events are not all here: at most 100',
+      description: 'The processes that reported it, at most 100; those with pending events first',
       resolve: ({ senders }) => senders,
     }),
   }),
@@ -91,7 +91,7 @@ builder.objectType(JobDeliveryType, {
   fields: (t) => ({
     jobId: t.id({ resolve: (job) => job.job_id }),
     status: t.string({ resolve: ({ status }) => status }),
-    epochs: t.int({ description: 'Distinct epochs that are stored', resolve: ({ epochs }) => epochs }),
+    epochs: t.int({ description: 'Stored epochs', resolve: ({ epochs }) => epochs }),
     firstEpoch: t.int({ nullable: true, resolve: (job) => job.first_epoch }),
     lastEpoch: t.int({ nullable: true, resolve: (job) => job.last_epoch }),
     saidEpochs: t.float({
@@ -101,11 +101,11 @@ builder.objectType(JobDeliveryType, {
     }),
     every: t.float({
       nullable: true,
-      description: 'The usual distance of its epochs',
+      description: 'The usual step between its epochs',
       resolve: ({ every }) => every,
     }),
     missing: t.float({
-      description: 'Epochs that its pace leads to expect and that are not stored',
+      description: 'Epochs that are missing by its steady pace',
       resolve: ({ missing }) => missing,
     }),
     gaps: t.field({

@@ -26,17 +26,17 @@ builder.objectType(EtaType, {
     etaS: t.float({ nullable: true, resolve: ({ etaS }) => etaS }),
     lowS: t.float({
       nullable: true,
-      description: 'It takes longer in nine cases of ten',
+      description: 'The 10th percentile: it takes longer in nine of ten cases',
       resolve: ({ lowS }) => lowS,
     }),
     highS: t.float({
       nullable: true,
-      description: 'It takes longer in one case of ten',
+      description: 'The 90th percentile: it takes longer in one of ten cases',
       resolve: ({ highS }) => highS,
     }),
     etaAt: t.field({ type: 'DateTime', nullable: true, resolve: ({ etaAt }) => etaAt }),
     nSamples: t.int({
-      description: 'Durations of epochs and of jobs that the estimate rests on',
+      description: 'Number of durations of epochs and jobs that the estimate uses',
       resolve: ({ nSamples }) => nSamples,
     }),
     basis: t.string({

@@ -31,14 +31,17 @@ builder.objectType(GroupType, {
     key: t.string({ resolve: ({ key }) => key }),
     jobs: t.int({ resolve: ({ jobs }) => jobs }),
     steps: t.floatList({
-      description: 'First epoch of each bucket; the first second, or value, as the x-axis is',
+      description: 'First epoch, second or value of each bucket, by the x-axis',
       resolve: ({ starts }) => Array.from(starts),
     }),
-    ends: t.floatList({ description: 'Its last one', resolve: ({ ends }) => Array.from(ends) }),
+    ends: t.floatList({
+      description: 'Last epoch, second or value of each bucket',
+      resolve: ({ ends }) => Array.from(ends),
+    }),
     mean: t.field({ type: ['Number'], resolve: ({ mean }) => Array.from(mean, writeNumber) }),
     std: t.field({
       type: ['Number'],
-      description: 'Standard deviation of the population',
+      description: 'Population standard deviation',
       resolve: ({ std }) => Array.from(std, writeNumber),
     }),
     min: t.field({ type: ['Number'], resolve: ({ min }) => Array.from(min, writeNumber) }),

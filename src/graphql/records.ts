@@ -38,7 +38,7 @@ builder.objectType(LogLineType, {
     stream: t.field({
       type: LogStreamType,
       nullable: true,
-      description: 'Null for what was logged otherwise than by printing',
+      description: 'Null for lines that were not printed',
       resolve: ({ stream }) => stream,
     }),
     line: t.string({ resolve: ({ line }) => line }),
@@ -210,7 +210,7 @@ builder.objectFields(BatchType, (t) => ({
         validate: findable,
       }),
       streams: t.arg({ type: [LogStreamType], description: 'Lines printed there; all without it' }),
-      q: t.arg.string({ description: 'Part of the line, in any case', validate: findable }),
+      q: t.arg.string({ description: 'Text in the line; case is ignored', validate: findable }),
     },
     resolve: ({ row, share }, args, context) => logLines(context, row.key, share, args),
   }),

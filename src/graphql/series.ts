@@ -54,15 +54,13 @@ builder.objectType(MetricType, {
     times: t.field({
       type: ['Float'],
       nullable: true,
-      description:
-        'On a time axis, seconds, never decreasing; the epochs then come in the order of their times',
+      description: 'On a time axis: seconds, never decreasing. The epochs are in the order of their times',
       resolve: ({ times }) => (times === undefined ? null : Array.from(times)),
     }),
     xValues: t.field({
       type: ['Float'],
       nullable: true,
-      description:
-        'With `xKey`, its values, never decreasing; the epochs then come in the order of these values',
+      description: 'With `xKey`: its values, never decreasing. The epochs are in the order of these values',
       resolve: ({ xValues }) => (xValues === undefined ? null : Array.from(xValues)),
     }),
     smoothed: t.field({
@@ -80,7 +78,7 @@ builder.objectType(MetricType, {
     returnedPoints: t.int({ resolve: ({ returnedPoints }) => returnedPoints }),
     sampled: t.boolean({ resolve: ({ sampled }) => sampled }),
     nonFinite: t.int({
-      description: 'How many of all points in the range are NaN or infinite',
+      description: 'Points in the range that are NaN or infinite',
       resolve: ({ nonFinite }) => nonFinite,
     }),
   }),
@@ -116,11 +114,11 @@ export const Sampling = builder
   .inputType('Sampling', {
     fields: (t) => ({
       mode: t.field({ type: SamplingMode, required: true }),
-      points: t.int({ description: 'For M4: 1000 unless told' }),
-      x: t.field({ type: XAxisType, description: 'The x-axis of metrics: EPOCH unless told' }),
+      points: t.int({ description: 'For M4; default 1000' }),
+      x: t.field({ type: XAxisType, description: 'The x-axis of metrics; default EPOCH' }),
       xKey: t.string({
         description:
-          'In place of `x`: the x-axis is the values of this series of the same job, joined by epoch. Epochs without a finite value of it are left out.',
+          'Instead of `x`: the x-axis is the values of this series of the same job, joined by epoch. Epochs without a finite value of that series are left out.',
       }),
       xScale: t.field({
         type: ScaleType,

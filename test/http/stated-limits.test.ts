@@ -47,7 +47,7 @@ const numberOf = (text: string): number =>
 
 /** What a page says, `#` for each number in it, and those numbers as the code has them. */
 const STATED: readonly [page: keyof typeof PAGES, sentence: string, ...numbers: number[]][] = [
-  ['api', 'once they are longer than # KiB', MIN_BYTES / KIB],
+  ['api', 'Answers to reads longer than # KiB', MIN_BYTES / KIB],
   ['api', 'takes one event, `POST /api/events/batch` an array of up to #', MAX_EVENTS],
   ['api', 'empty or longer than # characters', MAX_NAME],
   ['api', '(`SVC_MAX_SERIES_PER_JOB`, #)', setting('SVC_MAX_SERIES_PER_JOB')],

@@ -31,7 +31,7 @@ afterAll(async () => {
 test('a fresh service asks for the first account, and one pasted line then sends a run that the page opens', async () => {
   const { page, context, complaints } = await visit(browser, { address: app.address })
   await page.goto('/')
-  await page.getByRole('heading', { name: 'Make the first account' }).waitFor()
+  await page.getByRole('heading', { name: 'Create the first account' }).waitFor()
   expect(await seriousFindings(page)).toEqual([])
   await page.getByLabel('E-mail address').fill('ada@example.org')
   await page.getByLabel('Password').fill(PASSWORD)

@@ -154,7 +154,7 @@ test('an administrator filters the audit log by what was done to something, and 
   await page.getByRole('button', { name: 'Show everything' }).waitFor({ state: 'detached' })
   await page.getByLabel('About').fill('batch:never-was')
   await page.getByRole('button', { name: 'Filter' }).click()
-  await page.getByText('Nothing that was recorded meets all of these.').waitFor()
+  await page.getByText('No entry matches all filters.').waitFor()
   expect(complaints).toEqual([])
   await context.close()
 })

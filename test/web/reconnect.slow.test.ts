@@ -37,12 +37,12 @@ test('a page that lost its server says so, and shows what it missed once the ser
 
   const port = Number(new URL(app.address).port)
   await app.stop()
-  await page.getByText('The live stream is cut off').waitFor()
+  await page.getByText('The live connection is lost').waitFor()
   app = await startTestApp({ databaseUrl: database.url, port })
   // While the page is still away: only the cursor brings these.
   await send(app, reporter, sweep.slice(200))
   await label.filter({ hasText: '298 of 298 points' }).waitFor({ timeout: 40_000 })
-  await page.getByText('The live stream is cut off').waitFor({ state: 'detached' })
+  await page.getByText('The live connection is lost').waitFor({ state: 'detached' })
   await expect.poll(() => page.locator('[data-stream]').textContent()).toBe('live')
   await context.close()
 }, 240_000)
@@ -64,7 +64,7 @@ test('a page that is opened while the server is away says so and opens by itself
   const port = Number(new URL(app.address).port)
   await app.stop()
   await page.getByRole('link', { name: 'Tokens' }).click()
-  await page.getByText('The page opens by itself once it answers').waitFor()
+  await page.getByText('The page opens as soon as it answers').waitFor()
   // What stands around the page is still there, and says what could not be loaded.
   await page.keyboard.press('Control+k')
   await page.getByText('Search could not be loaded').waitFor()
@@ -95,7 +95,7 @@ test('a session that ended elsewhere shows a message, and signing in again leads
     body: { current_password: PASSWORD, password: 'another password' },
   })
   await page.getByText('Your session has ended, so you are signed out').waitFor()
-  expect(await page.getByText('The live stream is cut off').count()).toBe(0)
+  expect(await page.getByText('The live connection is lost').count()).toBe(0)
   await page.getByRole('link', { name: 'Sign in again' }).click()
   await page.getByLabel('E-mail address').fill('eve@example.org')
   await page.getByLabel('Password').fill('another password')

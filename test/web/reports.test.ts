@@ -86,7 +86,7 @@ test('a report is begun from selected batches, edited, read by link without an a
   await page.getByRole('button', { name: 'Revoke all links' }).click()
   await expect.poll(() => page.getByText('It opens the text').count()).toBe(0)
   await visitor.page.reload()
-  await visitor.page.getByText('This link opens nothing any more').waitFor()
+  await visitor.page.getByText('This link is no longer valid').waitFor()
   await page.keyboard.press('Escape')
   await page.getByRole('link', { name: 'digits' }).last().click()
   await page.getByRole('table', { name: 'Reports' }).or(page.getByLabel('Reports')).first().waitFor()

@@ -45,7 +45,7 @@ test('the owner makes a rule of a metric: the key completes, the preview counts,
   const { page, context, complaints } = await as(ada)
   await page.goto('/p/digits')
   await page.getByRole('link', { name: 'Rules' }).click()
-  await page.getByText('No rule yet').waitFor()
+  await page.getByText('No rules yet').waitFor()
   await page.getByRole('button', { name: 'New rule' }).click()
   const form = page.getByRole('dialog')
   // What fits the trigger is offered with it.
@@ -53,7 +53,7 @@ test('the owner makes a rule of a metric: the key completes, the preview counts,
   await form.getByText(/It would have mailed 1 time in the last 7 days/).waitFor()
   await form.getByLabel('Mail when').selectOption('metric')
   await form.getByRole('button', { name: 'Make the rule' }).click()
-  await form.getByText('Name the series to watch.').waitFor()
+  await form.getByText('Enter the series to watch.').waitFor()
   await expect.poll(() => form.locator('datalist option[value="val_loss"]').count()).toBe(1)
   await form.getByLabel('Series').fill('val_loss')
   await form.getByLabel('Comparison').selectOption('>')

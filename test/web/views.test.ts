@@ -121,7 +121,7 @@ test('a view is replaced by what is shown, deleted, and brought back', async () 
   await as(ada, '/p/digits?sort=param.lr', async (page) => {
     await expect.poll(() => listed(page).count()).toBe(3)
     await page.getByRole('button', { name: 'Views' }).click()
-    await menu(page).getByRole('button', { name: 'Replace Nights with what is shown' }).click()
+    await menu(page).getByRole('button', { name: 'Replace Nights with the current view' }).click()
     await expect.poll(async () => (await saved())[0].path).toMatch(/sort=param\.lr/)
     await menu(page).getByRole('button', { name: 'Delete Nights' }).click()
     await expect.poll(saved).toEqual([])

@@ -20,7 +20,7 @@ export const commandFields = {
   cmd_id: { type: id, public: 'hidden' },
   kind: { type: own(z.enum(COMMAND_KINDS)), public: 'hidden' },
   state: { type: own(z.enum(COMMAND_STATES)), public: 'hidden' },
-  batch_id: { type: id, means: 'The batch that it is about', public: 'hidden' },
+  batch_id: { type: id, means: 'The batch of the command', public: 'hidden' },
   linked_batch_ids: { type: ids, means: 'The batches that the process of a rerun reports', public: 'hidden' },
   host_id: { type: id, public: 'hidden' },
   hostname: { type: text, public: 'hidden' },
@@ -34,17 +34,17 @@ export const commandFields = {
   authorized_by: {
     type: word(['record', 'owner_words']),
     means:
-      '`record`: the host must have recorded that run; `owner_words`: the owner gave the command in a session',
+      '`record`: the host must have a record of that run; `owner_words`: the signed-in owner entered the command',
     public: 'hidden',
   },
   overridden: {
     type: texts,
-    means: 'What the owner gave in place of what was recorded: command, cwd',
+    means: 'What the owner changed from the record: command, cwd',
     public: 'hidden',
   },
   jobs: {
     type: nullable(word(['all', 'failed'])),
-    means: 'Of a rerun: all, or failed, which are those that failed, were lost or are missing',
+    means: 'Of a rerun: `all`, or `failed` for jobs that failed, were lost or are missing',
     public: 'hidden',
   },
   pid: { type: nullable(float), public: 'hidden' },
@@ -52,7 +52,7 @@ export const commandFields = {
   failure_reason: { type: nullable(text), public: 'hidden' },
   output_tail: {
     type: nullable(text),
-    means: 'The end of what the process wrote, once it has ended',
+    means: "The end of the process's output, once it has ended",
     public: 'hidden',
   },
   requested_by: {

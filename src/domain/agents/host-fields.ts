@@ -15,17 +15,17 @@ import {
 
 /** The fields of a host (specification §2.3 "Agent host"). None is visible to visitors. */
 export const hostFields = {
-  id: { type: id, means: 'The agent_id, where it has an agent', public: 'hidden' },
+  id: { type: id, means: 'The agent_id; null without an agent', public: 'hidden' },
   agent_id: {
     type: nullable(id),
-    means: 'Null of a host that batches reported from, without an agent',
+    means: 'Null for a host without an agent that batches ran on',
     public: 'hidden',
   },
   hostname: { type: text, public: 'hidden' },
   capabilities: { type: jsonOf(z.unknown()), public: 'hidden' },
   version: { type: text, public: 'hidden' },
   owner: { type: own(z.object({ id: z.string(), name: z.string() })), public: 'hidden' },
-  online: { type: flag, means: 'A sign of life within 90 s', public: 'hidden' },
+  online: { type: flag, means: 'Heard from within 90 s', public: 'hidden' },
   last_seen_at: { type: instant, public: 'hidden' },
   registered_at: { type: instant, public: 'hidden' },
   rotated_at: {
@@ -37,14 +37,13 @@ export const hostFields = {
   poll_interval_s: { type: int, public: 'hidden' },
   running: {
     type: own(z.array(z.object({ cmd_id: z.string(), pid: z.number() }))),
-    means: 'What its last heartbeat said',
+    means: 'From its last heartbeat',
     public: 'hidden',
   },
   pending_commands: { type: int, public: 'hidden' },
   clock_skew_s: {
     type: nullable(float),
-    means:
-      "Seconds that its clock is behind the service's, by its newest batch; null where that does not say",
+    means: "Seconds that its clock is behind the service's, by its newest batch; null if unknown",
     public: 'hidden',
   },
 } as const satisfies Fields

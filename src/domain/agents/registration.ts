@@ -14,7 +14,7 @@ const NOTIFY_EVERY_MS = 45_000
 
 export interface Registered {
   agentId: string
-  /** Shown this once, kept nowhere. */
+  /** Shown only once, kept nowhere. */
   token: string
 }
 

@@ -19,13 +19,13 @@ export const attemptFields = {
   n: { type: int, means: 'Counted from 1 in its batch', public: 'shown' },
   batch_id: {
     type: id,
-    means: 'Another one than that of the job: a rerun, or what was rerun',
+    means: 'If not the batch of the job: a rerun of it, or the batch that it reran',
     public: 'shown',
   },
   started_at: { type: instant, public: 'shown' },
   ended_at: {
     type: nullable(instant),
-    means: 'Null while it runs, and where no event says when it ended',
+    means: 'Null while it runs, or if no event has its end',
     public: 'shown',
   },
   status: {
@@ -39,22 +39,22 @@ export const attemptFields = {
   last_epoch: { type: nullable(int), public: 'shown' },
   superseded_epochs: {
     type: int,
-    means: 'How many of them a later attempt of the batch reported again',
+    means: 'Epochs that a later attempt of the batch reported again',
     public: 'shown',
   },
   superseded_ranges: {
     type: jsonOf(z.array(z.tuple([z.int(), z.int()]))),
-    means: 'From which to which epoch, in pairs: the first twenty stretches',
+    means: 'First and last epoch of each range of them; at most twenty',
     public: 'shown',
   },
   elapsed_s: {
     type: nullable(number),
-    means: 'Seconds; "NaN" or "Infinity" where so reported; null without any event after its start',
+    means: 'Seconds; "NaN" or "Infinity" if so reported; null without events after its start',
     public: 'shown',
   },
   complete: {
     type: flag,
-    means: 'False when retention purged events of it: only its epochs and the reason of its failure are left',
+    means: 'False if retention purged events of it: only its epochs and its failure reason are left',
     public: 'shown',
   },
 } as const satisfies Fields

@@ -49,13 +49,13 @@ export const batchFields = {
   id: { type: id, means: 'The batch_id', column: 'id', public: 'shown' },
   name: {
     type: nullable(text),
-    means: 'For display; null: it is known by its id',
+    means: 'For display; null: use the id',
     column: 'name',
     public: 'scrubbed',
   },
   project: { type: text, means: "The project's slug", graphql: 'projectSlug', public: 'shown' },
   status: { type: own(z.enum(BATCH_STATES), 'text'), column: 'status', public: 'shown' },
-  stalled: { type: flag, means: 'Running, but silent for longer than the threshold', public: 'shown' },
+  stalled: { type: flag, means: 'Running, without events for longer than the threshold', public: 'shown' },
   stop_requested: { type: flag, public: 'shown' },
   owner: {
     type: nullable(own(z.object({ id: z.string(), name: z.string() }))),
@@ -74,20 +74,20 @@ export const batchFields = {
   group: { type: nullable(text), column: 'group_name', public: 'scrubbed' },
   config: {
     type: nullable(json),
-    means: 'What the run was given, as its reporter sent it; it may change while the run goes on',
+    means: 'Settings of the run, as its reporter sent them; they may change while it runs',
     column: 'config',
     public: 'empty',
   },
   summary: {
     type: nullable(json),
-    means: 'What the run itself set, such as the best accuracy',
+    means: 'Values that the run itself set, such as the best accuracy',
     column: 'summary',
     public: 'scrubbed',
   },
   starred: { type: flag, column: 'starred', public: 'shown' },
   archived: {
     type: flag,
-    means: 'Left out of lists that do not ask for it',
+    means: 'Not in lists unless they ask for archived batches',
     column: 'archived',
     public: 'shown',
   },
@@ -109,36 +109,35 @@ export const batchFields = {
   },
   clock_skew_s: {
     type: nullable(float),
-    means: "Seconds that its host's clock is behind the service's; null where its sender does not say",
+    means: "Seconds that its host's clock is behind the service's; null if unknown",
     public: 'shown',
   },
   elapsed_s: {
     type: number,
-    means: 'Seconds; "NaN" or "Infinity" if its reporter said so',
+    means: 'Seconds; "NaN" or "Infinity" if its reporter sent that',
     public: 'shown',
   },
   eta_s: {
     type: nullable(float),
-    means: 'Seconds until it is done; null while it is stalled, and once it is over',
+    means: 'Seconds until it is done; null if it is stalled or has ended',
     public: 'shown',
   },
   progress: {
     type: nullable(float),
-    means:
-      'How much of it is done, 0 to 1, by its jobs and, where they are planned, by their epochs; null where nothing is planned',
+    means: 'Progress from 0 to 1, by its jobs and, if planned, their epochs; null without a plan',
     public: 'shown',
   },
   failure_reason: { type: nullable(text), column: 'failure_reason', public: 'scrubbed' },
   traceback: {
     type: nullable(text),
-    means: 'Of the failure that ended it',
+    means: 'The traceback of the failure that ended it',
     column: 'traceback',
     public: 'empty',
   },
   // Its host and folder are taken out by `anonymous` (shares/share.ts) before its command is scrubbed.
   env_snapshot: {
     type: nullable(jsonOf(environment)),
-    means: 'Where it was started, under the names that its sender gave',
+    means: "The environment of its start, with the sender's field names",
     column: 'env_snapshot',
     graphql: 'environment',
     public: 'scrubbed',

@@ -59,7 +59,7 @@ export type DeliveryState = 'open' | 'complete' | 'incomplete' | 'unknown'
 export interface SenderEvidence {
   /** Its stored events, each counted once. */
   stored: number
-  /** Its own latest counts; null where it sent none. */
+  /** Its latest counts; null if it sent none. */
   reported: Pick<Delivery, 'produced' | 'dropped' | 'rejected'> | null
   /** Whether it counted at its end; false if it sent no counts, or only while it ran. */
   final: boolean

@@ -57,7 +57,7 @@ export const jobFields = {
   ended_at: { type: nullable(instant), column: 'ended_at', public: 'shown' },
   elapsed_s: {
     type: number,
-    means: 'Seconds; "NaN" or "Infinity" if its reporter said so',
+    means: 'Seconds; "NaN" or "Infinity" if its reporter sent that',
     part: 'elapsed',
     public: 'shown',
   },
@@ -81,7 +81,7 @@ export const jobFields = {
   failure_reason: { type: nullable(text), column: 'failure_reason', public: 'scrubbed' },
   traceback: {
     type: nullable(text),
-    means: 'Of the failure that ended it',
+    means: 'The traceback of the failure that ended it',
     column: 'traceback',
     part: 'traceback',
     public: 'empty',

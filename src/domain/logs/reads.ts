@@ -9,7 +9,7 @@ export interface LogQuery {
   level?: string | undefined
   /** Only lines of these streams; default: all. */
   streams?: readonly LogStream[] | undefined
-  /** Part of the line, in any case. */
+  /** Text in the line; case is ignored. */
   q?: string | undefined
   /** db_ids, both excluded. */
   after?: number | undefined

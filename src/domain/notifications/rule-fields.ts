@@ -33,14 +33,14 @@ export const ruleFields = {
   },
   unconfirmed: {
     type: texts,
-    means: 'Own recipients that are not mailed until their owners confirm them',
+    means: 'Recipients of the rule that get no mail until their owners confirm them',
     graphql: null,
     public: 'hidden',
   },
   enabled: { type: flag, column: 'enabled', public: 'hidden' },
   cooldown_s: {
     type: int,
-    means: 'After a mail, none for so many seconds',
+    means: 'Seconds without a further mail after each mail',
     column: 'cooldown_s',
     public: 'hidden',
   },

@@ -13,7 +13,7 @@ export interface Passkey {
   name: string
   /** The host that it is for. */
   rpId: string
-  /** Whether the device keeps a copy elsewhere, such as in a cloud keychain. */
+  /** Whether the passkey is synchronised, for example in a cloud keychain. */
   backedUp: boolean
   createdAt: string
   lastUsedAt: string | null

@@ -9,10 +9,10 @@ export const projectFields = {
   display_name: { type: text, column: 'display_name', public: 'shown' },
   visibility: { type: own(z.enum(['private', 'public'])), column: 'visibility', public: 'shown' },
   owner: { type: own(z.object({ id: z.string(), name: z.string() })), public: 'shown' },
-  role: { type: nullable(own(z.enum(ROLES))), means: 'What the caller is in it', public: 'shown' },
+  role: { type: nullable(own(z.enum(ROLES))), means: "The caller's role in it", public: 'shown' },
   recipients: {
     type: texts,
-    means: 'Where mail of the project goes; for those in the project',
+    means: "Recipients of the project's mail; for its members",
     optional: true,
     public: 'hidden',
   },
@@ -26,7 +26,7 @@ export type ProjectView = ViewOf<typeof projectFields>
 export const memberFields = {
   state: {
     type: word(['member', 'invited']),
-    means: 'invited: they have not accepted yet',
+    means: 'invited: not accepted yet',
     graphql: null,
     public: 'hidden',
   },

@@ -20,7 +20,7 @@ export const reportFields = {
   can_edit: { type: flag, means: 'Whether the caller may change it', public: 'hidden' },
   can_share: {
     type: flag,
-    means: 'Whether the caller may make and revoke links to it, and delete it',
+    means: 'Whether the caller may create and revoke links to it, and delete it',
     public: 'hidden',
   },
   shared: { type: flag, means: 'Whether a public link opens it', public: 'hidden' },

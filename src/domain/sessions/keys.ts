@@ -12,7 +12,7 @@ export interface SigningKey {
 
 export interface Rotation {
   activeKid: string
-  /** Retired keys that still verify, newest first. */
+  /** Previous keys that still verify, newest first. */
   verifyKids: string[]
 }
 

@@ -11,9 +11,9 @@ import type { IdentityProvider } from '../sign-in/identity-provider.ts'
 export const providerShape = z.object({ id: z.string(), name: z.string() })
 const identityShape = z.object({
   id: z.uuid(),
-  provider: providerShape.nullable().describe('Null for one that is no longer configured'),
+  provider: providerShape.nullable().describe('Null if the provider is no longer configured'),
   issuer: z.string(),
-  email: z.string().nullable().describe('The address that the provider told last'),
+  email: z.string().nullable().describe("The e-mail address in the provider's latest answer"),
   created_at: shapes.instant,
   last_used_at: shapes.instant,
 })
@@ -41,7 +41,7 @@ function listIdentitiesRoute(routes: Routes, { services, providers }: Context): 
       ...personOnly,
       schema: {
         tags,
-        summary: 'The ways in which I may sign in',
+        summary: 'My sign-in methods',
         querystring: shapes.nothing,
         response: { 200: z.object({ items: z.array(identityShape), password: z.boolean() }) },
       },
@@ -66,7 +66,7 @@ function unlinkIdentityRoute(routes: Routes, { services }: Context): void {
       ...personOnly,
       schema: {
         tags,
-        summary: 'Take an identity off my account',
+        summary: 'Remove an identity from my account',
         querystring: shapes.nothing,
         params: shapes.byId,
         response: { 204: shapes.noContent },

@@ -140,7 +140,7 @@ function listProjectInvitationsRoute(routes: Routes, { sql }: Services): void {
       ...personOnly,
       schema: {
         tags,
-        summary: 'Who is invited to the project and has not answered, newest first; for its owner',
+        summary: 'Pending invitations to the project, newest first; for its owner',
         params: z.object({ slug: z.string() }),
         querystring: z.strictObject(pageQuery),
         response: { 200: pageOf(pendingShape) },

@@ -17,13 +17,13 @@ const sessionShape = z.object({
   id: z.uuid(),
   device: z.string().describe('Browser and system, such as `Firefox on Linux`'),
   user_agent: z.string().nullable(),
-  address: z.string().nullable().describe('The network address that used it last'),
+  address: z.string().nullable().describe('The network address of its last request'),
   method: z
     .enum(['registration', 'password', 'totp', 'recovery_code', 'passkey', 'provider'])
     .nullable()
-    .describe('How the person signed in'),
+    .describe('How the user signed in'),
   created_at: shapes.instant,
-  last_used_at: shapes.instant.describe('To the minute'),
+  last_used_at: shapes.instant.describe('Rounded to the minute'),
   current: z.boolean().describe('Whether it is the session of this request'),
 })
 const cursor = cursorOf('sessions', shapes.creationPosition)
@@ -41,7 +41,7 @@ function listSessionsRoute(routes: Routes, { sql, now }: Services): void {
       ...personOnly,
       schema: {
         tags,
-        summary: 'Where I am signed in, the newest session first',
+        summary: 'My sessions, newest first',
         querystring: z.strictObject(pageQuery),
         response: { 200: pageOf(sessionShape) },
       },
@@ -74,7 +74,7 @@ function closeSessionRoute(routes: Routes, { config, writer, now }: Services): v
       ...personOnly,
       schema: {
         tags,
-        summary: 'Sign out there: its cookie and its JWT are refused from then on',
+        summary: 'End a session: its cookie and its JWT become invalid',
         querystring: shapes.nothing,
         params: shapes.byId,
         response: { 204: shapes.noContent },
@@ -101,7 +101,7 @@ function closeOtherSessionsRoute(routes: Routes, { writer, now }: Services): voi
       ...personOnly,
       schema: {
         tags,
-        summary: 'Sign out everywhere else: all my sessions but this one',
+        summary: 'End all my sessions except this one',
         querystring: shapes.nothing,
         response: { 204: shapes.noContent },
       },

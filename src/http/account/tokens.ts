@@ -51,7 +51,7 @@ function createTokenRoute(routes: Routes, { config, writer, now }: Services): vo
       ...personOnly,
       schema: {
         tags,
-        summary: 'Make a token; it is shown this once',
+        summary: 'Create a token; it is shown only once',
         querystring: shapes.nothing,
         body: z.strictObject({ name: shapes.label, scope: z.enum(TOKEN_SCOPES) }),
         response: { 201: tokenShape.extend({ token: z.string() }) },
@@ -76,7 +76,7 @@ function revokeTokenRoute(routes: Routes, { writer, now }: Services): void {
       ...personOnly,
       schema: {
         tags,
-        summary: 'Revoke one of my tokens: it is refused from then on',
+        summary: 'Revoke one of my tokens',
         querystring: shapes.nothing,
         params: shapes.byId,
         response: { 204: shapes.noContent },

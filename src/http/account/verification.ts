@@ -121,7 +121,7 @@ function listConfirmationsRoute(routes: Routes, { services }: Context): void {
       ...personOnly,
       schema: {
         ...bySlug,
-        summary: 'Which addresses of the project and its rules may be mailed; for its owner',
+        summary: 'Addresses of the project and its rules, and whether they are confirmed; for its owner',
         response: { 200: z.object({ items: z.array(addressShape), mail_configured: z.boolean() }) },
       },
     },
@@ -146,7 +146,7 @@ function requestConfirmationRoute(routes: Routes, { services, requests }: Contex
       ...personOnly,
       schema: {
         ...bySlug,
-        summary: 'Ask the owner of an address of the project again to confirm it; at most 3 times a day',
+        summary: 'Send the confirmation of an address of the project again; at most 3 times a day',
         body: z.strictObject({ email: shapes.email }),
         response: { 202: z.object({ requested: z.literal(true) }) },
       },

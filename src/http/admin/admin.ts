@@ -32,13 +32,13 @@ function rotateSigningKeyRoute(routes: Routes, { writer, now }: Services): void 
       ...administratorOnly,
       schema: {
         tags,
-        summary: 'Sign with a new key; the newest two before it go on verifying',
+        summary: 'Sign with a new key; the two previous keys still verify',
         querystring: shapes.nothing,
         body: shapes.noInput,
         response: {
           200: z.object({
             active_kid: z.string(),
-            verify_kids: z.array(z.string()).describe('Retired keys that still verify, newest first'),
+            verify_kids: z.array(z.string()).describe('Previous keys that still verify, newest first'),
           }),
         },
       },
@@ -85,7 +85,7 @@ function changeUserRoute(routes: Routes, { writer, now }: Services): void {
       ...administratorOnly,
       schema: {
         tags,
-        summary: "Change an account's role, or disable it: its sessions close and its tokens stop at once",
+        summary: "Change an account's role, or disable it, which ends its sessions and tokens at once",
         querystring: shapes.nothing,
         params: shapes.byId,
         body: z
@@ -117,7 +117,7 @@ function resetFactorsRoute(routes: Routes, { writer, now }: Services): void {
       ...administratorOnly,
       schema: {
         tags,
-        summary: "Take an account's authenticator app, recovery codes and passkeys off; its sessions close",
+        summary: "Remove an account's authenticator app, recovery codes and passkeys, and end its sessions",
         querystring: shapes.nothing,
         params: shapes.byId,
         response: { 204: shapes.noContent },

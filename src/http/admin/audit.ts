@@ -15,10 +15,10 @@ import { sendFile } from '../server/file-answer.ts'
 const entryShape = shapeOf(auditFields)
 
 const filters = {
-  subject: filterText.optional().describe('Entries about this only, such as `batch:<id>`'),
-  action: filterText.optional().describe('Such as `token.created`, or the beginning of some: `token.`'),
+  subject: filterText.optional().describe('Only entries about this subject, such as `batch:<id>`'),
+  action: filterText.optional().describe('An action such as `token.created`, or a prefix such as `token.`'),
   actor: filterText.optional().describe('The id or the e-mail address of an account'),
-  address: filterText.optional().describe('Requests from this network address only'),
+  address: filterText.optional().describe('Only requests from this network address'),
   from: instantText.optional().describe('From this time on'),
   to: instantText.optional().describe('Before this time'),
 }

@@ -14,7 +14,7 @@ export function noticeRoutes(app: FastifyInstance, { config }: Services): void {
       ...administratorOnly,
       schema: {
         tags: ['administration'],
-        summary: 'Settings that an administrator should think about',
+        summary: 'Settings that an administrator should review',
         querystring: shapes.nothing,
         response: { 200: z.object({ items: z.array(z.object({ code: z.string(), detail: z.string() })) }) },
       },

@@ -40,28 +40,28 @@ export function batchListRoutes(app: FastifyInstance, services: Services): void 
         tags: ['batches'],
         summary: 'Batches, newest first',
         description:
-          'Filters compare without case, `project` and `id` exactly: any value of one filter, and all filters together. With `sort`, numbers come before texts, then NaN, then batches without the field, in both directions; among equals the newest first.',
+          'Filters ignore case, except `project` and `id`. A batch must match one value of each filter. With `sort`, numbers come before texts, then NaN, then batches without the field, in both directions; among equals the newest first.',
         querystring: z.strictObject({
           ...pageQuery,
           project: words('Slug of a project'),
           status: oneOfStates(BATCH_STATES, 'Status'),
-          host: words('Host that it ran on'),
-          owner: words('Id of its owner, or the exact address where you may know it'),
+          host: words('Host of the batch'),
+          owner: words('Id or name of the owner, or an e-mail address that you may see'),
           tag: words('Tag'),
           group: words('Group'),
-          starred: marked('Those with a star, or those without; all without it'),
+          starred: marked('With or without a star; all if absent'),
           archived: marked(
-            'Those that are archived, those that are not, or both if given twice. Default: those that are not, unless `id` or `deleted` is given',
+            'Archived or not; give both values for all. Default: not archived, unless `id` or `deleted` is given',
           ),
           q: words('Text in its id, name, group, experiment type, command, notes or tags'),
           deleted: z
             .enum(['true', 'false'])
             .default('false')
-            .describe('The deleted batches that you may restore, instead of the others'),
+            .describe('Deleted batches that you may restore, instead of the others'),
           id: words('Id of a batch, exactly'),
           where: conditionsQuery('that a job of the batch meets'),
           sort: sortQuery,
-          order: z.enum(['asc', 'desc']).default('desc').describe('Of `sort`'),
+          order: z.enum(['asc', 'desc']).default('desc').describe('Direction of `sort`'),
           columns: columnsQuery,
         }),
         response: { 200: pageOf(listedBatch) },

@@ -8,15 +8,15 @@ export const batchShape = shapeOf(batchFields)
 export const jobShape = shapeOf(jobFields)
 
 const fieldValue = z.object({
-  low: z.unknown().describe('The least value over its jobs'),
+  low: z.unknown().describe('The minimum over its jobs'),
   high: z.unknown(),
-  n: z.int().describe('How many distinct values there are'),
+  n: z.int().describe('Number of distinct values'),
 })
 export const listedBatch = batchShape.extend({
   columns: z
     .record(z.string(), fieldValue)
     .optional()
-    .describe('The fields that `columns` asked for, by their names; what a batch lacks is absent'),
+    .describe('The requested `columns`, by name; fields that the batch lacks are absent'),
 })
 
 /**

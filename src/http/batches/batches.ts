@@ -121,7 +121,7 @@ function editBatchRoute(routes: Routes, services: Services): void {
         ...one,
         summary: 'Change the name, group, tags, notes, star or archive mark of a batch',
         description:
-          'What is absent stays. From then on the reporter no longer sets the name, group, tags or notes that were changed. `null` removes the name or the group.',
+          'Absent fields stay unchanged. From then on the reporter no longer sets the name, group, tags or notes that were changed. `null` removes the name or the group.',
         body: z
           .strictObject({
             name: batchLabel.nullish(),
@@ -129,7 +129,10 @@ function editBatchRoute(routes: Routes, services: Services): void {
             tags: shapes.tags.optional(),
             notes: notes.optional().describe('Markdown'),
             starred: z.boolean().optional(),
-            archived: z.boolean().optional().describe('Leaves the lists of batches unless they ask for it'),
+            archived: z
+              .boolean()
+              .optional()
+              .describe('Hides the batch from lists unless they ask for archived batches'),
           })
           .refine(
             (body) => Object.values(body).some((value) => value !== undefined),
@@ -155,7 +158,7 @@ function stopBatchRoute(routes: Routes, { writer, now }: Services): void {
       ...personOnly,
       schema: {
         ...one,
-        summary: 'Ask the reporter to stop; it sees that at its next poll',
+        summary: 'Request a stop; the reporter sees it at its next poll',
         body: shapes.noInput,
         response: { 200: z.object({ stop_requested: z.literal(true) }) },
       },
@@ -180,7 +183,8 @@ function endBatchRoute(routes: Routes, services: Services): void {
       ...asMade,
       schema: {
         ...one,
-        summary: 'Mark a batch as ended that its reporter did not end; what that says later counts above it',
+        summary:
+          'Mark a batch as ended that its reporter did not end; later events of the reporter override it',
         body: z.strictObject({ status: z.enum(['failed', 'stopped']), reason: endReason.optional() }),
         response: { 200: batchShape },
       },
@@ -201,11 +205,11 @@ function stopRequestedRoute(routes: Routes, { sql, writer, now }: Services): voi
     {
       schema: {
         ...one,
-        summary: 'Whether a stop was asked for; also with a reporter token',
+        summary: 'Whether a stop was requested; also with a reporter token',
         response: {
           200: z.object({
             stop_requested: z.boolean(),
-            requested_by: z.string().optional().describe('The name of who asked'),
+            requested_by: z.string().optional().describe('Name of the user who requested it'),
             requested_at: shapes.instant.optional(),
           }),
         },
@@ -251,7 +255,7 @@ function deleteBatchesRoute(routes: Routes, { writer, now }: Services): void {
       ...personOnly,
       schema: {
         tags,
-        summary: 'Delete up to 500 batches; says of each what became of it',
+        summary: 'Delete up to 500 batches; answers the result of each',
         querystring: shapes.nothing,
         body: z.strictObject({ batch_ids: batchIds }),
         response: {

@@ -15,51 +15,49 @@ export const delivery = z.object({
   state: z
     .enum(['open', 'complete', 'incomplete', 'unknown'])
     .describe(
-      '`open` while it runs; `unknown` when it ended and a process that reported it did not count at its end',
+      '`open` while it runs; `unknown` if it ended and one of its processes sent no counts at its end',
     ),
-  stored: z.int().describe('Events of the batch that are stored, each counted once'),
+  stored: z.int().describe('Stored events of the batch, each counted once'),
   reported: counts
     .nullable()
-    .describe('What the processes that reported it counted, in all; null until each has sent its counts'),
+    .describe('The sum of the counts of its processes; null until each has sent counts'),
   missing: z
     .int()
     .nullable()
-    .describe('Still to come: produced, neither dropped nor rejected, and not stored'),
-  missing_epochs: z
-    .number()
-    .describe('Epochs that the steady pace of their jobs leads to expect and that are not stored'),
+    .describe('Pending events: produced, neither dropped nor rejected, and not stored'),
+  missing_epochs: z.number().describe('Epochs that are missing by the steady pace of their jobs'),
   gaps: z
     .array(z.object({ job_id: z.string(), ranges: z.array(z.tuple([z.number(), z.number()])) }))
-    .describe('Where epochs are missing: first and last of each range, of the first 20 jobs that lack any'),
+    .describe('Ranges of missing epochs (first and last), of the first 20 jobs with gaps'),
   senders: z
     .array(
       z.object({
         sender: z
           .string()
           .nullable()
-          .describe('The last 12 digits of its event ids; null: events whose process is not known'),
+          .describe('The last 12 digits of its event ids; null for events of an unknown process'),
         host: z.string().nullable(),
         stored: z.int(),
-        reported: counts.nullable().describe('Its own latest counts; null where it sent none'),
+        reported: counts.nullable().describe('Its latest counts; null if it sent none'),
         final: z
           .boolean()
           .describe('Whether it counted at its end; otherwise more events may have followed its counts'),
         missing: z.int().nullable(),
       }),
     )
-    .describe('The processes that reported it, those first whose events are not all here: at most 100'),
+    .describe('The processes that reported it, at most 100; those with pending events first'),
 })
 
 export const jobDelivery = z.object({
   job_id: z.string(),
   status: z.string(),
-  epochs: z.int().describe('Distinct epochs that are stored'),
+  epochs: z.int().describe('Stored epochs'),
   first_epoch: z.int().nullable(),
   last_epoch: z.int().nullable(),
-  said_epochs: z.int().nullable().describe('`train_epochs` of its end; null where it said nothing'),
-  every: z.number().nullable().describe('The usual distance of its epochs'),
-  missing: z.number().describe('Epochs that its pace leads to expect and that are not stored'),
+  said_epochs: z.int().nullable().describe('`train_epochs` of its end event; null if absent'),
+  every: z.number().nullable().describe('The usual step between its epochs'),
+  missing: z.number().describe('Epochs that are missing by its steady pace'),
   gaps: z
     .array(z.tuple([z.number(), z.number()]))
-    .describe('Where they are missing: first and last epoch of each range, the first 50'),
+    .describe('The missing ranges, first and last epoch of each; at most 50'),
 })

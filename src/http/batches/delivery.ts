@@ -45,7 +45,7 @@ function jobDeliveryRoute(routes: Routes, { sql }: Services): void {
       ...readersOnly,
       schema: {
         tags: ['batches'],
-        summary: 'What has arrived of each job, and where epochs are missing; oldest job first',
+        summary: 'The received and missing epochs of each job, oldest job first',
         params: shapes.byId,
         querystring: z.strictObject(pageQuery),
         response: { 200: pageOf(jobDelivery) },

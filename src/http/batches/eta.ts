@@ -9,15 +9,15 @@ import * as shapes from '../request/shapes.ts'
 
 const seconds = z.number().min(0)
 const etaFields = {
-  eta_s: seconds.nullable().describe('Seconds until it is done; null until there is enough to go by'),
-  low_s: seconds.nullable().describe('It takes longer in nine cases of ten'),
-  high_s: seconds.nullable().describe('It takes longer in one case of ten'),
+  eta_s: seconds.nullable().describe('Seconds until it is done; null while there is too little data'),
+  low_s: seconds.nullable().describe('The 10th percentile: it takes longer in nine of ten cases'),
+  high_s: seconds.nullable().describe('The 90th percentile: it takes longer in one of ten cases'),
   eta_at: shapes.instant.nullable(),
-  n_samples: z.int().describe('Durations of epochs and of jobs that the estimate rests on'),
+  n_samples: z.int().describe('Number of durations of epochs and jobs that the estimate uses'),
   basis: z
     .enum(['epochs', 'jobs', 'epochs+jobs', 'elapsed'])
     .nullable()
-    .describe('`elapsed`: nothing says how long a job is, so it is taken to be half way'),
+    .describe('`elapsed`: the length of a job is unknown, so it is assumed to be half done'),
 }
 
 const showEta = ({ etaS, lowS, highS, etaAt, nSamples, basis }: ShownEta) => ({
@@ -63,7 +63,7 @@ function jobEtasRoute(routes: Routes, services: Services): void {
       ...readersOnly,
       schema: {
         ...ofBatch,
-        summary: 'When each job of the batch will be done; null for those that do not run',
+        summary: 'When each job of the batch will be done; null for jobs that are not running',
         response: {
           200: z.object({
             items: z.array(

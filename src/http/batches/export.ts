@@ -20,7 +20,7 @@ const tags = ['export']
 const history = { tags, params: byId, querystring: historyQuery }
 // Not compressed: a browser shows the progress of a download only for plain bytes.
 const asFile = { ...readersOnly, compress: false } as const
-const LONG = 'One row a point: job_id, key, step, value, timestamp; running jobs included.'
+const LONG = 'One row per point: job_id, key, step, value, timestamp; including running jobs.'
 
 /** Exports of a batch as files (contract §4). They are streamed, so their size does not matter. */
 export function exportRoutes(app: FastifyInstance, services: Services): void {
@@ -37,7 +37,7 @@ function jobsCsvRoute(routes: Routes, services: Services): void {
         tags,
         params: byId,
         querystring: nothing,
-        summary: 'One row a job: what it was, its parameters and its final metrics, as CSV',
+        summary: 'One row per job with its state, parameters and final metrics, as CSV',
       },
     },
     async (request, reply) => {

@@ -22,7 +22,7 @@ export function healthRoutes(app: FastifyInstance, services: Services): void {
         tags: ['batches'],
         params: shapes.byId,
         querystring: shapes.nothing,
-        summary: 'Whether the batch shows signs of life, and which jobs leave their GPU idle',
+        summary: 'Whether the batch is alive, and which jobs leave their GPU idle',
         response: {
           200: z.object({
             batch_id: z.string(),
@@ -31,7 +31,9 @@ export function healthRoutes(app: FastifyInstance, services: Services): void {
             liveness: z
               .enum(['running', 'stalled', 'disconnected', 'dead'])
               .nullable()
-              .describe('Judged by its process, its events and the pace of its epochs; null once it is over'),
+              .describe(
+                'Evaluated from its process, its events and the pace of its epochs; null after its end',
+              ),
             last_seen_at: shapes.instant,
             silent_s: seconds,
             threshold_s: seconds,

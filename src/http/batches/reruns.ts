@@ -54,8 +54,7 @@ function requestRerunRoute(routes: Routes, { writer, now }: Services): void {
       ...personOnly,
       schema: {
         ...ofBatch,
-        summary:
-          'Run again what the batch recorded, on the host it ran on; only its owner may change what runs',
+        summary: 'Rerun the recorded command on the host of the batch; only its owner may change the command',
         body: z
           .strictObject({
             cwd: storable.min(1).max(4_096).optional(),
@@ -63,13 +62,13 @@ function requestRerunRoute(routes: Routes, { writer, now }: Services): void {
             jobs: z
               .enum(['all', 'failed'])
               .optional()
-              .describe('`failed`: those that failed, were lost or never began'),
+              .describe('`failed`: jobs that failed, were lost or never started'),
             confirm: z
               .string()
               .regex(/^[0-9a-fA-F]{64}$/, 'must be a SHA-256 in hexadecimal')
               .optional()
               .describe(
-                'SHA-256 of the command that you were shown, in UTF-8: 409 `command_changed` if another would run',
+                'SHA-256 of the UTF-8 command that the user confirmed: 409 `command_changed` if another would run',
               ),
           })
           .nullish(),
@@ -96,7 +95,7 @@ function listCommandsRoute(routes: Routes, { sql, now }: Services): void {
       ...readersOnly,
       schema: {
         ...ofBatch,
-        summary: 'What agents were told to do about the batch, newest first, and the rerun that reports it',
+        summary: 'The commands to agents about the batch, newest first, and the rerun that reports it',
         response: { 200: z.object({ items: z.array(commandShape) }) },
       },
     },
@@ -117,7 +116,7 @@ function timelineRoute(routes: Routes, { sql, now }: Services): void {
       ...readersOnly,
       schema: {
         ...ofBatch,
-        summary: 'What happened to the batch, its stops and its reruns, step by step, oldest first',
+        summary: 'The steps of the batch, its stops and its reruns, oldest first',
         response: { 200: z.object({ items: z.array(stepShape) }) },
       },
     },
@@ -135,7 +134,7 @@ function cancelCommandRoute(routes: Routes, { writer, now }: Services): void {
       ...personOnly,
       schema: {
         tags: ['batches'],
-        summary: 'Take a command back that no agent has begun with',
+        summary: 'Cancel a command that no agent has started',
         params: z.object({ id: z.string(), cmd_id: z.string() }),
         querystring: shapes.nothing,
         body: shapes.noInput,

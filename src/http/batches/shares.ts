@@ -45,7 +45,7 @@ function createShareRoute(routes: Routes, { config, writer, now }: Services): vo
       ...personOnly,
       schema: {
         tags,
-        summary: 'Make a public link to a batch; its token is shown this once',
+        summary: 'Create a public link to a batch; its token is shown only once',
         params: shapes.byId,
         querystring: shapes.nothing,
         body: z
@@ -121,7 +121,7 @@ function revokeShareRoute(routes: Routes, { writer, now }: Services): void {
       ...personOnly,
       schema: {
         tags,
-        summary: 'Revoke a link: it opens nothing from then on',
+        summary: 'Revoke a link',
         params: shapes.byId,
         querystring: shapes.nothing,
         response: { 204: shapes.noContent },

@@ -28,11 +28,11 @@ function summaryRoute(routes: Routes, services: Services): void {
       ...readersOnly,
       schema: {
         tags: ['dashboard'],
-        summary: 'Counts over the projects that the caller sees',
+        summary: 'Counts over the projects that the caller may see',
         querystring: z.strictObject({ project: words('Slugs of projects; all without it') }),
         response: {
           200: z.object({
-            running: z.int().describe('Batches that show signs of life'),
+            running: z.int().describe('Batches that are running and not stalled'),
             completed: z.int(),
             failed: z.int(),
             stopped: z.int(),
@@ -42,8 +42,8 @@ function summaryRoute(routes: Routes, services: Services): void {
             failed_24h: z.int(),
             stalled: z.int(),
             idle: z.int().describe('Jobs'),
-            gpu_hours: z.number().describe('Hours of GPUs at 5% or more, over all time'),
-            idle_gpu_hours: z.number().describe('Hours of GPUs below 5%'),
+            gpu_hours: z.number().describe('GPU-hours with a utilisation of 5% or more, over all time'),
+            idle_gpu_hours: z.number().describe('GPU-hours below 5%'),
           }),
         },
       },
@@ -77,8 +77,8 @@ function activityRoute(routes: Routes, { sql, now }: Services): void {
       ...readersOnly,
       schema: {
         tags: ['dashboard'],
-        summary: 'What began, ended and failed, newest first',
-        description: 'Failed jobs are told of for 30 days after their start.',
+        summary: 'Starts, ends and failures, newest first',
+        description: 'Failed jobs are listed for 30 days after their start.',
         querystring: z.strictObject({ project: words('Slugs of projects; all without it'), ...pageQuery }),
         response: {
           200: pageOf(

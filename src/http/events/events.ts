@@ -25,7 +25,7 @@ import { countForUser } from '../server/load.ts'
 const ignored = z
   .array(z.object({ key: z.string(), reason: z.enum(['empty_name', 'name_too_long', 'too_many_series']) }))
   .optional()
-  .describe('Values of a job_epoch that were left out; all else of it is stored')
+  .describe('Values of a job_epoch that were not stored; the rest of the event is stored')
 const stored = z.object({ db_id: z.int(), deduplicated: z.boolean(), ignored })
 const refused = z.object({
   db_id: z.null(),
@@ -115,7 +115,7 @@ function eventsRoute(routes: Routes, ingest: Ingest): void {
         summary: 'Store up to 500 events; one result each, by position',
         description:
           `Many job_epoch events of one job may come as columns, with the media type \`${EPOCHS_TYPE};version=${EPOCHS_VERSION}\`: ` +
-          'docs/contract.md §1 has its form. The answer is that of the same events in an array.',
+          'docs/contract.md §1 has its form. The answer is the same as for these events in an array.',
         body: z.array(eventSchema).max(500),
         response: { 200: z.object({ results: z.array(z.union([stored, refused])) }) },
       },

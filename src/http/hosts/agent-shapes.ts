@@ -35,14 +35,14 @@ export const commandShape = z.object({
   process: z
     .object({ pid: z.int(), start_time: z.string(), boot_id: z.string() })
     .nullish()
-    .describe('Of a stop: what the batch recorded of the process; null where it recorded nothing'),
+    .describe('Of a stop: the recorded process; null without a record'),
   env: z.record(z.string(), z.string()),
   authorized_by: z
     .enum(['record', 'owner_words'])
     .describe(
-      'Of a rerun: `record`: run it only where your own record of the run agrees; `owner_words`: the owner gave the command in a session',
+      'Of a rerun: `record`: run it only if your own record of the run has this command; `owner_words`: the signed-in owner entered the command',
     ),
-  overridden: z.array(z.string()).describe('Which of `command` and `cwd` the owner gave'),
+  overridden: z.array(z.string()).describe('Which of `command` and `cwd` the owner entered'),
   created_at: shapes.instant,
 })
 export const showCommand = (job: WaitingCommand): z.output<typeof commandShape> => ({

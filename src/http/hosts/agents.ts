@@ -78,7 +78,7 @@ function registerRoute(routes: Routes, { config, writer, now }: Services): void 
       schema: {
         tags,
         summary:
-          'Register the agent of a host; again for the same host it gets a new token, and the old one ends',
+          'Register the agent of a host; registering it again creates a new token and revokes the old one',
         querystring: shapes.nothing,
         body: z.object({ hostname, capabilities: json.default({}), version: storable.max(64).default('') }),
         response: {
@@ -104,7 +104,7 @@ function pendingCommandsRoute(routes: Routes, { writer, now }: Services): void {
       ...agentOnly,
       schema: {
         ...ofAgent,
-        summary: 'The pending commands of this agent, oldest first; also a sign of life',
+        summary: 'The pending commands of this agent, oldest first; the request counts as a heartbeat',
         response: {
           200: z.object({
             jobs: z.array(commandShape),
@@ -134,8 +134,7 @@ function claimRoute(routes: Routes, { writer, now }: Services): void {
       ...agentOnly,
       schema: {
         ...ofCommand,
-        summary:
-          'Take a rerun over, right before its process is started; gives a token for the process to report with',
+        summary: 'Claim a rerun right before its process is started; answers a token for the process',
         body: shapes.noInput,
         response: { 200: z.object({ token: z.string() }) },
       },
@@ -155,7 +154,7 @@ function acknowledgeRoute(routes: Routes, { writer, now }: Services): void {
       ...agentOnly,
       schema: {
         ...ofCommand,
-        summary: 'Say that the process was started, or why it could not be; the same again changes nothing',
+        summary: 'Report that the process was started, or why not; idempotent',
         body: z.union([z.object({ failure_reason: reason }), z.object({ pid, ago_s: agoS })]),
         response: { 200: state },
       },
@@ -181,7 +180,7 @@ function stepsRoute(routes: Routes, { writer, now }: Services): void {
       ...agentOnly,
       schema: {
         ...ofCommand,
-        summary: 'Tell steps on the way, as they happen',
+        summary: 'Report steps as they happen',
         body: z.object({
           steps: z
             .array(z.object({ step: z.enum(REPORTED_STEPS), ago_s: agoS }))
@@ -207,16 +206,16 @@ function resultRoute(routes: Routes, { writer, now }: Services): void {
       ...agentOnly,
       schema: {
         ...ofCommand,
-        summary: 'Say how it ended; the same again changes nothing',
+        summary: 'Report how the process ended; idempotent',
         body: z.object({
           exit_code: z
             .int()
             .min(-2_147_483_648)
             .max(2_147_483_647)
             .nullish()
-            .describe('Null when it cannot be known any more'),
+            .describe('Null if it is unknown'),
           failure_reason: reason.nullish(),
-          output_tail: z.string().max(65_536).nullish().describe('The end of what the process wrote'),
+          output_tail: z.string().max(65_536).nullish().describe("The end of the process's output"),
           ago_s: agoS,
         }),
         response: { 200: state },
@@ -247,7 +246,7 @@ function heartbeatRoute(routes: Routes, { writer, now }: Services): void {
       ...agentOnly,
       schema: {
         ...ofAgent,
-        summary: 'A sign of life, with what runs',
+        summary: 'A heartbeat, with the running processes',
         body: z
           .object({
             running: z

@@ -89,7 +89,7 @@ function hostResourcesRoute(routes: Routes, { sql, now }: Services): void {
       ...knownReader,
       schema: {
         tags,
-        summary: 'Resource series of the newest batches that ran on the host, over the last day unless told',
+        summary: 'Resource series of the newest batches that ran on the host, by default over the last day',
         params: shapes.byId,
         querystring: z.strictObject({
           points: numberText(z.int().min(MIN_POINTS).max(100_000).default(POINTS)),
@@ -135,7 +135,7 @@ function revokeAgentRoute(routes: Routes, { writer, now }: Services): void {
       ...personOnly,
       schema: {
         ...one,
-        summary: 'Revoke the agent: its token opens nothing from then on, and what waits for it is not done',
+        summary: 'Revoke the agent: its token becomes invalid, and its pending commands are cancelled',
         response: { 204: shapes.noContent },
       },
     },

@@ -61,7 +61,7 @@ function listAttemptsRoute(routes: Routes, { sql, now }: Services): void {
         tags,
         summary: 'The attempts of a job, oldest first',
         description:
-          'Each `job_start` begins an attempt; an event belongs to the attempt whose start is the latest not after it. Epochs that a later attempt reports again supersede those before, whose points stay readable at `/attempts/{n}/metrics`. For the job in batches that reran this one, or that it reran, the answer has the latest attempt. The latest 500 attempts, and 100 batches.',
+          'Each `job_start` begins an attempt; an event belongs to the attempt whose start is the latest not after it. Epochs that a later attempt reports again supersede those before, whose points stay readable at `/attempts/{n}/metrics`. For the job in batches that reran this one, or that it reran, the answer has the latest attempt. At most the latest 500 attempts and 100 batches.',
         params: ofJob,
         querystring: shapes.nothing,
         response: { 200: z.object({ items: z.array(attemptShape), next_cursor: z.null() }) },
@@ -91,9 +91,9 @@ function attemptMetricsRoute(routes: Routes, { sql, now }: Services): void {
       serializerCompiler: () => String,
       schema: {
         tags,
-        summary: 'What one attempt reported, epochs that were superseded among it',
+        summary: 'What one attempt reported, including superseded epochs',
         description:
-          'Series as in `/metrics`, from the events of this attempt alone. `complete` is false when retention purged some of them that nothing else holds.',
+          'Series as in `/metrics`, from the events of this attempt alone. `complete` is false if retention purged some of them.',
         params: ofAttempt,
         querystring: pointsQuery,
         response: { 200: z.object({ series: z.array(seriesShape), complete: z.boolean() }) },

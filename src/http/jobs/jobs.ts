@@ -33,7 +33,7 @@ function listJobsRoute(routes: Routes, services: Services): void {
         tags,
         summary: 'Jobs of all batches, newest first',
         description:
-          'Filters compare without case, ids of batches as they are written: any value of one filter, all comparisons, and all filters together.',
+          'Filters ignore case, except ids of batches. A job must match one value of each filter and all comparisons.',
         querystring: z.strictObject({
           ...pageQuery,
           project: words('Slug of a project'),
@@ -98,7 +98,7 @@ function editJobRoute(routes: Routes, services: Services): void {
       schema: {
         tags,
         summary: 'Change the notes or tags of a job',
-        description: 'What is absent stays.',
+        description: 'Absent fields stay unchanged.',
         params: z.object({ key: z.string().describe("The job's `key`") }),
         querystring: shapes.nothing,
         body: z

@@ -51,7 +51,7 @@ function readyzRoute(routes: Routes, { services }: Context): void {
               .object({ usable: z.boolean(), lag_s: z.number().nullable(), lag_bytes: z.number().nullable() })
               .optional()
               .describe(
-                'With SVC_DATABASE_READ_URL, how far the replica is behind. The primary answers for one that is away',
+                'With SVC_DATABASE_READ_URL, the lag of the replica. The primary answers while it is unreachable',
               ),
           }),
         },
@@ -83,7 +83,7 @@ function metricsRoute(routes: Routes, { services, registry }: Context): void {
     {
       schema: {
         ...open,
-        summary: 'Counters in the Prometheus text format; from loopback, or for an administrator',
+        summary: 'Metrics in the Prometheus text format; for loopback addresses and administrators',
       },
     },
     async (request, reply) => {

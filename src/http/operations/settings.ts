@@ -12,7 +12,7 @@ export function settingRoutes(app: FastifyInstance, { config }: Services): void 
       schema: {
         tags: ['operations'],
         security: [],
-        summary: 'Settings of the service that clients tell their users',
+        summary: 'Settings of the service that clients show to their users',
         querystring: shapes.nothing,
         response: {
           200: z.object({

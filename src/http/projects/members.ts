@@ -30,7 +30,7 @@ function listMembersRoute(routes: Routes, { sql }: Services): void {
       ...readersOnly,
       schema: {
         tags,
-        summary: 'Who is in a project, newest first; for those in it',
+        summary: 'The members of a project, newest first; for its members',
         params: bySlug,
         querystring: z.strictObject(pageQuery),
         response: { 200: pageOf(memberShape) },
@@ -72,7 +72,9 @@ function inviteMemberRoute(routes: Routes, { config, writer, now }: Services): v
           confirm_unverified: z
             .boolean()
             .default(false)
-            .describe('I checked who owns the account; counts where no mail server can verify its address'),
+            .describe(
+              'The inviter has checked who owns the account; needed if no mail server can verify its address',
+            ),
         }),
         response: { 200: memberShape, 201: memberShape },
       },

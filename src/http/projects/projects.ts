@@ -64,7 +64,7 @@ function listProjectsRoute(routes: Routes, { sql }: Services): void {
       ...readersOnly,
       schema: {
         tags,
-        summary: 'The projects that I see, newest first',
+        summary: 'The projects that I may see, newest first',
         querystring: z.strictObject(pageQuery),
         response: { 200: pageOf(projectShape) },
       },
@@ -89,7 +89,7 @@ function createProjectRoute(routes: Routes, { config, sql, writer, now }: Servic
       ...personOnly,
       schema: {
         tags,
-        summary: 'Make a project, owned by me',
+        summary: 'Create a project, owned by me',
         querystring: shapes.nothing,
         body: z.strictObject({
           slug,
@@ -155,12 +155,12 @@ function setRecipientsRoute(routes: Routes, { config, writer, now }: Services): 
       ...personOnly,
       schema: {
         ...one,
-        summary: 'Set where mail of the project goes; the owners of new addresses are asked to confirm them',
+        summary: "Set the recipients of the project's mail; the owners of new addresses must confirm them",
         body: z.strictObject({ emails: z.array(shapes.email).max(100) }),
         response: {
           200: z.object({
             emails: z.array(z.string()),
-            unconfirmed: z.array(z.string()).describe('Not mailed until their owners confirm them'),
+            unconfirmed: z.array(z.string()).describe('They get no mail until their owners confirm them'),
           }),
         },
       },

@@ -165,7 +165,7 @@ function linkReportRoute(routes: Routes, { config, writer, now }: Services): voi
       ...personOnly,
       schema: {
         ...one,
-        summary: 'Make a public link to a report; its token is shown this once',
+        summary: 'Create a public link to a report; its token is shown only once',
         description:
           'The link opens the current text, and each batch that the report embeds now and that I may share.',
         body: shapes.noInput,
@@ -196,7 +196,7 @@ function revokeLinksRoute(routes: Routes, { writer, now }: Services): void {
       ...personOnly,
       schema: {
         ...one,
-        summary: 'Revoke every link to a report, with what they opened of its batches',
+        summary: 'Revoke every link to a report, and the access of these links to batches',
         response: { 204: shapes.noContent },
       },
     },

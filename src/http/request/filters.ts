@@ -59,16 +59,16 @@ export const sortQuery = read(
   `must be one of ${BATCH_COLUMNS.join(', ')}, or ${FIELD}`,
 )
   .default('started_at')
-  .describe(`What the list is ordered by: ${BATCH_COLUMNS.join(', ')}, ${FIELD}`)
+  .describe(`Order of the list: ${BATCH_COLUMNS.join(', ')}, ${FIELD}`)
 
 export const columnsQuery = repeatable(
   read((text) => (text === 'eta' ? ('eta' as const) : readField(text)), `must be eta, ${FIELD}`),
 ).describe(
-  `Fields over its jobs to answer with each batch: ${FIELD}; \`eta\`: the seconds between which it is likely done; repeat it`,
+  `Fields of its jobs to add to each batch: ${FIELD}; \`eta\`: the range of seconds in which it should end. Repeatable`,
 )
 
 const CONDITION_TEXT =
-  'a name, `:`, <, <=, =, !=, >= or >, and a number or a text; `optimizer:sgd` finds texts that hold it. A bare name is a parameter, a final metric or the last value of a series; `param.`, `final.`, `last.`, `min.`, `max.` and `config.` before it name one'
+  'a name, `:`, <, <=, =, !=, >= or >, and a number or a text; `optimizer:sgd` finds texts that contain it. A name alone is a parameter, a final metric or the last value of a series; the prefixes `param.`, `final.`, `last.`, `min.`, `max.` and `config.` choose one'
 export const conditionsQuery = (who: string) =>
   repeatable(read(readCondition, 'must be a condition such as lr<0.01 or last.val_loss<=1')).describe(
     `A condition ${who}: ${CONDITION_TEXT}. Repeat it for AND`,
@@ -81,5 +81,5 @@ export const comparisonsQuery = (what: string) =>
     read(readComparison, 'must be a comparison such as lr<0.01 or optimizer=adam'),
     MAX_COMPARISONS,
   ).describe(
-    `${what}: a name or path (\`opt/lr\`), <, <=, =, !=, >= or >, and a number or a text. Put a text that reads like a number in double quotes. \`=NaN\` finds NaN. A job without the field, or with one of the other kind, is not found. Repeat it for AND`,
+    `${what}: a name or path (\`opt/lr\`), <, <=, =, !=, >= or >, and a number or a text. Put a text that looks like a number in double quotes. \`=NaN\` finds NaN. A job without the field, or with a value of the other type, does not match. Repeat it for AND`,
   )

@@ -7,7 +7,7 @@ const given = z.union([z.string(), z.array(z.string())])
  * b and also the key `a,b`; `key=a,b` means only the key `a,b`.
  */
 export const keysQuery = {
-  keys: given.optional().describe('Names, separated by commas; a name with commas is found too'),
+  keys: given.optional().describe('Names, separated by commas; a name that contains commas is found too'),
   key: given.optional().describe('One exact name, commas included; repeatable'),
 }
 export const jobsQuery = {

@@ -5,7 +5,7 @@ import { numberText } from './number-text.ts'
 /** The query parameters of every list: page size and cursor (contract "General rules"). */
 export const pageQuery = {
   limit: numberText(z.int().min(1).max(500).default(50)).describe('Items in one page'),
-  cursor: z.string().max(2048).optional().describe('The next_cursor of the page before'),
+  cursor: z.string().max(2048).optional().describe('The `next_cursor` of the previous page'),
 }
 
 export const pageOf = <T extends z.ZodType>(item: T) =>

@@ -44,7 +44,7 @@ export const userShape = z.object({
   email: z.string(),
   name: z.string(),
   role: z.enum(['admin', 'user']),
-  email_verified: z.boolean().describe('Whether they proved that the address is theirs'),
+  email_verified: z.boolean().describe('Whether the address is verified'),
   created_at: instant,
 })
 

@@ -21,7 +21,7 @@ function readMuteRoute(routes: Routes, { sql }: Services): void {
       ...personOnly,
       schema: {
         ...ofBatch,
-        summary: 'Whether the batch is muted for everybody; for those who may stop it',
+        summary: 'Whether the batch is muted for all recipients; for users who may stop it',
         response: { 200: z.object({ muted: z.boolean() }) },
       },
     },
@@ -36,7 +36,7 @@ function setMuteRoute(routes: Routes, { writer, now }: Services): void {
       ...personOnly,
       schema: {
         ...ofBatch,
-        summary: 'Mute or unmute the mail of all rules about the batch; for those who may stop it',
+        summary: 'Mute or unmute the mail of all rules about the batch; for users who may stop it',
         body: z.strictObject({ muted: z.boolean() }),
         response: { 200: z.object({ muted: z.boolean() }) },
       },

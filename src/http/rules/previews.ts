@@ -26,7 +26,7 @@ function previewNewRuleRoute(routes: Routes, { sql, now }: Services): void {
       ...personOnly,
       schema: {
         tags,
-        summary: `How often a rule that is not made yet would have mailed in the last ${PREVIEW_DAYS} days`,
+        summary: `How many mails a rule that does not exist yet would have sent in the last ${PREVIEW_DAYS} days`,
         params: z.object({ slug: z.string() }),
         querystring: shapes.nothing,
         // A client may send the whole rule; fields that do not affect the count are ignored.
@@ -53,7 +53,7 @@ function previewRuleRoute(routes: Routes, { sql, now }: Services): void {
         tags,
         params: shapes.byId,
         querystring: shapes.nothing,
-        summary: `How often the rule would have mailed in the last ${PREVIEW_DAYS} days, had it been there`,
+        summary: `How many mails the rule would have sent in the last ${PREVIEW_DAYS} days`,
         response: { 200: previewShape },
       },
     },

@@ -21,7 +21,7 @@ export const condition = z.strictObject({
     .refine(isStorable, 'must not hold a NUL character')
     .describe('The series, such as `val_loss`'),
   op: z.enum(OPS),
-  value: z.number().nullish().describe('What the series is compared with; `is_nan` has none'),
+  value: z.number().nullish().describe('The value to compare with; absent for `is_nan`'),
 })
 export const recipients = z.array(shapes.email).max(100)
 export const cooldown = z
@@ -31,8 +31,8 @@ export const cooldown = z
 /** The fields that a preview depends on. */
 export const counted = {
   trigger,
-  condition: condition.nullish().describe('Of a `metric` rule, and of no other'),
-  cooldown_s: cooldown.default(600).describe('After a mail, none for so many seconds'),
+  condition: condition.nullish().describe('Only for the trigger `metric`'),
+  cooldown_s: cooldown.default(600).describe('Seconds without a further mail after each mail'),
 }
 
 export const ruleShape = shapeOf(ruleFields)

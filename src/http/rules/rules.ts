@@ -116,13 +116,13 @@ function createRuleRoute(routes: Routes, { services }: Context): void {
       ...personOnly,
       schema: {
         tags,
-        summary: 'Make a rule: what it watches for is mailed from the next event on',
+        summary: 'Create a rule; it applies from the next event on',
         params: bySlug,
         querystring: shapes.nothing,
         body: z.strictObject({
           ...counted,
           name: shapes.label.optional().describe('Default: the trigger'),
-          recipients: recipients.nullish().describe("In place of the project's recipients"),
+          recipients: recipients.nullish().describe("Instead of the project's recipients"),
           enabled: z.boolean().default(true),
         }),
         response: { 201: ruleShape },
@@ -157,7 +157,7 @@ function updateRuleRoute(routes: Routes, { services }: Context): void {
       ...personOnly,
       schema: {
         ...ofRule,
-        summary: 'Change what is given; `enabled: false` mutes it',
+        summary: 'Change the given fields; `enabled: false` disables the rule',
         body: z
           .strictObject({
             name: shapes.label.optional(),
@@ -202,7 +202,7 @@ function deleteRuleRoute(routes: Routes, { services }: Context): void {
       ...personOnly,
       schema: {
         ...ofRule,
-        summary: 'Delete a rule; mail of it that waits is not sent',
+        summary: 'Delete a rule; its pending mail is not sent',
         response: { 204: shapes.noContent },
       },
     },
@@ -222,7 +222,7 @@ function testRuleRoute(routes: Routes, { services, tests }: Context): void {
       ...personOnly,
       schema: {
         ...ofRule,
-        summary: 'Send a test mail to those whom the rule mails',
+        summary: 'Send a test mail to the recipients of the rule',
         body: shapes.noInput,
         response: { 202: z.object({ queued: z.boolean(), mail: mailShape }) },
       },

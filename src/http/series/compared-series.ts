@@ -35,7 +35,7 @@ const ofJobs = {
     .regex(/^[1-9]\d{0,14}(,[1-9]\d{0,14})*$/, 'must be keys of jobs, separated by commas')
     .transform((text) => [...new Set(text.split(',').map(Number))])
     .refine((keys) => keys.length <= MAX_JOBS, `must be at most ${MAX_JOBS} jobs`)
-    .describe('The `key` of each job, separated by commas; what the caller does not see is left out'),
+    .describe('The `key` of each job, separated by commas; jobs that the caller may not see are left out'),
   key: z.string().max(128).describe('Name of the series'),
 }
 
@@ -45,7 +45,7 @@ const groupsQuery = z
   .strictObject({
     ...ofJobs,
     ...axes,
-    points: points.describe('Buckets of the x-axis; 1000 without it'),
+    points: points.describe('Buckets of the x-axis; default 1000'),
     group_by: z
       .string()
       .refine(
@@ -115,8 +115,8 @@ function groupsRoute(routes: Routes, services: Services): void {
       ...readersOnly,
       schema: {
         tags,
-        summary: 'One series over jobs of any batches that have a param, or their batch, in common',
-        description: 'As the groups of one batch: every point of every job is counted, nothing is sampled.',
+        summary: 'One series, aggregated over jobs of any batches, grouped by a parameter or by batch',
+        description: 'Like the groups of one batch: from every point of every job, without sampling.',
         querystring: groupsQuery,
         response: { 200: z.object({ groups: z.array(groupShape) }) },
       },
@@ -141,10 +141,9 @@ function clipRoute(routes: Routes, { sql }: Services): void {
       ...readersOnly,
       schema: {
         tags,
-        summary:
-          'The part of the y-axis of one series, over jobs of any batches, that leaves out its outliers',
+        summary: 'The range of the y-axis of one series without outliers, over jobs of any batches',
         description:
-          'At most the share `clip` of the points at either end; `hidden` says how many are outside, of all points in the range.',
+          'It leaves out at most the share `clip` of the points at either end; `hidden` counts the points outside.',
         querystring: clipQuery,
         response: { 200: clipShape },
       },

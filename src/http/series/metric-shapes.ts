@@ -13,19 +13,17 @@ export const seriesShape = z.object({
   total_points: z.int().describe('Points in the range'),
   returned_points: z.int(),
   sampled: z.boolean(),
-  non_finite: z.int().describe('How many of all points in the range are NaN or infinite'),
+  non_finite: z.int().describe('Points in the range that are NaN or infinite'),
 })
 export const metricShape = seriesShape.extend({
   times: z
     .array(z.number())
     .optional()
-    .describe('On a time axis, seconds, never decreasing; the epochs then come in the order of their times'),
+    .describe('On a time axis: seconds, never decreasing. The epochs are in the order of their times'),
   x_values: z
     .array(z.number())
     .optional()
-    .describe(
-      'With `x_key`, its values, never decreasing; the epochs then come in the order of these values',
-    ),
+    .describe('With `x_key`: its values, never decreasing. The epochs are in the order of these values'),
   smoothed: z
     .array(number)
     .optional()
@@ -39,15 +37,15 @@ export const metricShape = seriesShape.extend({
 })
 export const points = numberText(z.int().min(MIN_POINTS).max(1_000_000))
   .optional()
-  .describe('Longer series are sampled to at most so many points; every point without it')
+  .describe('Maximum number of points per series; longer series are sampled. Without it: every point')
 const scale = z.enum(['linear', 'log']).default('linear')
 const place = numberText(z.number()).optional()
 
 /** Axes, range and smoothing: the parameters that charts of one batch and of many have in common. */
 export const axesQuery = {
   points,
-  from: place.describe('First epoch; on a time axis the first second, with `x_key` the least of its values'),
-  to: place.describe('Last epoch, second or value, likewise'),
+  from: place.describe('First epoch; on a time axis the first second, with `x_key` its lowest value'),
+  to: place.describe('Last epoch, second or value'),
   x: z
     .enum(['epoch', 'relative', 'wall'])
     .default('epoch')
@@ -58,12 +56,14 @@ export const axesQuery = {
     .max(128)
     .optional()
     .describe(
-      'In place of `x`: the x-axis is the values of this series of the same job, joined by epoch. Epochs without a finite value of it are left out.',
+      'Instead of `x`: the x-axis is the values of this series of the same job, joined by epoch. Epochs without a finite value of that series are left out.',
     ),
   x_scale: scale.describe(
-    'log: buckets are equally wide on a logarithmic x-axis, and what is not above 0 is left out',
+    'log: buckets have equal width on a logarithmic x-axis; points at or below 0 are left out',
   ),
-  y_scale: scale.describe('log: of each bucket the least value above 0 stays, besides the first that is not'),
+  y_scale: scale.describe(
+    'log: each bucket keeps its lowest value above 0, and its first value at or below 0',
+  ),
   smooth: numberText(z.number().min(0).max(0.9999))
     .optional()
     .describe('Weight of the past in a debiased exponential mean over every point'),
@@ -101,12 +101,10 @@ export const groupShape = z.object({
   group: z.string().nullable().describe('The common value as text; null for jobs without one'),
   key: z.string(),
   jobs: z.int(),
-  steps: z
-    .array(z.number())
-    .describe('First epoch of each bucket; the first second, or value, as the x-axis is'),
-  ends: z.array(z.number()).describe('Its last one'),
+  steps: z.array(z.number()).describe('First epoch, second or value of each bucket, by the x-axis'),
+  ends: z.array(z.number()).describe('Last epoch, second or value of each bucket'),
   mean: z.array(number),
-  std: z.array(number).describe('Standard deviation of the population'),
+  std: z.array(number).describe('Population standard deviation'),
   min: z.array(number),
   max: z.array(number),
   n: z.array(z.int()).describe('Finite values in the bucket'),

@@ -41,7 +41,7 @@ const metricsQuery = z
     clip: numberText(z.number().gt(0).lt(0.5))
       .optional()
       .describe(
-        'Share of the points that may be left out at either end of the y-axis: `clips` tells the range',
+        'Share of the points that may be left out at either end of the y-axis; the range is in `clips`',
       ),
   })
   .superRefine(placesOnAxis)
@@ -51,7 +51,7 @@ const groupsQuery = z
     ...jobsQuery,
     ...axesQuery,
     points: points.describe(
-      'Buckets of the x-axis; 1000 without it. While there are no more epochs, one epoch each',
+      'Buckets of the x-axis; default 1000. While there are no more epochs, one epoch each',
     ),
     group_by: z
       .string()
@@ -131,7 +131,7 @@ function groupsRoute(routes: Routes, services: Services): void {
     {
       schema: {
         tags,
-        summary: 'Series over all jobs that have a param in common',
+        summary: 'Series, aggregated over jobs, grouped by a parameter',
         description:
           'Of each bucket of the x-axis the mean, deviation, least and greatest over every point of every job of the group: nothing is sampled. With `smooth`, of each job its smoothed values.',
         params: byId,

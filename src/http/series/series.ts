@@ -36,23 +36,23 @@ const logQuery = z.strictObject({
   level: storable
     .optional()
     .describe(
-      'The least severity: debug, info, warning, error or critical; any other word means that word alone',
+      'The lowest severity: debug, info, warning, error or critical; any other word matches only itself',
     ),
   stream: repeatable(z.enum(LOG_STREAMS)).describe(
-    'Lines that the process printed there; repeat it for both. Without it also what was logged otherwise',
+    'Lines printed to that stream; repeat it for both. Without it, lines logged otherwise are included',
   ),
-  q: storable.max(1_000).optional().describe('Part of the line, in any case'),
-  after: dbId.describe('Lines past this db_id'),
+  q: storable.max(1_000).optional().describe('Text in the line; case is ignored'),
+  after: dbId.describe('Lines after this db_id'),
   before: dbId.describe('Lines before this db_id; the last of them, unless `after` is given too'),
   limit: numberText(z.int().min(1).max(500).default(50)),
-  tail: numberText(z.int().min(1).max(1_000)).optional().describe('The last so many lines; wins over limit'),
+  tail: numberText(z.int().min(1).max(1_000)).optional().describe('Number of last lines; overrides `limit`'),
 })
 const logShape = z.object({
   db_id: z.int(),
   timestamp: instant,
   job_id: z.string(),
   level: z.string(),
-  stream: z.enum(LOG_STREAMS).nullable().describe('Null for what was logged otherwise than by printing'),
+  stream: z.enum(LOG_STREAMS).nullable().describe('Null for lines that were not printed'),
   line: z.string(),
 })
 const tags = ['series']
@@ -72,7 +72,7 @@ function resourcesRoute(routes: Routes, services: Services): void {
         tags,
         summary: 'Resource snapshots as series over time',
         description:
-          'As metrics, with whole Unix seconds for steps. A GPU of a snapshot is `gpus/<its uuid or index>/<field>`; where the uuid names it, `index` is one of the fields. `job_id` is null for what belongs to the batch as a whole.',
+          'Like metrics, with whole Unix seconds as steps. A GPU of a snapshot is `gpus/<its uuid or index>/<field>`; where the uuid names it, `index` is one of the fields. `job_id` is null for values of the batch as a whole.',
         params: byId,
         querystring: resourcesQuery,
         response: {
@@ -122,7 +122,7 @@ function logLinesRoute(routes: Routes, services: Services): void {
         tags,
         summary: 'Log lines in the order in which they arrived',
         description:
-          'Pages run forward from `after`. `next_after` is the last db_id of the page and null when the page is empty.',
+          'Pages run forward from `after`. `next_after` is the last db_id of the page, or null if the page is empty.',
         params: byId,
         querystring: logQuery,
         response: { 200: z.object({ items: z.array(logShape), next_after: z.int().nullable() }) },

@@ -66,11 +66,11 @@ function registrationRoute(routes: Routes, { services }: Context): void {
     {
       schema: {
         ...open,
-        summary: 'Whether one may make an account, and whether it would be the first one',
+        summary: 'Whether registration is open, and whether there is an account yet',
         response: {
           200: z.object({
-            open: z.boolean().describe('SVC_REGISTRATION; the first account can always be made'),
-            first: z.boolean().describe('There is no account yet: the next one is an administrator'),
+            open: z.boolean().describe('SVC_REGISTRATION; the first account can always be created'),
+            first: z.boolean().describe('There is no account yet: the first one becomes an administrator'),
           }),
         },
       },
@@ -91,7 +91,7 @@ function registerRoute(routes: Routes, { services, registrations }: Context): vo
       config: { opensSession: true },
       schema: {
         ...open,
-        summary: 'Make an account and sign in; the first one is an administrator',
+        summary: 'Create an account and sign in; the first account is an administrator',
         body: z.strictObject({
           email: shapes.email,
           password: shapes.newPassword,
@@ -136,7 +136,8 @@ function signInRoute(routes: Routes, { services, guesses }: Context): void {
       config: { opensSession: true },
       schema: {
         ...open,
-        summary: 'Sign in; 5 wrong attempts a minute at one account from one address, 20 from one address',
+        summary:
+          'Sign in; at most 5 wrong attempts per minute from one address at one account, 20 at all accounts',
         description:
           'An account with an authenticator app gets 401 `second_factor_required` with `challenge`, `expires_at` and `factors`: send the challenge with a code to `POST /api/auth/login/totp`.',
         body: z.strictObject({ email: z.string().max(1024), password: shapes.triedPassword }),
@@ -189,7 +190,7 @@ function signOutRoute(routes: Routes, { services }: Context): void {
       ...personOnly,
       schema: {
         ...own,
-        summary: 'Close the session: its cookie and its JWT are refused from then on',
+        summary: 'Sign out: the cookie and the JWT of the session become invalid',
         body: shapes.noInput,
         response: { 204: shapes.noContent },
       },
@@ -212,7 +213,7 @@ function readUserRoute(routes: Routes, { services }: Context): void {
   const { sql } = services
   routes.get(
     '/api/auth/me',
-    { schema: { ...own, summary: 'Who I am', response: { 200: me } } },
+    { schema: { ...own, summary: 'The current user', response: { 200: me } } },
     async (request, reply) => {
       const caller = await request.known()
       if (['reporter', 'agent', 'rerun'].includes(caller.via)) throw new Problem('forbidden')
@@ -232,7 +233,7 @@ function updateUserRoute(routes: Routes, { services, guesses }: Context): void {
       ...personOnly,
       schema: {
         ...own,
-        summary: 'Change my name or my password; a new password closes my other sessions',
+        summary: 'Change my name or my password; a new password ends my other sessions',
         body: z
           .strictObject({
             name: shapes.label.optional(),

@@ -28,7 +28,7 @@ import type { SignInLimiter } from './sign-in-limiter.ts'
 const BEGUN_PER_MINUTE = 120
 
 const byProvider = z.object({ idp: z.string() })
-const elsewhere = z.null().describe('To the address in `Location`')
+const elsewhere = z.null().describe('Redirect to the address in `Location`')
 
 const tags = ['identity']
 
@@ -52,7 +52,7 @@ function listProvidersRoute(routes: Routes, { providers }: ProviderContext): voi
       schema: {
         tags,
         security: [],
-        summary: 'Where else one may sign in',
+        summary: 'The configured identity providers',
         querystring: shapes.nothing,
         response: { 200: z.object({ items: z.array(providerShape) }) },
       },
@@ -70,14 +70,14 @@ function startRoute(routes: Routes, context: ProviderContext): void {
       schema: {
         tags,
         security: [],
-        summary: 'Sign in through an identity provider: sends the browser there',
+        summary: 'Sign in through an identity provider: redirects the browser to it',
         params: byProvider,
         querystring: z.strictObject({
           return_to: z
             .string()
             .refine(isReturnPath, 'must be a path of this service, such as /p/vision')
             .default('/')
-            .describe('Where to go once signed in'),
+            .describe('The path to open after the sign-in'),
         }),
         response: { 302: elsewhere },
       },
@@ -105,7 +105,7 @@ function callbackRoute(routes: Routes, { services, providers }: ProviderContext)
         tags,
         security: [],
         summary:
-          'Where the provider sends the browser back to; leads into the page, with `error` if it failed',
+          'The redirect URI of the provider; redirects to the page, with `error` if the sign-in failed',
         params: byProvider,
         response: { 302: elsewhere },
       },
@@ -143,7 +143,7 @@ function linkRoute(routes: Routes, context: ProviderContext): void {
       ...personOnly,
       schema: {
         tags,
-        summary: 'Add an identity to my account: answers where to send the browser',
+        summary: 'Add an identity to my account: answers the address to open in the browser',
         params: byProvider,
         querystring: shapes.nothing,
         body: z.strictObject({

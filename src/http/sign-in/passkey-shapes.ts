@@ -5,8 +5,8 @@ import * as shapes from '../request/shapes.ts'
 export const passkeyShape = z.object({
   id: z.uuid(),
   name: z.string(),
-  host: z.string().describe('The host that it opens'),
-  backed_up: z.boolean().describe('Whether the device keeps a copy elsewhere, such as in a cloud keychain'),
+  host: z.string().describe('The host name that it is valid for'),
+  backed_up: z.boolean().describe('Whether the passkey is synchronised, for example in a cloud keychain'),
   created_at: shapes.instant,
   last_used_at: shapes.instant.nullable(),
 })
@@ -22,7 +22,7 @@ export const showPasskey = (passkey: Passkey): z.output<typeof passkeyShape> => 
 const base64url = z.string().regex(/^[\w-]{1,16384}$/, 'must be base64url')
 export const optionsShape = z
   .record(z.string(), z.unknown())
-  .describe('As WebAuthn has it, for `navigator.credentials`')
+  .describe('WebAuthn options, for `navigator.credentials`')
 /** The parts of the browser's answer that the library relies on; the library verifies the rest. */
 const credential = <T extends z.ZodRawShape>(response: T) =>
   z.looseObject({

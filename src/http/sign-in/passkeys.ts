@@ -93,7 +93,10 @@ function listPasskeysRoute(routes: Routes, { services }: Context): void {
           200: z.object({
             items: z.array(passkeyShape),
             available: z.boolean(),
-            host: z.string().nullable().describe('The host that new ones are for; null where none work'),
+            host: z
+              .string()
+              .nullable()
+              .describe('The host name for new passkeys; null if passkeys do not work at this address'),
           }),
         },
       },
@@ -114,7 +117,7 @@ function registrationOptionsRoute(routes: Routes, { services, guesses }: Context
       ...personOnly,
       schema: {
         ...own,
-        summary: 'Begin to register a passkey: what to ask the device for',
+        summary: 'Begin to register a passkey: the options for the device',
         body: z.strictObject({
           current_password: shapes.triedPassword
             .optional()
@@ -146,7 +149,7 @@ function addPasskeyRoute(routes: Routes, { services }: Context): void {
       ...personOnly,
       schema: {
         ...own,
-        summary: 'Register the passkey that the device made',
+        summary: 'Register a passkey that the device has created',
         body: z.strictObject({ name: shapes.label, response: createdCredential }),
         response: { 201: passkeyShape },
       },
@@ -199,7 +202,7 @@ function deletePasskeyRoute(routes: Routes, { services }: Context): void {
       ...personOnly,
       schema: {
         ...own,
-        summary: 'Delete one of my passkeys: it opens nothing from then on',
+        summary: 'Delete one of my passkeys',
         params: shapes.byId,
         response: { 204: shapes.noContent },
       },
@@ -223,7 +226,7 @@ function signInOptionsRoute(routes: Routes, { services, starts }: Context): void
       config: { needsNoCaller: true },
       schema: {
         ...open,
-        summary: 'Begin to sign in with a passkey: what to ask the device for',
+        summary: 'Begin to sign in with a passkey: the options for the device',
         body: shapes.noInput,
         response: { 200: optionsShape },
       },

@@ -12,7 +12,7 @@ import type { SignInLimiter } from './sign-in-limiter.ts'
 export const code = z.string().min(1).max(64)
 export const proof = z.strictObject({
   current_password: shapes.triedPassword.optional(),
-  code: code.optional().describe('Of the authenticator app, or a recovery code'),
+  code: code.optional().describe('A code of the authenticator app, or a recovery code'),
 })
 export interface FactorContext {
   services: Services

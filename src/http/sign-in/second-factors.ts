@@ -30,7 +30,7 @@ import { noteFailure, openBrowserSession, sendSignedIn, signedIn, visitorOf } fr
  */
 export const CODES_PER_HOUR = 20
 
-const codesShape = z.object({ recovery_codes: z.array(z.string()).describe('Shown this once') })
+const codesShape = z.object({ recovery_codes: z.array(z.string()).describe('Shown only once') })
 
 const tags = ['identity']
 const own = { tags, querystring: shapes.nothing }
@@ -56,7 +56,7 @@ function readFactorsRoute(routes: Routes, { services }: FactorContext): void {
       ...personOnly,
       schema: {
         ...own,
-        summary: 'What protects my account beside its password',
+        summary: 'The second factors of my account',
         response: {
           200: z.object({
             totp: z.object({ enabled: z.boolean(), since: shapes.instant.nullable() }),
@@ -85,7 +85,7 @@ function beginTotpRoute(routes: Routes, context: FactorContext): void {
       ...personOnly,
       schema: {
         ...own,
-        summary: 'Begin to set up an authenticator app; it counts once a code of it is confirmed',
+        summary: 'Begin to set up an authenticator app; confirm a code of it to enable it',
         body: z.strictObject({
           current_password: shapes.triedPassword
             .optional()
@@ -93,8 +93,8 @@ function beginTotpRoute(routes: Routes, context: FactorContext): void {
         }),
         response: {
           201: z.object({
-            secret: z.string().describe('In base32, to type in'),
-            uri: z.string().describe('`otpauth://…`, to show as a QR code'),
+            secret: z.string().describe('In base32, for manual entry'),
+            uri: z.string().describe('`otpauth://…`, for a QR code'),
           }),
         },
       },
@@ -122,7 +122,7 @@ function confirmTotpRoute(routes: Routes, { services, codes }: FactorContext): v
       ...personOnly,
       schema: {
         ...own,
-        summary: 'Confirm the authenticator app by a code of it: from then on signing in asks for one',
+        summary: 'Enable the authenticator app with a code of it; sign-in then requires a code',
         body: z.strictObject({ code }),
         response: { 200: codesShape },
       },
@@ -188,7 +188,7 @@ function renewRecoveryCodesRoute(routes: Routes, context: FactorContext): void {
       ...personOnly,
       schema: {
         ...own,
-        summary: 'Make new recovery codes in the place of the old ones; needs the password or a code',
+        summary: 'Replace the recovery codes by new ones; needs the password or a code',
         body: proof,
         response: { 200: codesShape },
       },
@@ -216,10 +216,10 @@ function signInWithCodeRoute(routes: Routes, { services, codes }: FactorContext)
         tags,
         security: [],
         querystring: shapes.nothing,
-        summary: 'The second step of signing in: the challenge of the first, and a code',
+        summary: 'The second step of a sign-in: the challenge of the first step, and a code',
         body: z.strictObject({
           challenge: z.string().min(1).max(128),
-          code: code.describe('Of the authenticator app, or a recovery code'),
+          code: code.describe('A code of the authenticator app, or a recovery code'),
         }),
         response: { 200: signedIn },
       },

@@ -14,7 +14,7 @@ import { setSessionCookie } from './session-cookie.ts'
 export const signedIn = z.object({
   user: shapes.userShape,
   token: z.string().describe('A JWT for `Authorization: Bearer`'),
-  expires_at: shapes.instant.describe('When the JWT ends'),
+  expires_at: shapes.instant.describe('When the JWT expires'),
 })
 
 /** The user that signs in, for the audit log. */

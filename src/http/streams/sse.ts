@@ -19,7 +19,7 @@ const eventsQuery = z.strictObject({
   last_event_id: z
     .string()
     .optional()
-    .describe('Cursor to go on from; the header Last-Event-ID, which EventSource sends by itself, wins'),
+    .describe('Cursor to continue from; overridden by the header Last-Event-ID, which EventSource sends'),
 })
 
 const operation = z.looseObject({

@@ -49,7 +49,7 @@ function listViewsRoute(routes: Routes, { sql }: Services): void {
       ...readersOnly,
       schema: {
         tags,
-        summary: 'Saved views, newest first: my own, and those shared with projects that I see',
+        summary: 'Saved views, newest first: my own, and those shared with projects that I may see',
         querystring: z.strictObject({
           ...pageQuery,
           project: z.string().optional().describe('Slug: the views of this project only'),

@@ -144,13 +144,13 @@ export type Sampling = {
   /** The range of a time axis, or of `xKey`, in place of `range` */
   between?: Between | null | undefined;
   mode: SamplingMode;
-  /** For M4: 1000 unless told */
+  /** For M4; default 1000 */
   points?: number | null | undefined;
   /** Weight of the past in a debiased exponential mean over every point, at least 0 and below 1 */
   smooth?: number | null | undefined;
-  /** The x-axis of metrics: EPOCH unless told */
+  /** The x-axis of metrics; default EPOCH */
   x?: XAxis | null | undefined;
-  /** In place of `x`: the x-axis is the values of this series of the same job, joined by epoch. Epochs without a finite value of it are left out. */
+  /** Instead of `x`: the x-axis is the values of this series of the same job, joined by epoch. Epochs without a finite value of that series are left out. */
   xKey?: string | null | undefined;
   /** LOG: buckets are equally wide on a logarithmic x-axis, and what is not above 0 is left out */
   xScale?: Scale | null | undefined;

@@ -13,7 +13,7 @@ export function ErrorBoundary({ error, reset }: { error: unknown; reset?: () => 
   return (
     <Notice title="This page could not be shown" bad>
       <p>{errorText(error)}</p>
-      <p>Nothing of your data was changed.</p>
+      <p>Your data was not changed.</p>
       <div className="flex gap-2">
         {reset && <Button onClick={reset}>Try again</Button>}
         <Button onClick={() => location.reload()}>Reload</Button>
@@ -38,8 +38,8 @@ function NotYet() {
   }, [])
   return (
     <Notice title="This page could not be loaded" bad>
-      <p>The server cannot be reached just now. The page opens by itself once it answers.</p>
-      <p>Nothing of your data was changed.</p>
+      <p>The server cannot be reached. The page opens as soon as it answers.</p>
+      <p>Your data was not changed.</p>
       <Button onClick={() => location.reload()}>Reload</Button>
     </Notice>
   )

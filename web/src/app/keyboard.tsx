@@ -6,7 +6,7 @@ import { Dialog } from '../ui/dialog.tsx'
 const KEYS = [
   ['Ctrl K', 'Go to a project, batch, job or page; do something'],
   ['/', 'Search on this page'],
-  ['j, k', 'Next and previous row; in a row ↓ and ↑ too'],
+  ['j, k', 'Next and previous row; ↓ and ↑ in a row'],
   ['Enter', 'Open the row'],
   ['x', 'Select the row; with Shift every row from the last one selected'],
   ['f', 'Full screen for the chart under the pointer'],

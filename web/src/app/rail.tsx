@@ -33,7 +33,7 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
       if (moved) void queries.invalidateQueries({ queryKey: ['views'] })
     })
   }, [userId, queries])
-  const making = useLater(loadNewProject, 'This could not be loaded: the server cannot be reached just now.')
+  const making = useLater(loadNewProject, 'This could not be loaded: the server cannot be reached.')
   const rail = useRef<HTMLElement>(null)
   // As in a dialog: the keyboard goes in with it, and back to where it came from.
   useEffect(() => {

@@ -25,7 +25,7 @@ export function Shell() {
   })
   const me = useMe()
   const [rail, setRail] = useState(false)
-  const palette = useLater(loadPalette, 'Search could not be loaded: the server cannot be reached just now.')
+  const palette = useLater(loadPalette, 'Search could not be loaded: the server cannot be reached.')
   // All that changes anywhere: the rail counts it, and the lists show it.
   useChannel(me && !alone ? 'dashboard' : null, ({ batches }) => batchStore.put(batches as Batch[]))
   const closeRail = useCallback(() => setRail(false), [])
@@ -94,7 +94,7 @@ function Offline({ me }: { me: User | null | undefined }) {
     >
       {ended ? (
         <>
-          <p>Your session has ended, so you are signed out. What you see may be old.</p>
+          <p>Your session has ended, so you are signed out. This page may be out of date.</p>
           <Link {...links.signIn(path)} className={buttonLook()}>
             Sign in again
           </Link>
@@ -102,7 +102,7 @@ function Offline({ me }: { me: User | null | undefined }) {
       ) : (
         <>
           <p>
-            The live stream is cut off. What you see may be old; it is caught up by itself once the server
+            The live connection is lost. This page may be out of date; it is updated as soon as the server
             answers.
           </p>
           <Button onClick={reconnect}>Try now</Button>

@@ -178,7 +178,7 @@ export function LogView(props: {
           {filtered ? (
             <Button onClick={() => props.onSearch({})}>Show all lines</Button>
           ) : (
-            <p>Lines appear here as the script logs them. They are kept for 14 days unless set otherwise.</p>
+            <p>Lines appear here as the script logs them. By default they are kept for 14 days.</p>
           )}
         </Notice>
       ) : (

@@ -42,7 +42,7 @@ export function Copy({
       title={sign ? label : undefined}
       onClick={({ currentTarget }) =>
         void copyText(text, currentTarget).then((done) => {
-          setSaid(done ? 'Copied' : 'Not copied: select it')
+          setSaid(done ? 'Copied' : 'Not copied: select the text')
           setTimeout(() => setSaid(null), done ? 1500 : 5000)
         })
       }

@@ -21,7 +21,7 @@ export function ExportMenu(props: {
     void copyText(textOf(rows), document.body).then((copied) =>
       copied
         ? showToast(`${some(rows.length - 1, 'row')} copied as ${format}.`)
-        : showToast('The browser does not let this page copy: export CSV.', { bad: true }),
+        : showToast('The browser does not allow copying: export CSV instead.', { bad: true }),
     )
   }
   return (

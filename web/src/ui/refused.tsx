@@ -13,7 +13,7 @@ export function Refused({ error, children }: { error: Error; children?: ReactNod
   if (isAway(error))
     return (
       <Notice title={errorText(error)} bad>
-        <p>What belongs here appears once there is an answer.</p>
+        <p>The content appears as soon as there is an answer.</p>
       </Notice>
     )
   const foreseen = error instanceof Refusal && error.status >= 400 && error.status < 500

@@ -17,7 +17,7 @@ export interface Factors {
 export interface Passkey {
   id: string
   name: string
-  /** The host that it opens. */
+  /** The host name that it is valid for. */
   host: string
   backed_up: boolean
   created_at: string

@@ -43,7 +43,7 @@ export async function fetchReporterWheel(): Promise<string> {
   const { files } = (await answer.json()) as { files: { url: string }[] }
   return new URL(files.at(-1)?.url ?? '', index).href
 }
-/** Whether one may make an account, and whether it would be the first one, an administrator's. */
+/** Whether registration is open, and whether there is an account yet; the first one is an administrator. */
 export const fetchRegistration = (): Promise<{ open: boolean; first: boolean }> => get('/api/auth/register')
 export const fetchProviders = async (): Promise<Provider[]> =>
   (await get<{ items: Provider[] }>('/api/oauth')).items

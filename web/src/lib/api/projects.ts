@@ -92,7 +92,7 @@ export const changeProject = (
 /** Newest first. */
 export async function fetchMembers(slug: string): Promise<Page<Member>> {
   const { members } = await projectPart(slug, 'members')
-  if (members == null) throw forbidden('Only those who are in this project see who is')
+  if (members == null) throw forbidden('Only members of this project see its members')
   const items = members.map(({ user, email, role, createdAt }) => ({
     user_id: user.id,
     name: user.name,

@@ -107,7 +107,7 @@ export interface LogLine {
   timestamp: string
   job_id: string
   level: string
-  /** Null for what was logged otherwise than by printing. */
+  /** Null for lines that were not printed. */
   stream: 'stdout' | 'stderr' | null
   line: string
 }

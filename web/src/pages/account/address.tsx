@@ -16,8 +16,8 @@ export function Address() {
     return (
       <Section title="Address">
         <p className="max-w-prose text-amber">
-          The owner of the address that you registered with has proved that it is theirs, so it is no longer
-          this account’s. Sign in with {email} and your password from now on.
+          The owner of the address that you registered with has verified it, so it no longer belongs to this
+          account. Sign in with {email} and your password from now on.
         </p>
       </Section>
     )
@@ -32,7 +32,7 @@ export function Address() {
             {email} is not verified.{' '}
             {mailConfigured
               ? 'Until you verify it, you cannot be invited to projects, and rules send you no mail. Open the link in the mail that was sent to you.'
-              : 'No mail server is configured, so it cannot be verified: people who invite you have to check who you are.'}
+              : 'No mail server is configured, so it cannot be verified: users who invite you must check who you are.'}
           </p>
           {mailConfigured && (
             <div>

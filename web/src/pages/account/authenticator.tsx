@@ -66,7 +66,7 @@ export function Authenticator({ password }: { password: boolean }) {
           onDone={() => void done(null)}
           onClose={() => setOpen(null)}
         >
-          Your password alone signs you in from then on. The recovery codes go as well.
+          You then sign in with your password alone. The recovery codes are removed as well.
         </Prove>
       )}
       {open === 'codes' && (
@@ -84,8 +84,8 @@ export function Authenticator({ password }: { password: boolean }) {
       {codes && (
         <Dialog title="Recovery codes" onClose={() => setCodes(null)}>
           <p className="text-muted">
-            Each signs you in once when your phone is not at hand. They are shown only now: print them, or
-            keep them in a password manager.
+            Each code signs you in once without your phone. They are shown only now: print them, or store them
+            in a password manager.
           </p>
           <Code text={codes.join('\n')} label="Recovery codes" />
           <div className="flex justify-end">

@@ -43,7 +43,7 @@ export function ChangePassword() {
           autoComplete="new-password"
           minLength={8}
           required
-          hint="At least 8 characters. Your other sessions close; tokens go on."
+          hint="At least 8 characters. Your other sessions end; tokens stay valid."
         />
         <div>
           <Button type="submit" disabled={change.isPending}>

@@ -30,7 +30,7 @@ export function Sessions() {
   return (
     <Section title="Sessions">
       <p className="text-muted">
-        Where you are signed in. Sign out what you do not know, then change your password.
+        Where you are signed in. Sign out sessions that you do not recognise, then change your password.
       </p>
       <Table heads={['Device', 'Address', 'Last used', 'Since', '']} wide={['Since']} label="Sessions">
         {items.map((session) => (

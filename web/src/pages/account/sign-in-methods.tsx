@@ -59,7 +59,7 @@ function Identities(props: { items: Identity[]; password: boolean; providers: Pr
   return (
     <Section title="Linked identities">
       <p className="text-muted">
-        They open this account as its password does. Link only what is yours alone.
+        They open this account like its password. Link only identities that are yours alone.
       </p>
       <Outcome {...outcome} />
       {added && <Done>{added.name} is linked: you can sign in with it from now on.</Done>}
@@ -125,8 +125,8 @@ function Link(props: { provider: Provider; password: boolean; onClose: () => voi
         }}
       >
         <p className="text-muted">
-          You are sent to {provider.name} to sign in there. Anyone who can do that can open this account from
-          then on.
+          You are sent to {provider.name} to sign in there. Anyone who can sign in there can then open this
+          account.
         </p>
         {password && (
           <Field

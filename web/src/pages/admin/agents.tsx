@@ -29,8 +29,8 @@ export function Agents() {
   return (
     <Sheet title="Agents">
       <p className="max-w-prose text-muted">
-        An agent runs what the owner of a batch asks for, on the machine that the batch ran on. One that is
-        revoked gets no more commands, and its token ends at once; what it has started goes on.
+        An agent reruns and stops batches for their owner, on the host that they ran on. A revoked agent gets
+        no more commands, and its token becomes invalid at once; processes that it started keep running.
       </p>
       {items.length === 0 && <p className="text-muted">No agent has registered yet.</p>}
       {items.length > 0 && (
@@ -81,8 +81,8 @@ export function Agents() {
           run={() => revokeHost(asked.id).then(() => queries.invalidateQueries({ queryKey: ['agents'] }))}
           onClose={() => setAsked(null)}
         >
-          It gets no more commands and its token ends at once. {asked.owner.name} can register it again, under
-          a new token. This cannot be undone here.
+          It gets no more commands, and its token becomes invalid at once. {asked.owner.name} can register it
+          again, under a new token. This cannot be undone here.
         </Confirm>
       )}
     </Sheet>

@@ -75,12 +75,12 @@ export function Audit() {
           Download JSON lines
         </a>
         <span className="text-muted">
-          {filtered ? 'The files hold what these filters find.' : 'The files hold the whole log.'}
+          {filtered ? 'The files contain the filtered entries.' : 'The files contain the whole log.'}
         </span>
       </p>
       {items.length === 0 && (
         <p className="text-muted">
-          {filtered ? 'Nothing that was recorded meets all of these.' : 'Nothing has been recorded yet.'}
+          {filtered ? 'No entry matches all filters.' : 'Nothing has been recorded yet.'}
         </p>
       )}
       {items.length > 0 && <Entries items={items} stale={entries.isPlaceholderData} />}

@@ -10,8 +10,8 @@ export function Keys() {
   return (
     <Sheet title="Signing keys">
       <p className="max-w-prose text-muted">
-        Sessions of programs are signed. A new key signs from now on; the newest two before it go on
-        verifying, so all sessions stay open.
+        Sessions of programs are signed. A new key signs from now on; the two previous keys still verify, so
+        all sessions stay open.
       </p>
       <div>
         <Button look="primary" disabled={rotate.isPending} onClick={() => rotate.mutate()}>

@@ -131,7 +131,7 @@ function wordsFor({ name }: Account, change: Change) {
       yes: 'Reset',
       danger: true,
       children:
-        'The authenticator app, the recovery codes and all passkeys are removed, and sessions close: the password alone signs in from then on. Make sure that it is really them who ask.',
+        'The authenticator app, the recovery codes and all passkeys are removed, and all sessions end. The user then signs in with the password alone. Make sure that the request really comes from that user.',
     }
   if ('disabled' in change)
     return {
@@ -140,7 +140,7 @@ function wordsFor({ name }: Account, change: Change) {
       yes: 'Disable',
       danger: true,
       children:
-        'Sessions close and tokens are revoked permanently: scripts that report with them drop what they send from then on. What was sent is kept. The account can be enabled again, with new tokens.',
+        'Sessions end and tokens are revoked permanently: events that scripts send with them are refused. Data that was sent is kept. The account can be enabled again, with new tokens.',
     }
   return change.role === 'admin'
     ? {
@@ -148,12 +148,13 @@ function wordsFor({ name }: Account, change: Change) {
         no: 'Leave it',
         yes: 'Make an administrator',
         danger: true,
-        children: 'Administrators see every project, and may change and delete all that is in it, and users.',
+        children:
+          'Administrators see every project, may change and delete everything in it, and manage users.',
       }
     : {
         title: `Make ${name} an ordinary user?`,
         no: 'Leave it',
         yes: 'Make a user',
-        children: 'They see only the projects that they are in from now on.',
+        children: 'From now on they see only projects of which they are a member.',
       }
 }

@@ -27,7 +27,7 @@ const moreMenu = () => import('./more-menu.tsx').then((file) => file.MoreMenu)
 const editDialog = () => import('./edit.tsx').then((file) => file.EditBatch)
 const rerunDialog = () => import('./rerun-dialog.tsx').then((file) => file.RerunBatch)
 const shareDialog = () => import('./share-dialog.tsx').then((file) => file.ShareBatch)
-const SORRY = 'This could not be loaded: the server cannot be reached just now.'
+const SORRY = 'This could not be loaded: the server cannot be reached.'
 
 /** What the caller may do to the batch now; what may not be done is not shown. */
 export function BatchActions({ batch }: { batch: Batch }) {
@@ -98,9 +98,7 @@ export function BatchActions({ batch }: { batch: Batch }) {
           ) : (
             <StopPlan batch={batch} />
           )}
-          <p className="text-muted">
-            What it reported is kept. A stop cannot be undone; the batch can be rerun.
-          </p>
+          <p className="text-muted">Its data is kept. A stop cannot be undone; the batch can be rerun.</p>
           <div className="flex justify-end gap-2">
             <Button onClick={close}>Let it run</Button>
             <Button look="danger" onClick={() => void stop()}>
@@ -142,7 +140,8 @@ function WhatGoes({ batch }: { batch: Batch }) {
       Its {some(batch.slots.started, 'job')}, their curves, log lines and resources, and its shared links go.
       It can be restored{days !== undefined && ` for ${daysText(days)}`}: by Undo now, and from the trash
       later.
-      {batch.status === 'running' && ' Its script runs on, and what it reports is kept with it.'}
+      {batch.status === 'running' &&
+        ' Its script keeps running, and its further events are stored in the deleted batch.'}
     </p>
   )
 }

@@ -78,7 +78,7 @@ function OneBatch({ batchId }: { batchId: string }) {
           </Link>
         ) : (
           <>
-            <p>It may have been deleted, or be in a project that you are not in.</p>
+            <p>It may have been deleted, or be in a project of which you are not a member.</p>
             {read.error instanceof Refusal && read.error.status === 404 ? (
               <Restore batchId={batchId} onDone={() => void Promise.all([read.refetch(), jobs.refetch()])} />
             ) : (

@@ -45,7 +45,9 @@ export function UncommittedChanges({ batch }: { batch: Batch }) {
         <p className="text-muted">There were some, but the script did not record them.</p>
       ) : (
         <>
-          {data.isCut && <p className="text-amber">The diff was too large: this is its beginning.</p>}
+          {data.isCut && (
+            <p className="text-amber">The diff was too large; only its beginning was recorded.</p>
+          )}
           <DiffLines lines={linesOf(data.text)} label="Git diff against the commit" />
         </>
       )}

@@ -83,8 +83,8 @@ export function BatchDelivery() {
 }
 
 const STATE = {
-  open: ['border-line text-running', 'open', 'It runs: its reporter counts when it ends.'],
-  complete: ['border-completed text-completed', 'complete', 'Everything that was produced is here.'],
+  open: ['border-line text-running', 'open', 'It is running: its reporter sends its counts at the end.'],
+  complete: ['border-completed text-completed', 'complete', 'Every event that was produced is stored.'],
   incomplete: ['border-amber text-amber', 'incomplete', ''],
   unknown: [
     'border-line text-muted',
@@ -98,14 +98,14 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
   const [colour, word, why] = STATE[delivery.state]
   const { reported } = delivery
   const facts: [string, number | null | undefined, string][] = [
-    ['Produced', reported?.produced, 'Events that the script made, as its reporter counted them'],
-    ['Stored', delivery.stored, 'Events that are here, each once'],
+    ['Produced', reported?.produced, 'Events that the script produced, counted by its reporter'],
+    ['Stored', delivery.stored, 'Stored events, each counted once'],
     ['Accepted', reported?.accepted, 'Confirmed to the reporter as stored'],
-    ['Duplicate', reported?.duplicate, 'Sent again, and recognised'],
-    ['Spilled', reported?.spilled, 'Written to disk at the end: they come with the next start of a reporter'],
+    ['Duplicate', reported?.duplicate, 'Repeats, which were recognised'],
+    ['Spilled', reported?.spilled, 'Written to disk at the end: sent by the next reporter that starts there'],
     ['Dropped', reported?.dropped, 'Given up by the reporter'],
     ['Rejected', reported?.rejected, 'Refused by the service'],
-    ['Still to come', delivery.missing, 'Produced, neither dropped nor rejected, and not here'],
+    ['Still to come', delivery.missing, 'Produced, neither dropped nor rejected, and not stored yet'],
     ['Epochs missing', delivery.missing_epochs, 'Missing between those that arrived'],
   ]
   return (

@@ -24,8 +24,8 @@ export function EndBatch({ batch, onClose }: { batch: Batch; onClose: () => void
   return (
     <Dialog title="Mark this batch as ended?" onClose={onClose}>
       <p className="text-muted">
-        For a run whose process has ended. Nothing is stopped on its host: events that its reporter still
-        sends are kept and takes this back.
+        For a run whose process has ended. Nothing is stopped on its host. If its reporter sends further
+        events, they are stored, and the batch is running again.
       </p>
       <label className="flex flex-col gap-1">
         Reason

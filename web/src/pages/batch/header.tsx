@@ -162,7 +162,8 @@ function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
         <Help term="ETA">
           <p className="text-muted">
             When the batch is expected to end, from the pace of its jobs and epochs so far and the jobs that
-            are still planned. The range in brackets holds four times out of five. A stalled batch has no ETA.
+            are still planned. The range in brackets is right in four of five cases. A stalled batch has no
+            ETA.
           </p>
         </Help>
       </span>
@@ -190,8 +191,8 @@ function Signs({ batch, ask }: { batch: Batch; ask: boolean }) {
         <Help term="Liveness">
           <p className="text-muted">
             Whether the run still reports, by when the service receives its events, not by their timestamps. A
-            running batch that has sent nothing for some minutes is stalled; the mark goes by itself with the
-            next event. Idle means that a job runs and its GPU does not work.
+            running batch without events for some minutes is stalled; the mark disappears with the next event.
+            Idle means that a job runs and its GPU does not work.
           </p>
         </Help>
       </span>

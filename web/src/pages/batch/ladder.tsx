@@ -80,7 +80,7 @@ export function RerunLinks({ command, batchId }: { command: Command; batchId: st
       )}
       {command.output_tail && command.state === 'failed' && (
         <details className="w-full">
-          <summary>The end of what it wrote</summary>
+          <summary>The end of its output</summary>
           <pre className="max-h-48 overflow-auto rounded border border-line bg-surface p-2 font-mono text-xs whitespace-pre-wrap">
             {command.output_tail}
           </pre>

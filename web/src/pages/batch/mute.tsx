@@ -19,7 +19,9 @@ export function MuteEntry({ batch }: { batch: Batch }) {
     onSuccess: ({ muted }) => {
       put(muted)
       showToast(
-        muted ? 'Muted: rules send no mail about this batch.' : 'No longer muted: rules mail of it again.',
+        muted
+          ? 'Muted: rules send no mail about this batch.'
+          : 'No longer muted: rules send mail about this batch again.',
         { action: { label: 'Undo', run: () => turn.mutate(!muted) } },
       )
     },
@@ -36,7 +38,7 @@ export function MuteEntry({ batch }: { batch: Batch }) {
         onCheckedChange={(muted) => turn.mutate(muted)}
         className="flex cursor-pointer items-center justify-between gap-4 rounded px-2 py-1 outline-none data-disabled:opacity-60 data-highlighted:bg-hover"
       >
-        Mute: no mail of this batch
+        Mute: no mail about this batch
         <DropdownMenu.ItemIndicator>✓</DropdownMenu.ItemIndicator>
       </DropdownMenu.CheckboxItem>
       <DropdownMenu.Separator className="my-1 h-px bg-line" />

@@ -147,7 +147,7 @@ export function RerunBatch(props: {
           <p>
             The agent on {batch.host} refused the last rerun: no reporter recorded this command there. Someone
             who has a token of {owner ? 'yours' : 'the owner'} may have made it up.{' '}
-            {!owner && 'Only the owner of the batch can have it run all the same.'}
+            {!owner && 'Only the owner of the batch can run it anyway.'}
           </p>
           {owner && (
             <label className="flex items-start gap-1.5">
@@ -281,7 +281,7 @@ function AgentState(props: {
     return (
       <span className="text-amber">
         {batch.host === null
-          ? 'It is not known where the batch ran, so nothing can run it again.'
+          ? 'The batch has not recorded its host, so it cannot be rerun.'
           : `${batch.owner?.name ?? 'The owner'} has no agent on ${batch.host}. `}
         {batch.host !== null && (
           <Link {...links.hosts()} className="underline">
@@ -301,12 +301,12 @@ function AgentState(props: {
 }
 
 export const awayText = (hostname: string, lastSeenAt: string, now: number): string =>
-  `The agent on ${hostname} has not been seen for ${duration(Math.max(0, Math.round((now - Date.parse(lastSeenAt)) / 1000)))}; a rerun can be asked for when it returns.`
+  `The agent on ${hostname} has not been seen for ${duration(Math.max(0, Math.round((now - Date.parse(lastSeenAt)) / 1000)))}; a rerun can be requested when it is back.`
 
 function refusalText(error: unknown, batch: Batch): string {
   if (error instanceof Refusal && error.code === 'agent_offline')
     return `Not queued: no agent of ${batch.owner?.name ?? 'the owner'} is online on ${batch.host ?? 'its host'}. Start svc-agent there, then ask again.`
   if (error instanceof Refusal && error.code === 'command_changed')
-    return 'Not queued: the recorded command is not the one that you were shown. Close this, look at the batch again, and ask again.'
+    return 'Not queued: the recorded command is not the one that was shown. Close this dialog, check the batch, and try again.'
   return `Not queued: ${errorText(error)}`
 }

@@ -74,7 +74,7 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
             {make.data.url}
           </code>
           <Copy text={make.data.url} />
-          <p className="w-full text-xs text-muted">Shown this once.</p>
+          <p className="w-full text-xs text-muted">Copy it now: it is shown only once.</p>
         </div>
       )}
       {(shares.data?.items.length ?? 0) > 0 && (

@@ -31,8 +31,8 @@ export function BatchTimeline() {
   if (control === undefined) return <Waiting />
   if (control === null) {
     return (
-      <Notice title="The timeline is for those who are in the project">
-        <p>It tells who stopped, reran, shared and changed the batch, and on which hosts.</p>
+      <Notice title="Only members of the project see the timeline">
+        <p>It shows who stopped, reran, shared and changed the batch, and on which hosts.</p>
       </Notice>
     )
   }

@@ -71,10 +71,7 @@ export function Compare() {
 }
 
 function AddButton({ search }: { search: CompareSearch }) {
-  const adding = useLater(
-    addBatches,
-    'The search could not be loaded: the server cannot be reached just now.',
-  )
+  const adding = useLater(addBatches, 'The search could not be loaded: the server cannot be reached.')
   return (
     <>
       <Button aria-haspopup="dialog" onClick={adding.open}>
@@ -149,7 +146,7 @@ function Shown({
         <SaveView suggested={`Compare ${some(batches.length, 'batch', 'batches')}`} />
         {batches.length > 1 && (
           <Button
-            title="Down to the parameters and the environment in which they differ"
+            title="Down to the parameters and the environment that differ"
             onClick={() => document.getElementById('differences')?.scrollIntoView()}
           >
             What differs
@@ -163,7 +160,7 @@ function Shown({
           </span>
         )}
       </div>
-      {failed && <Failure>{errorText(failed)} What is shown was read before.</Failure>}
+      {failed && <Failure>{errorText(failed)} These values may be out of date.</Failure>}
       <ul aria-label="Compared batches" className="flex max-h-24 flex-wrap gap-1.5 overflow-y-auto">
         {batches.map((batch) => (
           <li

@@ -65,7 +65,7 @@ export function Connect() {
       <Step n={1} title="Make a token" done={token !== undefined}>
         {token === undefined ? (
           <>
-            <p className="text-muted">It lets a script report as you. It is shown once, here.</p>
+            <p className="text-muted">It lets a script send events as you. It is shown only once.</p>
             <div>
               <Button look="primary" disabled={make.isPending} onClick={() => make.mutate()}>
                 Make a token
@@ -103,8 +103,7 @@ export function Connect() {
             {kind === 'python' && (
               <>
                 <p className="text-muted">
-                  Install the reporter, which this service hands out itself (Python 3.10 or newer, no
-                  dependencies):
+                  Install the reporter from this service (Python 3.10 or newer, no dependencies):
                 </p>
                 <Code label="Command that installs the reporter" text={installCommand('svc-reporter', url)} />
                 <p className="text-muted">Then run this script:</p>

@@ -68,7 +68,9 @@ export function RunningRow(props: {
       </span>
       <span
         className="whitespace-nowrap text-muted sm:w-44 sm:shrink-0 sm:text-right"
-        title={end === null ? 'Elapsed' : 'Expected end; in eight cases of ten between the two in brackets'}
+        title={
+          end === null ? 'Elapsed' : 'Expected end; in eight of ten cases it is in the range in brackets'
+        }
       >
         {end === null || end < now
           ? duration(elapsedOf(batch, now))

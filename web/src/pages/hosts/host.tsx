@@ -170,7 +170,7 @@ function Head({ host }: { host: Host }) {
       {asking && (
         <Dialog title={`Revoke the agent on ${host.hostname}?`} onClose={() => setAsking(false)}>
           <p className="text-muted">
-            Its token opens nothing from then on, and the agent ends at its next poll.{' '}
+            Its token becomes invalid, and the agent exits at its next poll.{' '}
             {host.pending_commands > 0 &&
               `${some(host.pending_commands, 'command')} that wait are cancelled. `}
             {host.running.length > 0
@@ -263,7 +263,7 @@ function Batches({ host }: { host: Host }) {
       <section aria-label="Commands" className="flex flex-col gap-2">
         <h2 className="font-medium">Commands</h2>
         {(commands.data?.length ?? 0) === 0 ? (
-          <p className="text-muted">Nothing was asked of the agent about these batches.</p>
+          <p className="text-muted">The agent got no commands about these batches.</p>
         ) : (
           <Table label="Commands" heads={['What', 'State', 'Batch', 'Process', 'Asked by', 'When']}>
             {commands.data?.map((command) => (

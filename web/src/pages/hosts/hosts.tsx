@@ -36,8 +36,8 @@ export function Hosts() {
   return (
     <Sheet title="Hosts">
       <p className="max-w-prose text-muted">
-        An agent on a host runs batches again and stops what it runs. It asks this service for work and needs
-        no open port; it runs only what a batch recorded.
+        An agent on a host reruns and stops batches. It polls this service and needs no open port; it runs
+        only recorded commands.
       </p>
       {read.error ? (
         <Notice title={errorText(read.error)} bad>

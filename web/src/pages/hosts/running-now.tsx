@@ -60,7 +60,7 @@ export function RunningNow({ host }: { host: Host }) {
       <h2 className="font-medium">Running now</h2>
       {jobs.error && <Failure>{errorText(jobs.error)}</Failure>}
       {batches.length === 0 ? (
-        <p className="text-muted">Nothing that reports to this service runs here.</p>
+        <p className="text-muted">Nothing that reports to this service is running here.</p>
       ) : jobs.data === undefined ? (
         <Waiting rows={2} />
       ) : (

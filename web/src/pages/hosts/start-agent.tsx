@@ -13,7 +13,7 @@ export function StartAgent({ first = false }: { first?: boolean }) {
         <Link {...links.tokens()} className="text-accent underline">
           Make a reporter token
         </Link>{' '}
-        and put it in place of <code className="font-mono text-xs">em_live_…</code>; it is needed this once,
+        and put it instead of <code className="font-mono text-xs">em_live_…</code>; it is needed only once,
         the agent then has a token of its own.
       </p>
       <Code
@@ -24,8 +24,9 @@ svc-agent run
 `}
       />
       <p className="text-muted">
-        Stopping the agent leaves what it started running. The host name must be the one that batches tell,
-        because a rerun goes to the host that it ran on. This page shows the host as soon as it registers.
+        Processes that the agent started keep running when it stops. The host name must be the one that
+        batches report, because a rerun goes to the host that the batch ran on. This page shows the host as
+        soon as it registers.
       </p>
     </section>
   )

@@ -92,7 +92,7 @@ function Eta({ batch, fields }: { batch: Batch; fields: FieldRow | undefined }) 
   if (range === undefined || fields === undefined) return end > Date.now() ? `≈ ${clock(end)}` : 'any moment'
   const at = fields.at
   return (
-    <span title="Expected end; in eight cases of ten between the two in brackets">
+    <span title="Expected end; in eight of ten cases it is in the range in brackets">
       {etaText({ eta_s: (end - at) / 1000, low_s: Number(range.low), high_s: Number(range.high) }, at)}
     </span>
   )

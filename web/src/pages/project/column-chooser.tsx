@@ -118,7 +118,7 @@ export function ColumnChooser(props: {
             ))}
             {rest.length === 0 && <li className="px-1 text-muted">No other column matches.</li>}
           </ul>
-          <Button onClick={() => onChange(undefined)}>As they were at first</Button>
+          <Button onClick={() => onChange(undefined)}>Reset columns</Button>
         </Popover.Content>
       </Popover.Portal>
     </Popover.Root>

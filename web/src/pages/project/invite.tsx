@@ -92,7 +92,7 @@ export function Pending({ slug }: { slug: string }) {
   const pending = useQuery(pendingQuery(slug)).data ?? []
   if (pending.length === 0) return null
   return (
-    <Table heads={['Invited', 'Role', 'Since', '']} wide={['Since']} label="Invitations that wait">
+    <Table heads={['Invited', 'Role', 'Since', '']} wide={['Since']} label="Pending invitations">
       {pending.map((one) => (
         <PendingRow key={one.id} slug={slug} invitation={one} />
       ))}

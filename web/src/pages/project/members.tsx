@@ -150,7 +150,7 @@ function Access({ project, rules }: { project: Project; rules: boolean }) {
           onClose={() => setAsked(false)}
         >
           {open
-            ? 'Only its members see it from now on. Links that share a batch go on.'
+            ? 'From now on only its members see it. Links that share a batch stay valid.'
             : 'Anyone who can reach this service can read its batches, charts and logs without signing in. You can make it private again.'}
         </Confirm>
       )}
@@ -181,7 +181,7 @@ function Rename({ project }: { project: Project }) {
       <Button type="submit" className="h-8" disabled={rename.isPending}>
         Rename
       </Button>
-      <p className="w-full text-xs text-muted">Scripts go on naming it {project.slug}.</p>
+      <p className="w-full text-xs text-muted">Scripts still use the name {project.slug}.</p>
       {rename.error && <Failure>{errorText(rename.error)}</Failure>}
     </form>
   )

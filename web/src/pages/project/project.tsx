@@ -161,7 +161,7 @@ export function ProjectPage() {
             </Link>
           )}
           {(project.data?.role === 'owner' || me?.role === 'admin') && (
-            <Link {...links.rules(slug)} className={buttonLook('quiet')} title="What is mailed when">
+            <Link {...links.rules(slug)} className={buttonLook('quiet')} title="Rules that send mail">
               Rules
             </Link>
           )}
@@ -176,7 +176,7 @@ export function ProjectPage() {
       )}
       {list.error && (
         <div className="px-4 pb-2">
-          <Failure>{errorText(list.error)} What is shown was read before.</Failure>
+          <Failure>{errorText(list.error)} These values may be out of date.</Failure>
         </div>
       )}
       {list.pending ? (

@@ -77,7 +77,7 @@ export function SelectionBar(props: {
       </Link>
       <Button
         disabled={shareable.length === 0}
-        title={shareable.length === 0 ? 'None of them is yours to share' : ''}
+        title={shareable.length === 0 ? 'You may not share any of them' : ''}
         onClick={() => setOpen('share')}
       >
         Share{of(shareable)}
@@ -86,7 +86,7 @@ export function SelectionBar(props: {
         look="danger"
         disabled={deletable.length === 0}
         title={
-          deletable.length === 0 ? 'None of them is yours to delete' : 'They can be restored from the trash'
+          deletable.length === 0 ? 'You may not delete any of them' : 'They can be restored from the trash'
         }
         onClick={() => {
           onDone()

@@ -163,8 +163,8 @@ function View(props: {
             <Button
               look="quiet"
               className="px-1.5"
-              aria-label={`Replace ${title} with what is shown`}
-              title="Replace with what is shown"
+              aria-label={`Replace ${title} with the current view`}
+              title="Replace with the current view"
               disabled={change.isPending}
               onClick={() =>
                 change.mutate(

@@ -124,7 +124,7 @@ export function WorkspaceCharts(props: {
         onZoom={charts.onZoom}
         lead={props.lead}
       />
-      {found.error && <Failure>{errorText(found.error)} What is shown was read before.</Failure>}
+      {found.error && <Failure>{errorText(found.error)} These values may be out of date.</Failure>}
       <p data-drawn className="text-xs text-muted empty:hidden">
         {[
           props.drawnText,

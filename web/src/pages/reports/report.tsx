@@ -22,7 +22,7 @@ export function ReportPage() {
   if (report.error && report.data === undefined)
     return (
       <Notice title={errorText(report.error)} bad>
-        <p>It may have been deleted, or be in a project that you are not in.</p>
+        <p>It may have been deleted, or be in a project of which you are not a member.</p>
         <Link {...links.home()} className={buttonLook()}>
           Home
         </Link>
@@ -109,7 +109,8 @@ function OneReport({ report }: { report: Report }) {
           run={() => deleteReport(report.id).then(left)}
           onClose={close}
         >
-          Its text and its public links go at once and cannot be restored. The batches that it shows stay.
+          Its text and its public links are deleted at once and cannot be restored. The batches that it shows
+          are kept.
         </Confirm>
       )}
     </article>

@@ -29,7 +29,7 @@ export function ShareReport(props: { report: Report; onChange: () => void; onClo
         <>
           <Code text={make.data.url} label="Link" />
           <p className="text-muted">
-            It opens the text and {some(make.data.batches.length, 'batch', 'batches')}. It is shown this once.
+            It opens the text and {some(make.data.batches.length, 'batch', 'batches')}. It is shown only once.
           </p>
         </>
       )}

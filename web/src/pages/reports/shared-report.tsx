@@ -24,7 +24,7 @@ export function SharedReportPage() {
   )
   if (report.error)
     return report.error instanceof Refusal && report.error.status === 404 ? (
-      <Notice title="This link opens nothing any more" bad>
+      <Notice title="This link is no longer valid" bad>
         <p>It was revoked, or the report was deleted. Ask the sender for a new one.</p>
       </Notice>
     ) : (

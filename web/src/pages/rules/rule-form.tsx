@@ -211,7 +211,7 @@ function MetricFields(props: {
       )}
       {props.asked && conditionOf(draft) === null && (
         <p role="alert" className="text-failed">
-          {key === '' ? 'Name the series to watch.' : 'Give a number to compare with.'}
+          {key === '' ? 'Enter the series to watch.' : 'Enter a number to compare with.'}
         </p>
       )}
     </div>
@@ -247,7 +247,9 @@ function Counted({ preview }: { preview: ReturnType<typeof usePreview> }) {
   return (
     <p role="status" className={`border-t border-line pt-2 ${old && whole ? 'text-muted' : ''}`}>
       {!whole ? (
-        <span className="text-muted">Once it is complete, this says how often it would have mailed.</span>
+        <span className="text-muted">
+          When the rule is complete, this shows how often it would have sent mail.
+        </span>
       ) : error && !old ? (
         <span className="text-amber">How often it would have mailed is not known: {errorText(error)}</span>
       ) : data === undefined ? (

@@ -124,8 +124,8 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
       {asking && (
         <Dialog title={`Delete “${called}”?`} onClose={() => setAsking(false)}>
           <p className="text-muted">
-            It fires no more, and mail of it that waits is not sent. Undo makes one like it, while the note at
-            the foot of the page stands. To silence it for a while, switch it off instead.
+            It no longer fires, and its pending mail is not sent. Undo, in the note at the foot of the page,
+            creates the same rule again. To silence it for a while, switch it off instead.
           </p>
           <div className="flex justify-end gap-2">
             <Button onClick={() => setAsking(false)}>Keep it</Button>

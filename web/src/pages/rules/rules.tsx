@@ -88,7 +88,7 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
         </div>
         {items.length === 0 ? (
           <p className="border-y border-line px-2 py-6 text-center text-muted">
-            No rule yet: nothing that happens in this project is mailed. A good first one is “a job fails”.
+            No rules yet: this project sends no mail. A good first rule is “a job fails”.
           </p>
         ) : (
           <ul aria-label="Rules of the project" className="border-b border-line">
@@ -98,7 +98,7 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
           </ul>
         )}
         <p className="text-xs text-muted">
-          A rule holds from the next event on. One batch can be silenced from its own page, under More.
+          A rule applies from the next event on. You can mute a single batch on its page, under More.
         </p>
       </section>
       <Recipients slug={slug} project={project} />
@@ -162,7 +162,7 @@ function Recipients({ slug, project }: { slug: string; project: Project }) {
         known={members.map((member) => member.email)}
         disabled={save.isPending}
       />
-      {save.error && <Failure>{errorText(save.error)} The recipients are as they were.</Failure>}
+      {save.error && <Failure>{errorText(save.error)} The recipients were not changed.</Failure>}
     </section>
   )
 }

@@ -30,7 +30,7 @@ export const KINDS: Record<Trigger, Kind> = {
   },
   metric: {
     title: 'a metric meets a condition',
-    fires: 'When a series of a job comes to meet it: once for each run of epochs that do.',
+    fires: 'When a series of a job starts to meet the condition: once for each run of epochs that do.',
     cooldown: 3600,
     why: 'A value that swings around its limit meets it again and again.',
   },
@@ -42,19 +42,19 @@ export const KINDS: Record<Trigger, Kind> = {
   },
   batch_stalled: {
     title: 'a batch sends no events',
-    fires: 'Once for each silence, and when its process is known to be gone.',
+    fires: 'Once for each period without events, and when its process has ended.',
     cooldown: 0,
-    why: 'One mail for each silence.',
+    why: 'One mail for each period without events.',
   },
   job_idle: {
     title: 'a job leaves its GPU idle',
-    fires: 'Once for each spell in which the GPU of a running job has nothing to do.',
+    fires: 'Once for each period in which the GPU of a running job is idle.',
     cooldown: 3600,
     why: 'Jobs of one batch often wait for the same thing.',
   },
   agent_offline: {
     title: 'an agent goes offline',
-    fires: 'Once for each absence of an agent that ran batches of this project within a week.',
+    fires: 'Once for each time that an agent which ran batches of this project within a week is offline.',
     cooldown: 3600,
     why: 'A flaky line comes and goes.',
   },

@@ -59,7 +59,7 @@ export function SharedPage() {
   const gone = shared.error instanceof Refusal && shared.error.status === 404
   if (gone || (shared.error && shared.data === undefined)) {
     return gone ? (
-      <Notice title="This link opens nothing any more" bad>
+      <Notice title="This link is no longer valid" bad>
         <p>It has ended, was revoked, or its batch was deleted. Ask the sender for a new one.</p>
       </Notice>
     ) : (
@@ -86,7 +86,7 @@ export function SharedPage() {
         {shared.data.expires_at && <span>The link ends {exact(shared.data.expires_at)}.</span>}
         {stream === 'offline' && (
           <span role="status" className="text-amber">
-            The live stream is cut off; it is caught up by itself.
+            The live connection is lost; the page is updated when it returns.
           </span>
         )}
       </p>

@@ -7,8 +7,7 @@ const FAULTS: Record<string, (provider: string) => string> = {
     `The answer of ${provider} could not be verified, so you are not signed in. Try again. If it happens again, ask your administrator.`,
   sign_in_not_allowed: (provider) =>
     `${provider} accepts only verified addresses of certain domains, and yours is not one of them. Ask your administrator.`,
-  sign_in_not_linked: () =>
-    'Nothing was linked: you were signed out meanwhile, or signed in to another account.',
+  sign_in_not_linked: () => 'Nothing was linked: you are signed out now, or signed in to another account.',
   email_missing: (provider) =>
     `${provider} sent no e-mail address, and an account needs one. Allow ${provider} to share yours, then try again.`,
   email_taken: (provider) =>
@@ -18,9 +17,9 @@ const FAULTS: Record<string, (provider: string) => string> = {
   registration_closed: () => 'You have no account yet, and registration is closed. Ask your administrator.',
   account_disabled: () => 'Your account is disabled. Ask your administrator.',
   provider_unavailable: (provider) =>
-    `${provider} cannot be reached just now. Sign in with your password, or try again in a moment.`,
+    `${provider} cannot be reached. Sign in with your password, or try again in a moment.`,
   too_many_attempts: () => 'Too many sign-ins were started from your address. Wait a minute, then try again.',
-  unavailable: () => 'The service cannot answer just now. Try again in a moment.',
+  unavailable: () => 'The service cannot answer now. Try again in a moment.',
   overloaded: () => 'The service is busy. Try again in a moment.',
 }
 

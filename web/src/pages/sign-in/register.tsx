@@ -19,7 +19,7 @@ export function Register() {
   // Who comes first has nothing to look at yet: the next step is a first run.
   const enter = useEnter(register, first ? '/connect' : returnTo)
   return (
-    <SignInFrame title={first ? 'Make the first account' : 'Register'}>
+    <SignInFrame title={first ? 'Create the first account' : 'Register'}>
       {first && <p className="text-muted">It is the administrator of this service.</p>}
       <form
         className="flex flex-col gap-3"
@@ -47,7 +47,7 @@ export function Register() {
         />
         {enter.error && <Failure>{errorText(enter.error)}</Failure>}
         <Button look="primary" type="submit" disabled={enter.isPending}>
-          {enter.isPending ? 'Making the account …' : 'Register'}
+          {enter.isPending ? 'Creating the account …' : 'Register'}
         </Button>
       </form>
       <Providers returnTo={returnTo} />

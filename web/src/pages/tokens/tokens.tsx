@@ -66,7 +66,7 @@ export function Tokens() {
             {make.data.token}
           </code>
           <Copy text={make.data.token} />
-          <p className="w-full text-xs text-muted">Shown this once: only its hash is kept.</p>
+          <p className="w-full text-xs text-muted">Copy it now: it is shown only once.</p>
         </div>
       )}
       {tokens.data.items.length === 0 ? (
@@ -113,7 +113,7 @@ export function Tokens() {
           }}
           onClose={() => setLeaving(null)}
         >
-          Programs that use it are refused at once; this cannot be undone. What it sent is kept.
+          Programs that use it are refused at once; this cannot be undone. Data that was sent with it is kept.
         </Confirm>
       )}
     </Sheet>
