@@ -28,7 +28,6 @@ const LONG_WITH_REASON: Record<string, string> = {
     'one scripted training a library, side by side, so that they can be compared',
   'web/src/pages/batch/rerun-dialog.tsx': 'one dialog: what runs, where, and what its person confirms',
   'web/src/app/router.tsx': 'one table: a route for every page',
-  'web/src/lib/live/hub.ts': 'cursors, connections and channels of one state; apart they could disagree',
   'test/http/access-matrix.ts': 'one table: a row for every route',
   'test/http/batches.test.ts': 'the lists and single reads of the contract, one fact each',
   'test/ingest/contract.test.ts': 'the sentences of contract §1 in their order, one test each',

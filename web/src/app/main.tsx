@@ -3,7 +3,7 @@ import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { createRoot } from 'react-dom/client'
 import { mendLanguage } from '../lib/language.ts'
-import { mark } from '../lib/live/stream.ts'
+import { beforeRead } from '../lib/live/read-cursors.ts'
 import { meQuery, readAhead } from '../lib/queries.ts'
 import { queryClient } from '../lib/query-client.ts'
 import { startTheme } from '../lib/theme.ts'
@@ -17,7 +17,7 @@ startTheme()
 startPulse()
 startFonts()
 // Every page asks for these first: they are under way while it is made.
-if (!/^\/(sign-in|register)$/.test(location.pathname)) void mark()
+if (!/^\/(sign-in|register)$/.test(location.pathname)) void beforeRead()
 void queryClient.prefetchQuery(meQuery)
 readAhead(location.pathname)
 const root = document.getElementById('root')

@@ -8,7 +8,8 @@ import { readSeriesFrames, SERIES_FRAMES } from '../lib/api/series-frames.ts'
 import type { Batch, Job, Numeric, Page, Series, SeriesClip, SeriesGroup } from '../lib/api/types.ts'
 import { batchStore } from '../lib/live/batches.ts'
 import type { PointBus } from '../lib/live/points.ts'
-import { follow, mark } from '../lib/live/stream.ts'
+import { beforeRead } from '../lib/live/read-cursors.ts'
+import { follow } from '../lib/live/stream.ts'
 
 /** One of the jobs that are compared; jobs of different batches may have one name, so it is called by both. */
 export interface Compared {
@@ -44,7 +45,7 @@ export function useCompared(ids: readonly string[], { live = false }: { live?: b
     refetchOnMount: 'always',
     placeholderData: keepPreviousData,
     queryFn: async (): Promise<Comparison> => {
-      await mark()
+      await beforeRead()
       const batches = new Map<string, Batch>()
       const jobs = new Map<string, Job[]>()
       let n = 0
@@ -95,7 +96,7 @@ export function useComparedSource(rows: readonly Compared[]): SeriesSource {
     const keysOf = (names: readonly string[] | undefined): string =>
       (names ?? [...byName.keys()]).flatMap((name) => byName.get(name)?.job.key ?? []).join()
     const read = async (wanted: SeriesWanted, signal?: AbortSignal): Promise<Series[]> => {
-      await mark()
+      await beforeRead()
       const { keys = [], jobs, ...rest } = wanted
       const of = keysOf(jobs)
       if (of === '') return []

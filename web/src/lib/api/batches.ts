@@ -11,7 +11,7 @@ import {
   SharedMetricsDocument,
   SharedResourcesDocument,
 } from '../../__generated__/graphql.ts'
-import { mark } from '../live/stream.ts'
+import { beforeRead } from '../live/read-cursors.ts'
 import { JOBS_AT_ONCE, partOf } from './batch-parts.ts'
 import { nextOf, nodesOf, notFound, query, queryWithCursor } from './graphql.ts'
 import { get, getBytes, patch, post, type Query, withQuery } from './request.ts'
@@ -113,12 +113,12 @@ export function metricsOf(batchId: string): SeriesSource {
   const queryOf = ({ keys, jobs, ...rest }: SeriesWanted): Query =>
     ({ ...rest, key: keys, job: jobs }) as never
   const read = async <T>(path: string, wanted: SeriesWanted, signal?: AbortSignal): Promise<T> => {
-    await mark()
+    await beforeRead()
     return get<T>(path, queryOf(wanted), signal)
   }
   return Object.assign(
     async (wanted: SeriesWanted, signal?: AbortSignal) => {
-      await mark()
+      await beforeRead()
       return readSeriesFrames(await getBytes(withQuery(at, queryOf(wanted)), SERIES_FRAMES, signal))
     },
     {
@@ -133,7 +133,7 @@ const NO_CLIP: SeriesClip = { low: null, high: null, hidden: 0 }
 export const resourcesOf =
   (batchId: string): SeriesSource =>
   async ({ keys, jobs, ...range }, signal) => {
-    await mark()
+    await beforeRead()
     const query = { ...range, key: keys, job: jobs }
     return (await get<{ series: Series[] }>(`${batchAt(batchId)}/resources`, query as never, signal)).series
   }
@@ -151,7 +151,7 @@ export interface LogWanted {
 /** Lines in the order in which they arrived. */
 export type LogSource = (wanted: LogWanted) => Promise<LogLine[]>
 export async function fetchLog(batchId: string, wanted: LogWanted): Promise<LogLine[]> {
-  await mark()
+  await beforeRead()
   return (await get<{ items: LogLine[] }>(`${batchAt(batchId)}/log-lines`, { ...wanted })).items
 }
 
@@ -181,7 +181,7 @@ export interface Shared {
 export async function fetchShared(
   token: string,
 ): Promise<{ batch: Batch; jobs: Job[]; anonymous: boolean; expires_at: string | null }> {
-  await mark()
+  await beforeRead()
   const jobs: Job[] = []
   for (let cursor: string | undefined; ; ) {
     const page: Shared = await get(`/api/shared/${encodeURIComponent(token)}`, { limit: 500, cursor })

@@ -1,5 +1,5 @@
 import type { TypedDocumentString } from '../../__generated__/graphql.ts'
-import { markBy } from '../live/stream.ts'
+import { readBringsCursor } from '../live/read-cursors.ts'
 import { post, Refusal } from './request.ts'
 
 /**
@@ -33,7 +33,7 @@ export function queryWithCursor<Data extends { streamCursor: string }, Variables
   signal?: AbortSignal,
 ): Promise<Data> {
   const answer = query(document, variables, signal)
-  markBy(answer.then(({ streamCursor }) => Number(streamCursor)))
+  readBringsCursor(answer.then(({ streamCursor }) => Number(streamCursor)))
   return answer
 }
 

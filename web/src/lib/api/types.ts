@@ -22,14 +22,14 @@ export type Status = Lowercase<JobStatus>
 export type Numeric = JobRowFragment['elapsedS']
 
 export type Batch = WireRow<Omit<BatchRowFragment, 'can'>, 'status'> & {
-  /** These three are read with a single batch, and told by the stream; lists leave them out. */
+  /** Present in a read of one batch and in messages of the stream; lists omit them. */
   [Name in keyof BatchSelfFragment]?: BatchSelfFragment[Name] | undefined
 } & {
   deleted_at?: string
-  /** The stream leaves it out: it is another one for each reader. */
+  /** Not in messages of the stream: rights differ from reader to reader. */
   can?: BatchRowFragment['can']
-  /** When this page was told, in milliseconds: estimates count from then. */
-  told_at?: number
+  /** Unix time in milliseconds when the page received this row: estimates count from then. */
+  received_ms?: number
 }
 export type Job = WireRow<Omit<JobRowFragment, 'latest'>, 'status'> & {
   latest: { epoch: number | null } & Record<string, Numeric | null>

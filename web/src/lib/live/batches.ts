@@ -1,19 +1,19 @@
 import type { Batch, Job, Numeric } from '../api/types.ts'
 import { createRowStore } from './row-store.ts'
 
-/** All batches that any page has read, kept up to date by all channels that mention them. */
+/** All batches that a page has read, kept up to date by every channel that reports them. */
 export const batchStore = createRowStore<Batch>(
   (batch) => batch.id,
-  (old, told) => {
-    const fresh = { ...told, told_at: told.told_at ?? Date.now() }
+  (old, received) => {
+    const fresh = { ...received, received_ms: received.received_ms ?? Date.now() }
     if (old === undefined) return fresh
-    // An answer may overtake a message that was told after it was read: the later sign of life wins.
+    // An answer may arrive after a message that is newer than it: the later last event wins.
     const newer = fresh.last_seen_at < old.last_seen_at ? old : fresh
-    // Who may do what is not on the stream; an end takes the right to stop away, which the next read settles.
+    // Messages have no rights. A batch that has ended cannot be stopped; the next read brings its rights.
     const can =
       fresh.can ??
       (old.can && { ...old.can, stop: old.can.stop && ['running', 'lost'].includes(newer.status) })
-    // Lists leave these out; what was read of the batch itself stays until the next message about it.
+    // Lists omit these fields: keep them from the read of the batch until its next message.
     const self =
       newer.config === undefined
         ? { config: old.config, summary: old.summary, traceback: old.traceback }
@@ -22,16 +22,16 @@ export const batchStore = createRowStore<Batch>(
   },
 )
 
-/** Seconds that it runs, or ran: what the service told, whose clock decides, and the time since then. */
+/** Duration in seconds: as the service reported it, by its clock, plus the time since then while the batch runs. */
 export const elapsedOf = (batch: Batch, now: number): Numeric =>
   batch.status === 'running' && typeof batch.elapsed_s === 'number'
-    ? batch.elapsed_s + Math.max(0, now - (batch.told_at ?? now)) / 1000
+    ? batch.elapsed_s + Math.max(0, now - (batch.received_ms ?? now)) / 1000
     : batch.elapsed_s
-/** When it is expected to end: what was estimated counts from when it was told. Milliseconds; null without. */
+/** ETA as Unix time in milliseconds: the estimate counts from when it was received. Null without one. */
 export const endOf = (batch: Batch): number | null =>
   batch.status !== 'running' || batch.eta_s === null
     ? null
-    : (batch.told_at ?? Date.now()) + batch.eta_s * 1000
+    : (batch.received_ms ?? Date.now()) + batch.eta_s * 1000
 
 export const createJobStore = () =>
   createRowStore<Job>(

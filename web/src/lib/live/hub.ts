@@ -1,378 +1,209 @@
+import type { ChannelCursor, Connection, Position, StreamMessage } from './connection.ts'
+import { ServerStream, type StreamOwner } from './server-stream.ts'
+
 /**
- * Streams for many listeners: the tabs of a browser in the shared worker, or one tab by itself. Channels are the union
- * over the listeners, as few connections as hold them: at most 100 to one, and a share by itself, because what a share
- * and its batch both tell comes under one name only.
+ * Shares streams between clients: the tabs of a browser in the shared worker, or one tab alone. The channels of all
+ * clients go into as few streams as possible: at most 100 in each, and a share in a stream of its own, because changes
+ * that a share and its batch have in common are sent under one name only.
  *
- * Each listener has a cursor for each channel. A message goes to those whose cursor is before it, so nothing is delivered
- * twice; a connection opens from the oldest cursor of all that it serves, so nothing is left out. Messages of one
- * connection come in the order of their ids: all its listeners have everything up to its last id.
+ * Each client has a cursor for each channel. A message is delivered to clients whose cursor is before it, so nothing is
+ * delivered twice. A connection is opened from the oldest cursor of its clients, so nothing is missed.
  */
 export type StreamState = 'idle' | 'connecting' | 'live' | 'offline'
-/** How far a channel is. */
-export interface Place {
-  /** Identifies this subscription; unsubscribing and subscribing again gives another id. */
-  n: number
-  /** After which message; null without a cursor: from now on, and what was read before is to be read again. */
-  cursor: number | null
-}
-export type Cursors = Record<string, Place>
-export interface Message {
-  id: number
-  channel: string
-  /** Of the following that it is for. */
-  n: number
-  type: string
-  payload: Record<string, unknown>
-}
+export type Cursors = Record<string, ChannelCursor>
+
 export interface Listener {
-  hear(message: Message): void
+  /** @param message with the subscription that it is for */
+  onMessage(message: StreamMessage & { subscription: number }): void
   /** Missed messages are no longer in the change log: the page must load its data again. */
-  reset(): void
-  state(state: StreamState): void
-  /** How far each of its channels is, or was until it left them. */
-  at(cursors: Cursors): void
-}
-export interface Member {
-  /** All that it wants from now on. Cursors count for channels that are new; of the others the hub knows better. */
-  want(cursors: Cursors): void
-  /** Tells how far its channels are. */
-  ask(): void
-  leave(): void
-}
-export interface Hub {
-  join(listener: Listener): Member
-  /** A sign-in or sign-out changes what may be followed. */
-  reconnect(): void
+  onReset(): void
+  onState(state: StreamState): void
+  /** How far each of its channels was read, or had been when it left them. */
+  onCursors(cursors: Cursors): void
 }
 
-interface Pair extends Place {
-  /** The first connection that brings all after the cursor, by its number. */
-  since: number
+export interface HubClient {
+  /** Replaces the channels that it follows. Cursors count for new channels; the others keep theirs. */
+  subscribe(cursors: Cursors): void
+  /** Calls `onCursors`. */
+  reportCursors(): void
+  leave(): void
 }
-interface Connection {
-  n: number
-  url: string
-  source: EventSource
-  channels: ReadonlySet<string>
-  lastId: number | null
-  open: boolean
-}
-interface Stream {
-  /** Of one channel alone, because the server refuses it beside others, or refused it. */
-  solo: boolean
-  channels: Set<string>
-  current: Connection | null
-  /** Goes on until the current one is open. */
-  before: Connection | null
-  failures: number
-  cut: boolean
-  /** Until it may be tried again. */
-  waits: boolean
-  timer: ReturnType<typeof setTimeout> | null
-}
-interface Joined {
-  listener: Listener
-  pairs: Map<string, Pair>
+
+interface Client {
+  readonly listener: Listener
+  positions: Map<string, Position>
   state: StreamState
 }
 
-const KINDS = ['project', 'batch', 'metrics', 'logs', 'resources', 'host', 'hosts', 'dashboard', 'share']
 const MAX_CHANNELS = 100
-/** How long a channel without subscribers is still followed, so that coming back to a page costs nothing. */
-const LINGER_MS = 5_000
-const MAX_WAIT_MS = 30_000
 
-export function createHub(): Hub {
-  const members = new Set<Joined>()
-  const streams = new Set<Stream>()
-  /** Channels that may not be followed: each is requested alone and does not delay the others. */
-  const refused = new Set<string>()
-  let made = 0
+export class Hub implements StreamOwner {
+  readonly #clients = new Set<Client>()
+  readonly #streams = new Set<ServerStream>()
+  /** Channels that the service refused: each is requested alone and does not delay the others. */
+  readonly #refused = new Set<string>()
+  #connections = 0
 
-  const pairsOf = (channels: ReadonlySet<string>): Pair[] =>
-    [...members].flatMap(({ pairs }) =>
-      [...pairs].filter(([channel]) => channels.has(channel)).map(([, pair]) => pair),
-    )
-
-  /** What a connection has brought lies behind all that it serves. */
-  function settle({ n, channels, lastId }: Connection): void {
-    if (lastId === null) return
-    for (const pair of pairsOf(channels))
-      if (pair.since <= n && (pair.cursor === null || pair.cursor < lastId)) pair.cursor = lastId
-  }
-  function settleAll(): void {
-    for (const { before, current } of streams) {
-      if (before !== null) settle(before)
-      if (current !== null) settle(current)
+  join(listener: Listener): HubClient {
+    const client: Client = { listener, positions: new Map(), state: 'idle' }
+    this.#clients.add(client)
+    const reportCursors = (): void => {
+      for (const stream of this.#streams) stream.advancePositions()
+      this.#sendCursors(client)
+    }
+    return {
+      subscribe: (cursors) => {
+        reportCursors()
+        this.#setPositions(client, cursors)
+        this.#assignChannels()
+      },
+      reportCursors,
+      leave: () => {
+        this.#clients.delete(client)
+        this.#assignChannels()
+      },
     }
   }
 
-  /** Gives every channel its stream, and opens and closes what that asks for. */
-  function arrange(): void {
-    const homeless = new Set([...members].flatMap(({ pairs }) => [...pairs.keys()]))
-    for (const channel of refused) if (!homeless.has(channel)) refused.delete(channel)
-    const alone = (channel: string): boolean => channel.startsWith('share:') || refused.has(channel)
-    for (const stream of streams) {
+  /** Opens all streams again: a sign-in or sign-out changes what may be followed. */
+  reconnect(): void {
+    for (const stream of this.#streams) stream.close()
+    this.#streams.clear()
+    this.#refused.clear()
+    this.#assignChannels()
+  }
+
+  #setPositions(client: Client, cursors: Cursors): void {
+    const before = client.positions
+    client.positions = new Map(
+      Object.entries(cursors).map(([channel, { subscription, cursor }]) => {
+        const known = before.get(channel)
+        if (known?.subscription === subscription) return [channel, known]
+        return [channel, { subscription, cursor, since: this.#sinceOf(channel, cursor) }]
+      }),
+    )
+  }
+
+  /** The open connection that delivers what follows the cursor; else the next one that is opened. */
+  #sinceOf(channel: string, cursor: number | null): number {
+    if (cursor !== null)
+      for (const stream of this.#streams) {
+        const connection = stream.connectionBefore(channel, cursor)
+        if (connection !== undefined) return connection.number
+      }
+    return Number.POSITIVE_INFINITY
+  }
+
+  /** Assigns every channel to a stream, and opens, changes and closes streams accordingly. */
+  #assignChannels(): void {
+    const unassigned = new Set([...this.#clients].flatMap(({ positions }) => [...positions.keys()]))
+    for (const channel of this.#refused) if (!unassigned.has(channel)) this.#refused.delete(channel)
+    for (const stream of this.#streams) {
       for (const channel of stream.channels) {
-        if (homeless.has(channel) && alone(channel) === stream.solo) homeless.delete(channel)
+        if (unassigned.has(channel) && this.#isSolo(channel) === stream.isSolo) unassigned.delete(channel)
         else stream.channels.delete(channel)
       }
     }
-    for (const channel of homeless) {
-      const solo = alone(channel)
-      const roomy = solo
-        ? undefined
-        : [...streams].find((one) => !one.solo && one.channels.size < MAX_CHANNELS)
-      if (roomy !== undefined) roomy.channels.add(channel)
-      else streams.add(newStream(channel, solo))
-    }
-    for (const stream of streams) {
-      if (stream.channels.size === 0) {
-        drop(stream)
-        streams.delete(stream)
-      } else if (!stream.waits) {
-        const { current } = stream
-        if (current === null || !serves(current, stream.channels)) connect(stream)
-        else if (current.channels.size > stream.channels.size && stream.timer === null)
-          schedule(stream, LINGER_MS)
+    for (const channel of unassigned) this.#assign(channel)
+    for (const stream of this.#streams) {
+      if (stream.channels.size > 0) stream.update()
+      else {
+        stream.close()
+        this.#streams.delete(stream)
       }
     }
-    tellStates()
+    this.onStateChange()
   }
 
-  const serves = (connection: Connection, channels: ReadonlySet<string>): boolean =>
-    [...channels].every((channel) => connection.channels.has(channel)) &&
-    pairsOf(channels).every(({ since }) => since <= connection.n)
-
-  function schedule(stream: Stream, delayMs: number): void {
-    if (stream.timer !== null) clearTimeout(stream.timer)
-    stream.timer = setTimeout(() => {
-      stream.timer = null
-      stream.waits = false
-      const { current, channels } = stream
-      if (current?.channels.size === channels.size && serves(current, channels)) return
-      connect(stream)
-      tellStates()
-    }, delayMs)
+  #assign(channel: string): void {
+    const isSolo = this.#isSolo(channel)
+    const withRoom = [...this.#streams].find((one) => !one.isSolo && one.channels.size < MAX_CHANNELS)
+    if (isSolo || withRoom === undefined) this.#streams.add(new ServerStream(this, channel, isSolo))
+    else withRoom.channels.add(channel)
   }
 
-  function drop(stream: Stream): void {
-    if (stream.timer !== null) clearTimeout(stream.timer)
-    for (const one of [stream.before, stream.current]) {
-      if (one === null) continue
-      settle(one)
-      one.source.close()
-    }
-    stream.timer = stream.before = stream.current = null
+  #isSolo(channel: string): boolean {
+    return channel.startsWith('share:') || this.#refused.has(channel)
   }
 
-  function connect(stream: Stream): void {
-    if (stream.timer !== null) clearTimeout(stream.timer)
-    stream.timer = null
-    const old = stream.current
-    if (old !== null) {
-      settle(old)
-      if (old.open) {
-        stream.before?.source.close()
-        stream.before = old
-      } else old.source.close()
-    }
-    const channels = new Set(stream.channels)
-    const pairs = pairsOf(channels)
-    const cursors = pairs.flatMap(({ cursor }) => cursor ?? [])
-    const from = cursors.length === 0 ? null : Math.min(...cursors)
-    const query = new URLSearchParams([...channels].sort().map((name) => ['channel', name]))
-    if (from !== null) query.set('last_event_id', String(from))
-    const url = `/api/sse?${query}`
-    const source = new EventSource(url)
-    const connection: Connection = { n: ++made, url, source, channels, lastId: from, open: false }
-    stream.current = connection
-    // Those that are new begin here; the others go on with whichever of the two brings a message first.
-    for (const pair of pairs) pair.since = Math.min(pair.since, connection.n)
-    source.onopen = () => opened(stream, connection)
-    source.onerror = () => failed(stream, connection)
-    for (const kind of KINDS)
-      source.addEventListener(kind, (event) => receive(connection, event as MessageEvent<string>))
-    source.addEventListener('reset', (event) =>
-      reset(connection, Number((event as MessageEvent).lastEventId)),
+  positions(channels: ReadonlySet<string>): Position[] {
+    return [...this.#clients].flatMap(({ positions }) =>
+      [...positions].filter(([channel]) => channels.has(channel)).map(([, position]) => position),
     )
   }
 
-  function opened(stream: Stream, connection: Connection): void {
-    connection.open = true
-    if (stream.current !== connection) return
-    stream.failures = 0
-    stream.cut = false
-    if (stream.before !== null) {
-      settle(stream.before)
-      stream.before.source.close()
-      stream.before = null
-    }
-    // What was refused and is not any more goes back to the others.
-    if ([...stream.channels].some((channel) => refused.delete(channel))) arrange()
-    tellStates()
-    // Who has no cursor may have read something that is older than what comes now.
-    for (const { listener, pairs } of members) {
-      const blind = [...pairs].filter(
+  nextConnectionNumber(): number {
+    return ++this.#connections
+  }
+
+  onOpen(stream: ServerStream, connection: Connection): void {
+    // A channel that is no longer refused is followed together with the others again.
+    if ([...stream.channels].some((channel) => this.#refused.delete(channel))) this.#assignChannels()
+    this.onStateChange()
+    // A client without a cursor may have read data that is older than the first message of this connection.
+    for (const { listener, positions } of this.#clients) {
+      const unknown = [...positions].filter(
         ([channel, { cursor, since }]) =>
-          cursor === null && since === connection.n && connection.channels.has(channel),
+          cursor === null && since === connection.number && connection.channels.has(channel),
       )
-      for (const [, pair] of blind) pair.since = 0
-      if (blind.length > 0) listener.reset()
+      for (const [, position] of unknown) position.since = 0
+      if (unknown.length > 0) listener.onReset()
     }
   }
 
-  function failed(stream: Stream, connection: Connection): void {
-    connection.open = false
-    const over = connection.source.readyState === EventSource.CLOSED
-    if (stream.before === connection) {
-      settle(connection)
-      if (over) stream.before = null
-    } else if (stream.current === connection) {
-      stream.cut = true
-      // It reconnects by itself after a cut, but not after an answer that is not a stream.
-      if (over) {
-        settle(connection)
-        stream.current = null
-        stream.waits = true
-        void giveUp(stream, connection)
-      }
-    }
-    tellStates()
-  }
-
-  async function giveUp(stream: Stream, { url, channels }: Connection): Promise<void> {
-    const channel = stream.solo ? undefined : await refusalOf(url, channels)
-    if (!streams.has(stream)) return
-    if (channel === undefined) {
-      const wait = Math.min(MAX_WAIT_MS, 500 * 2 ** Math.min(stream.failures++, 10))
-      schedule(stream, wait * (0.75 + Math.random() / 2))
-    } else {
-      stream.waits = false
-      refused.add(channel)
-      arrange()
+  onMessage(connection: Connection, message: StreamMessage): void {
+    for (const { listener, positions } of this.#clients) {
+      const position = positions.get(message.channel)
+      if (position === undefined || position.since > connection.number) continue
+      if (position.cursor !== null && position.cursor >= message.id) continue
+      position.cursor = message.id
+      listener.onMessage({ ...message, subscription: position.subscription })
     }
   }
 
-  function receive(connection: Connection, event: MessageEvent<string>): void {
-    const id = Number(event.lastEventId)
-    const { channel, type, payload } = JSON.parse(event.data) as Omit<Message, 'id' | 'n'>
-    connection.lastId = id
-    for (const { listener, pairs } of members) {
-      const pair = pairs.get(channel)
-      if (pair === undefined || pair.since > connection.n) continue
-      if (pair.cursor !== null && pair.cursor >= id) continue
-      pair.cursor = id
-      listener.hear({ id, channel, n: pair.n, type, payload })
+  onReset(connection: Connection, id: number): void {
+    for (const position of this.positions(connection.channels)) position.cursor = id
+    for (const client of this.#clients) {
+      if (![...client.positions.keys()].some((channel) => connection.channels.has(channel))) continue
+      this.#sendCursors(client)
+      client.listener.onReset()
     }
   }
 
-  function reset(connection: Connection, id: number): void {
-    connection.lastId = id
-    for (const pair of pairsOf(connection.channels)) pair.cursor = id
-    for (const member of members) {
-      if (![...member.pairs.keys()].some((channel) => connection.channels.has(channel))) continue
-      tellCursors(member)
-      member.listener.reset()
+  onRefused(channel: string): void {
+    this.#refused.add(channel)
+    this.#assignChannels()
+  }
+
+  /** Tells clients whose state has changed. */
+  onStateChange(): void {
+    for (const client of this.#clients) {
+      const state = this.#stateOf(client)
+      if (state === client.state) continue
+      client.state = state
+      client.listener.onState(state)
     }
   }
 
-  const tellCursors = ({ listener, pairs }: Joined): void =>
-    listener.at(Object.fromEntries([...pairs].map(([channel, { n, cursor }]) => [channel, { n, cursor }])))
-
-  function tellStates(): void {
-    for (const member of members) {
-      const state = stateOf(member)
-      if (state === member.state) continue
-      member.state = state
-      member.listener.state(state)
-    }
-  }
-
-  function stateOf({ pairs }: Joined): StreamState {
-    let state: StreamState = pairs.size === 0 ? 'idle' : 'live'
-    for (const stream of streams) {
-      const open = [stream.before, stream.current].filter((one) => one?.open)
+  #stateOf({ positions }: Client): StreamState {
+    let state: StreamState = positions.size === 0 ? 'idle' : 'live'
+    for (const stream of this.#streams) {
       for (const channel of stream.channels) {
-        const pair = pairs.get(channel)
-        if (pair === undefined) continue
-        if (open.some((one) => one?.channels.has(channel) && pair.since <= one.n)) continue
-        if (stream.cut) return 'offline'
+        const position = positions.get(channel)
+        if (position === undefined || stream.delivers(channel, position.since)) continue
+        if (stream.isCut) return 'offline'
         state = 'connecting'
       }
     }
     return state
   }
 
-  return {
-    join(listener) {
-      const member: Joined = { listener, pairs: new Map(), state: 'idle' }
-      members.add(member)
-      return {
-        want(cursors) {
-          settleAll()
-          tellCursors(member)
-          const before = member.pairs
-          member.pairs = new Map()
-          for (const [channel, place] of Object.entries(cursors)) {
-            const known = before.get(channel)
-            const same = known?.n === place.n
-            member.pairs.set(channel, same ? known : { ...place, since: sinceOf(channel, place.cursor) })
-          }
-          arrange()
-        },
-        ask() {
-          settleAll()
-          tellCursors(member)
-        },
-        leave() {
-          members.delete(member)
-          arrange()
-        },
-      }
-    },
-    reconnect() {
-      for (const stream of streams) drop(stream)
-      streams.clear()
-      refused.clear()
-      arrange()
-    },
-  }
-
-  /** A connection that has brought nothing past the cursor yet will bring all that lies behind it. */
-  function sinceOf(channel: string, cursor: number | null): number {
-    for (const { current } of streams) {
-      if (cursor === null || current === null || current.lastId === null) continue
-      if (current.channels.has(channel) && current.lastId <= cursor) return current.n
-    }
-    return Number.POSITIVE_INFINITY
-  }
-}
-
-const newStream = (channel: string, solo: boolean): Stream => ({
-  solo,
-  channels: new Set([channel]),
-  current: null,
-  before: null,
-  failures: 0,
-  cut: false,
-  waits: false,
-  timer: null,
-})
-
-/** Which channel it is that the service refuses to a stream: EventSource does not tell. */
-async function refusalOf(url: string, channels: ReadonlySet<string>): Promise<string | undefined> {
-  const stop = new AbortController()
-  try {
-    const answer = await fetch(url, { signal: stop.signal })
-    if (answer.status !== 403) return undefined
-    const { errors } = (await answer.json()) as { errors?: { message: string }[] }
-    return [...channels].find((channel) =>
-      errors?.some(({ message }) => message === `${channel} may not be followed`),
+  #sendCursors({ listener, positions }: Client): void {
+    listener.onCursors(
+      Object.fromEntries(
+        [...positions].map(([channel, { subscription, cursor }]) => [channel, { subscription, cursor }]),
+      ),
     )
-  } catch {
-    return undefined
-  } finally {
-    stop.abort()
   }
 }

@@ -11,8 +11,8 @@ export interface Point {
 }
 export interface PointBus {
   publish(points: readonly Point[]): void
-  on(hear: (points: readonly Point[]) => void): () => void
-  /** What arrived lately: an answer that was read before it lacks it. */
+  on(watcher: (points: readonly Point[]) => void): () => void
+  /** Points of the last 30 s: an answer that was read before they arrived does not have them. */
   recent(): readonly Point[]
 }
 
@@ -20,7 +20,7 @@ const KEPT_MS = 30_000
 const MAX_KEPT = 20_000
 
 export function createPointBus(): PointBus {
-  const hearers = new Set<(points: readonly Point[]) => void>()
+  const watchers = new Set<(points: readonly Point[]) => void>()
   let kept: { at: number; point: Point }[] = []
   return {
     publish(points) {
@@ -28,11 +28,11 @@ export function createPointBus(): PointBus {
       for (const point of points) kept.push({ at, point })
       if (kept.length > MAX_KEPT || (kept[0] && kept[0].at < at - 2 * KEPT_MS))
         kept = kept.filter((one) => one.at > at - KEPT_MS).slice(-MAX_KEPT)
-      for (const hear of hearers) hear(points)
+      for (const watcher of watchers) watcher(points)
     },
-    on(hear) {
-      hearers.add(hear)
-      return () => hearers.delete(hear)
+    on(watcher) {
+      watchers.add(watcher)
+      return () => watchers.delete(watcher)
     },
     recent: () => kept.map((one) => one.point),
   }

@@ -1,27 +1,27 @@
 import { useCallback, useSyncExternalStore } from 'react'
 
 /**
- * Rows by id, outside React: a change wakes only those who show that row, and lists only when rows come or go.
- * `T` is replaced, never changed, so that identity says whether a row is new.
+ * Rows by id, outside React: a change renders only the components of that row, and lists only when rows are added.
+ * A row is replaced, never modified, so identity says whether it has changed.
  */
 export interface RowStore<T> {
   get(id: string): T | undefined
   ids(): readonly string[]
-  /** Every row; a new list only when one changed. */
+  /** Every row; a new list only if one has changed. */
   all(): readonly T[]
   /** Adds and replaces rows. */
   put(rows: readonly T[]): void
-  /** Told of all that changed together, at most twenty times a second. */
+  /** Calls `changed` at most twenty times a second. */
   onRow(id: string, changed: () => void): () => void
-  /** When rows come or go: at once, as points of a job that is not known yet are not drawn. */
+  /** When rows are added: at once, because points of an unknown job are not drawn. */
   onIds(changed: () => void): () => void
-  /** At any change, as seldom. */
+  /** At any change of a row, also at most twenty times a second. */
   onAny(changed: () => void): () => void
 }
 
-/** How long a change waits for those that come with it. */
-const GATHERED_MS = 8
-const APART_MS = 50
+/** A change waits this long for others of the same event. */
+const DEBOUNCE_MS = 8
+const MIN_INTERVAL_MS = 50
 
 export function createRowStore<T>(
   idOf: (row: T) => string,
@@ -34,22 +34,22 @@ export function createRowStore<T>(
   const changed = new Set<string>()
   let ids: readonly string[] = []
   let all: readonly T[] | null = []
-  let due = false
-  let toldAt = 0
+  let isScheduled = false
+  let notifiedAt = 0
 
-  // Several messages tell of one event, and each that was shown by itself would be a render of its own.
-  const notify = (): void => {
-    if (due) return
-    due = true
-    // A timer rather than a frame: hidden tabs get no frames, and what they show must be right when they come back.
-    setTimeout(tellAll, Math.max(GATHERED_MS, toldAt + APART_MS - performance.now()))
+  // One event causes several messages: they are rendered together.
+  const schedule = (): void => {
+    if (isScheduled) return
+    isScheduled = true
+    // A timer rather than a frame: hidden tabs get no frames, but must be up to date when they become visible.
+    setTimeout(notify, Math.max(DEBOUNCE_MS, notifiedAt + MIN_INTERVAL_MS - performance.now()))
   }
-  const tellAll = (): void => {
-    due = false
-    toldAt = performance.now()
-    const told = [...changed]
+  const notify = (): void => {
+    isScheduled = false
+    notifiedAt = performance.now()
+    const ids = [...changed]
     changed.clear()
-    for (const id of told) for (const watcher of watchers.get(id) ?? []) watcher()
+    for (const id of ids) for (const watcher of watchers.get(id) ?? []) watcher()
     for (const watcher of anyWatchers) watcher()
   }
   return {
@@ -74,7 +74,7 @@ export function createRowStore<T>(
         ids = [...rows.keys()]
         for (const watcher of idWatchers) watcher()
       }
-      if (changed.size > 0) notify()
+      if (changed.size > 0) schedule()
     },
     onRow(id, changed) {
       const set = watchers.get(id) ?? new Set()
@@ -97,7 +97,7 @@ export function createRowStore<T>(
 
 export const useRow = <T>(store: RowStore<T>, id: string): T | undefined => useRowPart(store, id, same)
 const same = <T>(row: T): T => row
-/** The value that `pick` takes from a row, a string or a number. Other changes do not render again. */
+/** A string or number of a row, by `pick`. Changes of the rest of the row do not render again. */
 export function useRowPart<T, Part>(
   store: RowStore<T>,
   id: string,

@@ -1,58 +1,58 @@
-import { createHub, type Listener, type Member } from './hub.ts'
-import { holdLock, onceFree, type WorkerMessage, type WorkerRequest } from './talk.ts'
+import { Hub, type HubClient, type Listener } from './hub.ts'
+import { holdLock, onceReleased, type TabMessage, type WorkerMessage } from './worker-messages.ts'
 
-/** One for all tabs of a browser: follows what any of them wants, and tells each what it asked for. */
+/** The shared worker of all tabs: it follows the channels of all, and sends each tab the messages of its own. */
 
-/** The part of the global scope that is used here; the types of pages know no workers. */
+/** The part of the global scope that is used here; the types of pages do not include workers. */
 const scope = globalThis as unknown as { onconnect: (event: MessageEvent) => void }
 
-/** A tab that sent nothing for so long is closed. Browsers wake hidden ones once a minute. */
-const GONE_MS = 150_000
-const LOOK_MS = 20_000
+/** A tab without a message for this long is closed. Browsers let a hidden tab run once a minute. */
+const TAB_TIMEOUT_MS = 150_000
+const CHECK_MS = 20_000
 
 interface Tab {
-  heardAt: number
+  lastMessageAt: number
   leave(): void
 }
 
-const hub = createHub()
+const hub = new Hub()
 const lock = holdLock()
 const tabs = new Set<Tab>()
 setInterval(() => {
-  for (const tab of tabs) if (Date.now() - tab.heardAt > GONE_MS) tab.leave()
-}, LOOK_MS)
+  for (const tab of tabs) if (Date.now() - tab.lastMessageAt > TAB_TIMEOUT_MS) tab.leave()
+}, CHECK_MS)
 
 scope.onconnect = ({ ports: [port] }) => {
   if (port === undefined) return
-  const tell = (told: WorkerMessage): void => port.postMessage(told)
+  const send = (message: WorkerMessage): void => port.postMessage(message)
   const listener: Listener = {
-    hear: (of) => tell({ tell: 'hear', of }),
-    reset: () => tell({ tell: 'reset', of: undefined }),
-    state: (of) => tell({ tell: 'state', of }),
-    at: (of) => tell({ tell: 'at', of }),
+    onMessage: (value) => send({ kind: 'onMessage', value }),
+    onReset: () => send({ kind: 'onReset', value: undefined }),
+    onState: (value) => send({ kind: 'onState', value }),
+    onCursors: (value) => send({ kind: 'onCursors', value }),
   }
-  let member: Member | null = null
+  let client: HubClient | null = null
   const tab: Tab = {
-    heardAt: 0,
+    lastMessageAt: 0,
     leave() {
-      member?.leave()
-      member = null
+      client?.leave()
+      client = null
       tabs.delete(tab)
     },
   }
-  port.onmessage = ({ data }: MessageEvent<WorkerRequest>) => {
-    tab.heardAt = Date.now()
-    if (data.say === 'leave') return tab.leave()
-    if (data.say === 'reconnect') return hub.reconnect()
-    if (member === null) {
-      member = hub.join(listener)
+  port.onmessage = ({ data }: MessageEvent<TabMessage>) => {
+    tab.lastMessageAt = Date.now()
+    if (data.kind === 'leave') return tab.leave()
+    if (data.kind === 'reconnect') return hub.reconnect()
+    if (client === null) {
+      client = hub.join(listener)
       tabs.add(tab)
-      if (data.say === 'ask') tell({ tell: 'again' })
+      if (data.kind === 'reportCursors') send({ kind: 'subscribeAgain' })
     }
-    if (data.say === 'want') return member.want(data.cursors)
-    member.ask()
-    if (data.lock !== undefined) void onceFree(data.lock, tab.leave)
+    if (data.kind === 'subscribe') return client.subscribe(data.cursors)
+    client.reportCursors()
+    if (data.lock !== undefined) void onceReleased(data.lock, tab.leave)
   }
-  tell({ tell: 'hello' })
-  void lock.then((name) => name !== undefined && tell({ tell: 'lock', lock: name }))
+  send({ kind: 'started' })
+  void lock.then((name) => name !== undefined && send({ kind: 'lock', lock: name }))
 }

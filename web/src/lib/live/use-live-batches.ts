@@ -2,7 +2,7 @@ import { useRef, useSyncExternalStore } from 'react'
 import type { Batch } from '../api/types.ts'
 import { batchStore } from './batches.ts'
 
-/** The batches that any page knows and `wanted` picks, newest first; a new list only when one of them changed. */
+/** The known batches that `wanted` accepts, newest first; a new list only if one of them has changed. */
 export function useLiveBatches(wanted: (batch: Batch) => boolean): readonly Batch[] {
   const last = useRef<readonly Batch[]>([])
   return useSyncExternalStore(batchStore.onAny, () => {

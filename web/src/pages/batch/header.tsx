@@ -158,7 +158,7 @@ function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
   return eta.eta_s === null ? null : (
     <Fact name="ETA">
       <span className="flex items-center gap-1">
-        {etaText(eta, data ? dataUpdatedAt : (batch.told_at ?? 0))}
+        {etaText(eta, data ? dataUpdatedAt : (batch.received_ms ?? 0))}
         <Help term="ETA">
           <p className="text-muted">
             When the batch is expected to end, from the pace of its jobs and epochs so far and the jobs that
