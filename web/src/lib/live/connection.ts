@@ -77,7 +77,7 @@ export class Connection {
     })
   }
 
-  /** Moves positions in its channels to the last message: whatever it delivers next comes after that. */
+  /** Moves positions in its channels to the last message: every message that it delivers later comes after it. */
   advance(positions: readonly Position[]): void {
     const { lastId } = this
     if (lastId === null) return

@@ -16,7 +16,7 @@ const READ_TIMEOUT_MS = 15_000
 
 let taken: ReadCursor[] = []
 
-/** Takes a cursor: whatever is read after this call is at least as new. */
+/** Takes a cursor: data that is read after this call is at least as new. */
 export async function beforeRead(): Promise<void> {
   await newestCursor().cursor
 }
