@@ -1,13 +1,14 @@
 import { type Db, type Fragment, isDistributed, isWorkerAway } from './sql.ts'
 
 /**
- * Asks telemetry tables about rows of several batches. Over plain PostgreSQL that is one statement. Where the tables are
- * distributed by batch (decision 0023) it is one for each batch: a statement that names one batch with a constant goes to
- * one place, while one that joins with a list of them asks every place there is.
- * @param work gets rows, which its statement is to unnest under the name `u`, and what to compare a table's `batch_key`
- * with: `u.batch_key`, or the one batch that all of these rows belong to
- * @param options.away is given the rows of each batch whose worker is away, which are left out; without it that is an error
- * @returns what it gives for all of them
+ * Queries telemetry tables for rows that belong to several batches. On plain PostgreSQL this is one statement. On a
+ * Citus cluster (decision 0025) it is one statement per batch: a statement that names its batch as a constant is routed
+ * to one worker, while a join with a list of batches is sent to all workers.
+ * @param work is called with rows, which its statement unnests under the alias `u`, and with the expression to compare
+ * `batch_key` with: `u.batch_key`, or the key of the one batch that all these rows belong to
+ * @param options.onUnreachable is called with the rows of each batch whose worker cannot be reached; the result omits
+ * them. Without this option the error is thrown
+ * @returns the results of all calls of `work`
  */
 export async function byBatch<Row extends { batchKey: number }, Result>(
   db: Db,

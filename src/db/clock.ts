@@ -1,18 +1,19 @@
 import type { Sql } from './sql.ts'
 
-/** The database's clock, as this process knows it: that of its host, put right by what the database last said. */
+/** The time of the database, estimated from this host's clock and the offset measured last. */
 export interface DatabaseClock {
   now(): Date
   stop(): void
 }
 
 const EVERY_MS = 60_000
-/** An answer that took longer says too little about the moment. */
+/** The offset of a slower answer would be too uncertain. */
 const MAX_ROUND_TRIP_MS = 1_000
 
 /**
- * All servers of one database judge silence by one clock: the database's. It is read at the start and every minute.
- * @throws what the database throws at the start; later it goes on with what it knows
+ * All servers of a database measure silence by the same clock, that of the database. The offset to it is measured at
+ * the start and every minute.
+ * @throws any error of the first query; later errors are ignored and the last offset is kept
  */
 export async function followDatabaseClock(sql: Sql): Promise<DatabaseClock> {
   let offsetMs = 0

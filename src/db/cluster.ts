@@ -4,9 +4,9 @@ import { LOCK_NOT_AVAILABLE, migrate, takeTurn } from './migrate.ts'
 import { type Db, isDistributed, markDistributed, openSql, type Sql, type Tx } from './sql.ts'
 
 /**
- * A database that is the coordinator of a Citus cluster (docs/decisions/0025-telemetry-on-citus.md). The tables of telemetry
- * are spread over its workers by the hash of `batch_key`, so that all rows of a batch lie together on one worker; every
- * other table stays on the coordinator.
+ * Support for a database that is the coordinator of a Citus cluster (docs/decisions/0025-telemetry-on-citus.md).
+ * Telemetry tables are distributed over the workers by the hash of `batch_key`, so all rows of a batch are on one
+ * worker. All other tables stay on the coordinator.
  */
 export const TELEMETRY = [
   'events',
@@ -20,9 +20,9 @@ export const TELEMETRY = [
 const TURN_PAUSE_MS = 100
 
 /**
- * Distributes the tables of telemetry that are not distributed yet, after the migrations. What they hold is copied to the
- * workers. Nothing happens in a database without Citus, or without workers. Several servers may call this at once.
- * @returns whether the database is a cluster's; pools that are opened from then on know it
+ * Distributes the telemetry tables that are not distributed yet, and copies their rows to the workers. Runs after the
+ * migrations. Does nothing in a database without Citus or without workers. Several servers may call this at once.
+ * @returns whether the database is a cluster; connection pools opened afterwards take this into account
  * @throws Error with one line for the operator: the URL names a worker, or Citus refuses
  */
 export async function distribute(
@@ -38,8 +38,8 @@ export async function distribute(
 }
 
 /**
- * The tables of this release, and their distribution where the database is a cluster's. Other connections are opened after it.
- * @returns whether they are distributed
+ * Migrates the database and, on a cluster, distributes its telemetry tables. Open other connections only afterwards.
+ * @returns whether the tables are distributed
  */
 export async function prepareTables(
   url: string,
@@ -55,7 +55,7 @@ export async function prepareTables(
   }
 }
 
-/** Finds out whether the tables of a database are distributed, for commands beside servers. */
+/** Detects whether the tables are distributed, for commands that run beside servers. */
 export async function noteDistribution(url: string): Promise<void> {
   const sql = openSql(url, { name: 'command', max: 1 })
   try {
@@ -65,7 +65,10 @@ export async function noteDistribution(url: string): Promise<void> {
   }
 }
 
-/** Whether the database is the coordinator of a Citus cluster that has workers. @throws where it is a worker */
+/**
+ * Whether the database is the coordinator of a Citus cluster that has workers.
+ * @throws Error when the URL names a worker
+ */
 export async function isCluster(sql: Sql): Promise<boolean> {
   const [extension] = await sql`/* cluster.extension */ select from pg_extension where extname = 'citus'`
   if (extension === undefined) return false
@@ -77,12 +80,12 @@ export async function isCluster(sql: Sql): Promise<boolean> {
   return row !== undefined && row.workers > 0
 }
 
-/** Another transaction holds a table for longer than a migration waits: it is tried again. */
+/** Turns a lock timeout, which is retried, into undefined. Any other error is thrown. */
 function busy(error: unknown): undefined {
   if (codeOf(error) !== LOCK_NOT_AVAILABLE) throw error
 }
 
-/** @returns undefined while another server migrates or distributes */
+/** @returns undefined while another server holds the migration lock */
 async function distributeInTurn(tx: Tx, log: (message: string) => void): Promise<true | undefined> {
   if (!(await takeTurn(tx))) return undefined
   const waiting = await undistributed(tx)
@@ -92,7 +95,7 @@ async function distributeInTurn(tx: Tx, log: (message: string) => void): Promise
     log(`distributing ${table} over the workers`)
     await tx`/* cluster.distribute */
       select create_distributed_table(${table}, 'batch_key', colocate_with => ${table === TELEMETRY[0] ? 'none' : TELEMETRY[0]})`
-    // The rows that were copied to the workers still lie here as well.
+    // The rows are still in the local table after they were copied to the workers.
     await tx`/* cluster.truncate_local */ select truncate_local_data_after_distributing_table(${table}::text::regclass)`
   }
   return true
@@ -107,13 +110,13 @@ async function undistributed(db: Db): Promise<string[]> {
   return rows.map((row) => row.name)
 }
 
-/** Keys of advisory locks on batches: above every other key here. */
+/** Offset of the advisory lock keys of batches; every other lock key of the service is lower. */
 const BATCH_LOCKS = 2 ** 52
 
 /**
- * For a transaction that has locked batches and goes on to read or write their telemetry. On a cluster the lock on a
- * batch's row ends with the commit on the coordinator, a moment before the workers have committed as well; this lock
- * ends after them. So its holder sees all that the one before wrote.
+ * Call this in a transaction that has locked batches, before it reads or writes their telemetry. On a cluster the row
+ * lock on a batch ends when the coordinator commits, slightly before the workers have committed. This advisory lock
+ * ends after the workers' commit, so its next holder sees everything that the previous one wrote.
  */
 export async function awaitWorkers(tx: Tx, batchKeys: readonly number[]): Promise<void> {
   if (!isDistributed(tx) || batchKeys.length === 0) return
@@ -123,10 +126,10 @@ export async function awaitWorkers(tx: Tx, batchKeys: readonly number[]): Promis
 }
 
 /**
- * For a transaction that reads telemetry of batches before it brings them rows by COPY, to be called before it reads. Citus
- * (13.0) prepares the commit on those connections that it knows a write of, and does not take note of a COPY on one that
- * it read through before: the rows would be committed after the coordinator's commit, and be lost if the worker went in
- * between. It takes note of a delete, which finds no row here.
+ * Call this in a transaction that first reads telemetry of batches and then adds rows to them by COPY, before the
+ * reads. Citus (13.0) prepares the commit only on connections that it knows were written to, and it misses a COPY on a
+ * connection that was read through before. The rows would then be committed after the coordinator's commit, and be lost
+ * if the worker failed in between. Citus does register a DELETE, so this runs one that matches no row.
  */
 export async function noteWrites(tx: Tx, batchKeys: readonly number[]): Promise<void> {
   if (!isDistributed(tx)) return
@@ -139,9 +142,9 @@ export async function noteWrites(tx: Tx, batchKeys: readonly number[]): Promise<
 }
 
 /**
- * Makes the commit of a transaction one of two phases, on the workers and on the coordinator: for what changes both, but
- * brings the workers no new rows by COPY. Citus would otherwise commit on a single worker first, and a crash of the
- * coordinator between the two would leave half of it.
+ * Makes the transaction commit in two phases, on the workers and on the coordinator. For transactions that change both
+ * but add no rows to the workers by COPY. Otherwise Citus commits on a single worker first, and a crash of the
+ * coordinator in between would leave half of the change.
  */
 export async function commitInTwoPhases(tx: Tx): Promise<void> {
   if (!isDistributed(tx)) return

@@ -1,9 +1,8 @@
 import type { Connection } from 'pg'
 
 /**
- * Rows on their way to a table by COPY in its binary format (PostgreSQL's documentation of COPY, "Binary Format"; of
- * each type, what its `_send` function writes): numbers, ids and times go as they are kept, so that neither side writes
- * or reads them as text.
+ * Rows encoded for COPY in its binary format (PostgreSQL's documentation of COPY, "Binary Format"; each value is
+ * encoded as the `_send` function of its type does). Neither side converts numbers, ids and times to or from text.
  */
 export class CopyRows {
   readonly text: string
@@ -11,7 +10,7 @@ export class CopyRows {
   #bytes: Buffer
   #at = 0
 
-  /** @param bytes how much the rows will probably take */
+  /** @param bytes the estimated size of all rows */
   constructor(table: string, columns: readonly string[], bytes: number) {
     this.text = `/* ${table}.copy */ copy ${table} (${columns.join(', ')}) from stdin (format binary)`
     this.#columns = columns.length
@@ -19,7 +18,7 @@ export class CopyRows {
     this.#at = MESSAGE_HEAD + SIGNATURE.copy(this.#bytes, MESSAGE_HEAD)
   }
 
-  /** Begins a row; its columns follow in their order. */
+  /** Starts a row. Add its columns afterwards, in order. */
   row(): this {
     this.#room(2)
     this.#at = this.#bytes.writeInt16BE(this.#columns, this.#at)
@@ -44,7 +43,7 @@ export class CopyRows {
     return this
   }
 
-  /** A whole number below 2^53. */
+  /** @param value an integer below 2^53 */
   int8(value: number): this {
     this.#head(8)
     this.#int64(value)
@@ -61,7 +60,7 @@ export class CopyRows {
     return this
   }
 
-  /** @param instant canonical (instant.ts) */
+  /** @param instant in canonical form (instant.ts) */
   timestamptz(instant: string): this {
     this.#head(8)
     const ms = Date.parse(instant) - Y2000_MS
@@ -85,7 +84,7 @@ export class CopyRows {
     return this
   }
 
-  /** float8[] whose holes are NULL. */
+  /** A float8[] in which undefined becomes NULL. */
   float8s(values: readonly (number | undefined)[]): this {
     const { length } = values
     if (length === 0) {
@@ -105,7 +104,7 @@ export class CopyRows {
         this.#at = this.#bytes.writeInt32BE(-1, this.#at)
       } else {
         this.#at = this.#bytes.writeInt32BE(8, this.#at)
-        // Adding 0 makes 0 of -0, as text does, so that a value is the same whichever way it came.
+        // Adding 0 turns -0 into 0, as the text protocol does, so the stored value does not depend on how it was sent.
         this.#at = this.#bytes.writeDoubleBE(value + 0, this.#at)
       }
     }
@@ -117,8 +116,8 @@ export class CopyRows {
   }
 
   /**
-   * Sends the rows without waiting to be asked for them: if an earlier step of the trip failed, the server passes over
-   * them on its way to the Sync.
+   * Sends the rows without waiting for CopyInResponse. If an earlier step of the pipeline failed, the server skips them
+   * until the Sync.
    */
   send(connection: Connection): void {
     this.#room(TRAILER.length)
@@ -154,17 +153,17 @@ export class CopyRows {
 
 const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
 const TRAILER = Buffer.from([0xff, 0xff])
-/** The first byte of a message with rows, and the whole message that ends them. */
+/** The type byte of CopyData, and a complete CopyDone message. */
 const COPY_DATA = 'd'.charCodeAt(0)
 const COPY_DONE = Buffer.from([...Buffer.from('c'), 0, 0, 0, 4])
 const MESSAGE_HEAD = 5
 const FLOAT8 = 701
 const TWO_32 = 2 ** 32
 const Y2000_MS = Date.UTC(2000, 0, 1)
-/** Their place in a canonical instant, after the milliseconds. */
+/** Offset of the microseconds, which follow the milliseconds in a canonical instant. */
 const MICROSECONDS = 'yyyy-mm-ddThh:mm:ss.mmm'.length
 const UUID_CHARACTERS = 36
 const DASH = '-'.charCodeAt(0)
 
-/** The value of a hexadecimal digit, of either case. */
+/** The value of a hexadecimal digit, upper or lower case. */
 const digit = (code: number): number => (code & 15) + (code > 57 ? 9 : 0)

@@ -12,43 +12,45 @@ import { askServer } from './embedded/server-check.ts'
 import { choosePort, commandLine, isFree } from './embedded/settings.ts'
 
 export interface EmbeddedOptions {
-  /** The folder for everything; created when absent. */
+  /** The folder for data and programs; created if it does not exist. */
   home: string
   log: (message: string) => void
-  /** PostgreSQL settings above our own, such as `{ shared_buffers: '1GB' }`. */
+  /** PostgreSQL settings that override ours, such as `{ shared_buffers: '1GB' }`. */
   settings?: Record<string, string>
-  /** Programs of another PostgreSQL than the one of this release. */
+  /** The programs of another PostgreSQL than the one of this release. */
   programs?: Binaries
-  /** Where the data goes when the home cannot be reached by the account that runs PostgreSQL. */
+  /** Where the data goes if the account that runs PostgreSQL cannot reach `home`. */
   fallbackRoot?: string
-  /** How long a server that runs may be silent before it is restarted; 15,000 ms. */
+  /** How long a running server may not answer before it is restarted; 15,000 ms by default. */
   silenceMs?: number
-  /** Whether to start the server again when it ends by itself, as when the system kills it for lack of memory. */
+  /**
+   * Whether to restart the server when it ends unexpectedly, for example when the system kills it for lack of memory.
+   */
   keepRunning?: boolean
 }
 
 export interface EmbeddedPostgres {
-  /** The address of a database of this server, password included: not for logs. */
+  /** The URL of a database of this server. It contains the password, so do not log it. */
   url(database: string): string
   pid: number
-  /** Whether the server was already running: left by a process that was killed, or shared with one that lives. */
+  /** Whether the server was already running: left by a process that was killed, or shared with a live one. */
   adopted: boolean
-  /** Where the data really is; differs from the wanted home when that could not be used. */
+  /** Where the data is; differs from the requested home if that could not be used. */
   home: string
-  /** Stops the server and waits for it, unless another process uses it too: then the last one stops it. */
+  /** Stops the server and waits for it. If another process uses it too, that process stops it later. */
   stop(): Promise<void>
 }
 
 /**
- * Starts the PostgreSQL that came with npm under `home`, or adopts the one that already runs there. Returns when it
- * answered a query and is known to be durable; rejects with one sentence for the operator. Safe to call from two
- * processes at once: both end with the same server. Listens on 127.0.0.1 only; survives our own death, so that
- * the next process to start adopts it. See docs/decisions/0001-embedded-postgresql.md.
+ * Starts the PostgreSQL that came with npm under `home`, or adopts the one that already runs there. Resolves once it
+ * has answered a query and its settings are known to be durable; rejects with one sentence for the operator. Two
+ * processes may call this at once: both get the same server. It listens on 127.0.0.1 only. It survives the death of
+ * this process, and the next process to start adopts it. See docs/decisions/0001-embedded-postgresql.md.
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const { log, settings = {}, silenceMs = 15_000 } = options
   const home = await chooseHome(options.home, options.fallbackRoot ?? '/var/lib/svc', log)
-  const lease = takeLease(home.path) // before looking for a server, so that no one stops it after we looked
+  const lease = takeLease(home.path) // taken first, so that no other process stops the server after we found it
   try {
     const binaries = options.programs ?? (await prepareBinaries(home.path, home.account))
     const password = await ensureCluster(home, binaries, log)
@@ -87,18 +89,18 @@ interface Place {
 const addressOf = (port: number, password: string, database: string) =>
   `postgresql://postgres:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`
 
-/** How long a start may go on failing before its last reason is reported. */
+/** How long starts may fail before the last reason is reported. */
 const START_TIMEOUT_MS = 30_000
-/** When backends of a dead postmaster have had time enough to leave by themselves. */
+/** How long the backends of a dead postmaster get to end by themselves. */
 const ORPHAN_TIMEOUT_MS = 2_000
-/** How often a server that is to be kept running is looked for. */
+/** How often to check that the server still runs. */
 const WATCH_MS = 1_000
-/** The same after a start that failed. */
+/** The pause after a failed start. */
 const FAILED_START_PAUSE_MS = 10_000
-/** Fast shutdown writes a checkpoint; with max_wal_size 2GB and a slow disk that takes a while. */
+/** A fast shutdown writes a checkpoint, which takes a while with max_wal_size 2GB and a slow disk. */
 const STOP_TIMEOUT_MS = 60_000
 
-/** Look, start what is not there, prove it; again until a server is proven or the patience is over. */
+/** Finds or starts a server and checks it, until one is ready or the time is up. */
 async function startServer(place: Place, lease: Lease, log: (message: string) => void) {
   const { data, password, silenceMs } = place
   const begun = performance.now()
@@ -116,7 +118,7 @@ async function startServer(place: Place, lease: Lease, log: (message: string) =>
       if (failure === null) continue
       const waited = performance.now() - begun
       if (waited > START_TIMEOUT_MS || !failure.passing) throw new Error(failure.message)
-      // Just after a kill -9 the old shared memory is held until the last backend has noticed.
+      // After a kill -9 the old shared memory stays attached until the last backend has noticed.
       if (waited > ORPHAN_TIMEOUT_MS) killOrphans(data)
       await sleep(100)
       continue
@@ -135,7 +137,7 @@ async function startServer(place: Place, lease: Lease, log: (message: string) =>
     }
     const alone = !lease.shared(pid)
     if (alone) await stopPostmaster(data, STOP_TIMEOUT_MS)
-    if (alone && !startedByUs) continue // it may have been started with other settings than ours
+    if (alone && !startedByUs) continue // it may have been started with other settings
     throw new Error(
       `PostgreSQL runs with ${proof.unsafe.join(', ')} not on and could lose acknowledged events: correct that in ` +
         `${join(data, 'postgresql.conf')} or postgresql.auto.conf`,
@@ -144,9 +146,9 @@ async function startServer(place: Place, lease: Lease, log: (message: string) =>
 }
 
 /**
- * Looks whether the server still runs, and starts it again where it does not.
- * @param port where it has to be found again: connections are made to the address that was given out
- * @returns ends that, and waits for a start under way
+ * Checks regularly whether the server runs, and restarts it if not.
+ * @param port the port it must use again, because connections are made to the address that was given out
+ * @returns a function that ends this and waits for a start in progress
  */
 function watchServer(
   place: Place,
@@ -171,7 +173,7 @@ function watchServer(
         else log(`PostgreSQL runs again, but its port ${port} was taken meanwhile: restart the service`)
       } catch (error) {
         log(messageOf(error))
-        // What keeps it from starting, such as a full disk, takes its time, and needs no line a second.
+        // The cause, such as a full disk, lasts longer, and must not fill the log with a line per second.
         pause = FAILED_START_PAUSE_MS
       }
     }
@@ -184,7 +186,7 @@ function watchServer(
 
 type Proof = { state: 'ready'; unsafe: string[] } | { state: 'gone' } | { state: 'silent'; reason: string }
 
-/** Waits for the server's answer: as long as it takes while it says that it is starting, not so long in silence. */
+/** Waits until the server answers a query. There is no limit while it reports that it is starting, only for silence. */
 async function prove(
   { data, silenceMs }: Place,
   { pid, url }: { pid: number; url: string },
@@ -208,9 +210,10 @@ async function prove(
 }
 
 /**
- * Runs `pg_ctl start` once. Null when the server is up; else why not, and whether that can pass: another start won
- * the race, a dead server's memory is still held, or the port was taken between our look and its bind.
- * pg_ctl puts the server into a session of its own, so Ctrl-C in our terminal does not reach it, and we can drain first.
+ * Runs `pg_ctl start` once. pg_ctl puts the server into its own session, so Ctrl-C in our terminal does not reach it
+ * and we can drain first.
+ * @returns null when the server was started; otherwise the reason, and whether it may pass: another start won the race,
+ * a dead server's shared memory is still attached, or the port was taken between the check and the bind
  */
 async function launch(place: Place): Promise<{ message: string; passing: boolean } | null> {
   const { home, data, account, binaries } = place
@@ -219,21 +222,21 @@ async function launch(place: Place): Promise<{ message: string; passing: boolean
   const before = Date.now()
   rmSync(join(data, 'start.log'), { force: true })
   try {
-    // The folder goes by PGDATA and the log by a relative path: pg_ctl would put both, unquoted, before a shell.
+    // PGDATA and a relative log path, because pg_ctl would pass both paths unquoted to a shell.
     const args = ['start', '-w', '-t', '5', '-s', '-l', 'start.log', '-o', options]
     await runAs(account, binaries.pgCtl, args, { cwd: data, env: { PGDATA: data } })
     return null
   } catch (error) {
     const said = serverOutput(data, before)
     const stderr = String(fieldOf(error, 'stderr') ?? '')
-    if (stderr.includes('did not start in time')) return null // it is recovering; the proof waits for that
+    if (stderr.includes('did not start in time')) return null // it is recovering; waitUntilReady waits for that
     const lost = /lock file "?postmaster\.pid"? already exists|shared memory block .* still in use/.test(said)
     const passing = lost || inspectPostmaster(data).state === 'running' || !(await isFree(port))
     return { message: `PostgreSQL did not start: ${(said || stderr || messageOf(error)).trim()}`, passing }
   }
 }
 
-/** The end of what the server wrote since: start.log first, and log/ once its collector runs. */
+/** The last lines that the server wrote since then: start.log first, and log/ once the logging collector runs. */
 function serverOutput(data: string, since: number): string {
   const files = ['start.log', ...listOrEmpty(join(data, 'log')).map((name) => join('log', name))]
   return files

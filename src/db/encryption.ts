@@ -3,19 +3,20 @@ import { Readable } from 'node:stream'
 import { Decrypter, Encrypter, generateX25519Identity, identityToRecipient } from 'age-encryption'
 
 /**
- * Encryption of backups, in the age format (age-encryption.org/v1): the command `age` reads it too. It is authenticated in
- * chunks of 64 KiB, so a stream needs no memory, and what was altered or truncated is refused where it was.
+ * Encryption of backups in the age format (age-encryption.org/v1), which the command `age` reads too. Every chunk of 64
+ * KiB is authenticated, so streams are processed in constant memory, and altered or truncated data is refused at that
+ * point.
  */
 const MAGIC = 'age-encryption.org/v1\n'
-/** The cost of trying a passphrase: age's own, about a second. */
+/** Cost of deriving the key from a passphrase: age's default, about a second. */
 const WORK_FACTOR = 18
 
 export type Bytes = AsyncIterable<Uint8Array>
 
-/** Turns bytes into others, as a step of a pipeline. */
+/** A step of a stream pipeline. */
 export type Step = (source: Bytes) => AsyncGenerator<Buffer>
 
-/** Who may read what is written: all that know a passphrase, or that hold the key of a recipient (`age1…`). */
+/** Who can decrypt the data: anyone who knows the passphrase, or the holder of the recipient's key (`age1…`). */
 export type Lock = { passphrase: string; workFactor?: number } | { recipient: string }
 export type Key = { passphrase: string } | { identity: string }
 
@@ -30,7 +31,7 @@ export function encrypting(lock: Lock): Step {
   }
 }
 
-/** @throws EncryptionError when the key is another, or the bytes are not as they were written */
+/** @throws EncryptionError when the key is wrong, or the data was altered */
 export function decrypting(key: Key): Step {
   const decrypter = new Decrypter()
   if ('passphrase' in key) decrypter.addPassphrase(key.passphrase)
@@ -39,14 +40,14 @@ export function decrypting(key: Key): Step {
     try {
       yield* buffersOf(await decrypter.decrypt(webStreamOf(source)))
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== undefined) throw error // reading failed
+      if ((error as NodeJS.ErrnoException).code !== undefined) throw error // reading the source failed
       throw new EncryptionError((error as Error).message, { cause: error })
     }
   }
 }
 
 export class EncryptionError extends Error {
-  /** Whether the key does not fit, rather than that the bytes were altered. */
+  /** Whether the key is wrong; otherwise the data was altered. */
   readonly wrongKey = /no identity matched|passphrase/i.test(this.message)
 }
 
@@ -61,7 +62,7 @@ export async function isEncrypted(file: string): Promise<boolean> {
   }
 }
 
-/** A new key, and what encrypts for it. */
+/** Creates a key pair. */
 export async function makeIdentity(): Promise<{ identity: string; recipient: string }> {
   const identity = await generateX25519Identity()
   return { identity, recipient: await identityToRecipient(identity) }

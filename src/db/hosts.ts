@@ -3,18 +3,18 @@ import { Client, type ClientConfig } from 'pg'
 import { codeOf, messageOf } from '../thrown.ts'
 
 /**
- * A database URL may name several hosts, of which one accepts writes at a time: `postgresql://a,b:5433/svc`. After a
- * fail-over another one does; connections are made again there. `pg` knows one host only, so its connections are made
- * here; both clients get their sockets from here.
+ * A database URL may name several hosts, of which only the primary accepts writes: `postgresql://a,b:5433/svc`. After a
+ * failover, connections are opened to the new primary. `pg` supports only one host, so this file connects for it, and
+ * it creates the sockets of both clients (`pg` and postgres.js).
  */
 
 const DEFAULT_PORT = 5432
-/** How long one host may take to say whether it accepts writes. */
+/** Timeout for asking one host whether it accepts writes. */
 const CHECK_TIMEOUT_MS = 5_000
 
 const HOSTS = /^([a-z]+:\/\/(?:[^@/?]*@)?)([^/?]*)(.*)$/i
 
-/** The URL of each of its hosts, in their order; without `target_session_attrs`, which `pg` takes for a setting. */
+/** One URL per host, in order. `target_session_attrs` is removed because `pg` would take it for a setting. */
 export function urlsOf(url: string): string[] {
   const [, before = '', hosts = '', after = ''] = HOSTS.exec(url) ?? []
   if (!hosts.includes(',')) return [url]
@@ -22,29 +22,29 @@ export function urlsOf(url: string): string[] {
   return hosts.split(',').map((host) => `${before}${host}${rest}`)
 }
 
-/** Of each URL with several hosts, the one that accepted writes last; a failed attempt moves on to the next. */
+/** For each URL with several hosts, the index of the host that accepted writes last. A failed attempt advances it. */
 const turns = new Map<string, number>()
 
-/** The open sockets to each database, by its URL, with the address that each is connected to. */
+/** The open sockets to each database, by its URL, with the address each one is connected to. */
 const sockets = new Map<string, Map<Socket, string>>()
 
 function openSocket(database: string): Socket {
   const socket = new Socket()
   const open = sockets.get(database) ?? new Map<Socket, string>()
   sockets.set(database, open)
-  // Not when they close: postgres.js takes every listener off a socket when it begins TLS.
+  // A `close` listener would not work: postgres.js removes all listeners from a socket when it starts TLS.
   for (const one of open.keys()) if (one.destroyed) open.delete(one)
   socket.once('connect', () => {
     const { remoteAddress, remotePort } = socket
-    // A Unix socket has none.
+    // Unix sockets have no address.
     if (remoteAddress !== undefined) open.set(socket, `${remoteAddress}:${remotePort}`)
   })
   return socket
 }
 
 /**
- * Breaks the connections to the database of `client` that lead to another address than its own: to the primary before a
- * fail-over. If that machine is gone it closes none of them, and TCP gives up after a quarter of an hour.
+ * Closes all connections to the database of `client` that lead to another address than the client's own, which is the
+ * primary before a failover. A machine that is gone closes none of them, and TCP would take 15 minutes to give up.
  */
 export function leaveFormerPrimary(client: PrimaryClient): void {
   const open = sockets.get(client.databaseUrl)
@@ -53,13 +53,13 @@ export function leaveFormerPrimary(client: PrimaryClient): void {
   for (const [socket, other] of open) if (other !== address) socket.destroy()
 }
 
-/** The search for the primary of each URL that is under way: connections that break together look for it once. */
+/** The running search for the primary of each URL. Connections that break together share one search. */
 const searches = new Map<string, Promise<string>>()
 
 /**
- * Of several hosts finds the one that accepts writes, where `PrimaryClient` connects next.
- * @returns its URL; of a single host the same URL
- * @throws where none does, with what each of them said and the code of the first
+ * Finds the host that accepts writes. `PrimaryClient` connects there next.
+ * @returns the URL of that host; the given URL if it names only one host
+ * @throws Error when no host accepts writes, with the answer of each host and the error code of the first
  */
 export function findPrimary(url: string): Promise<string> {
   if (urlsOf(url).length < 2) return Promise.resolve(url)
@@ -76,7 +76,7 @@ async function searchPrimary(url: string): Promise<string> {
   let code: string | undefined
   for (const _ of urlsOf(url)) {
     const client = new PrimaryClient({ connectionString: url, connectionTimeoutMillis: CHECK_TIMEOUT_MS })
-    // Its connection may break after it has answered.
+    // The connection may break after the host has answered.
     client.on('error', () => {})
     try {
       await client.connect()
@@ -92,18 +92,18 @@ async function searchPrimary(url: string): Promise<string> {
   throw Object.assign(new Error(message), { code: code ?? '57P03' })
 }
 
-/** What postgres.js says of where it would connect. */
+/** The address that postgres.js would connect to. */
 interface Target {
   host: string[]
   port: number[]
-  /** Of a Unix socket. */
+  /** The path of a Unix socket. */
   path: string | false
 }
 
 /**
- * Makes the sockets of a postgres.js pool. Where the URL names several hosts, they go to the one that accepts writes: its own
- * search for it (`target_session_attrs`) goes round without a pause and without an answer while no host is one; with these,
- * statements fail at once, and requests are answered with 503.
+ * Creates the sockets of a postgres.js pool. If the URL names several hosts, they connect to the primary. The search in
+ * postgres.js itself (`target_session_attrs`) loops without a pause and never fails while there is no primary. With
+ * these sockets statements fail at once and requests get 503.
  */
 export function poolSockets(url: string): (target: Target) => Promise<Socket> {
   const several = urlsOf(url).length > 1
@@ -112,25 +112,25 @@ export function poolSockets(url: string): (target: Target) => Promise<Socket> {
     try {
       if (!several && path) return socket.connect(path)
       const primary = several ? new URL(await findPrimary(url)) : undefined
-      // postgres.js reads it for TLS.
+      // postgres.js reads `host` for TLS.
       socket.host = primary === undefined ? first : decodeURIComponent(primary.hostname)
       socket.connect(Number(primary === undefined ? port : primary.port || DEFAULT_PORT), socket.host)
     } catch (error) {
-      // postgres.js would keep a connection without a socket forever; one that breaks it makes again.
+      // postgres.js would keep a connection without a socket forever, but it replaces one whose socket breaks.
       socket.destroy(error as Error)
     }
     return socket
   }
 }
 
-/** A client that connects to the host that accepts writes; what fails at one host succeeds at the next attempt, if at all. */
+/** A `pg` client that connects to the primary. When a host fails, the next attempt tries the next host. */
 export class PrimaryClient extends Client {
-  /** The URL of the database, which may name several hosts. */
+  /** The URL of the database; may name several hosts. */
   readonly databaseUrl: string
-  /** Of the host that it connects to. */
+  /** The URL of the host that this client connects to. */
   readonly url: string
   readonly socket: Socket
-  /** With several hosts. */
+  /** The database URL if it names several hosts. */
   readonly #several: string | undefined
   readonly #turn: number
 
@@ -155,7 +155,7 @@ export class PrimaryClient extends Client {
   override connect(callback?: (error: Error) => void): Promise<Client> | undefined {
     const connected = this.#connect()
     if (callback === undefined) return connected
-    // Both of its clients pass a callback that takes no error for a success.
+    // Both callers (`pg` pools) pass a callback that treats a missing error as success.
     connected.then(() => callback(undefined as unknown as Error), callback)
     return undefined
   }
@@ -167,7 +167,7 @@ export class PrimaryClient extends Client {
       const { rows } = await this.query('/* hosts.primary */ select pg_is_in_recovery() standby')
       if (rows[0]?.standby !== true) return this
       await this.end().catch(() => {})
-      // As a server says that is starting: it is tried again.
+      // The code of a server that is starting, so that the connection is retried.
       throw Object.assign(new Error('the host is a standby'), { code: '57P03' })
     } catch (error) {
       if (this.#several !== undefined && (turns.get(this.#several) ?? 0) === this.#turn)

@@ -1,13 +1,13 @@
 /**
- * Times are text, never `Date`: a Date holds milliseconds, the database and the events hold microseconds.
+ * Times are text, never `Date`: a Date has milliseconds, the database and the events have microseconds.
  *
- * Shown form (the API, and what every query returns): `2026-01-31T23:59:59Z`, with 3 or 6 decimals where it has any.
- * Canonical form (for comparing): always 6 decimals, so that the order of the text is the order of time.
+ * Shown form (the API and all query results): `2026-01-31T23:59:59Z`, with 0, 3 or 6 decimals.
+ * Canonical form (for comparisons): always 6 decimals, so text order is time order.
  */
 
 /**
- * @param text a valid event timestamp, a shown instant, or PostgreSQL's JSON of a timestamptz in UTC; digits past the
- *   microsecond are cut off
+ * @param text a valid event timestamp, a shown instant, or PostgreSQL's JSON of a timestamptz in UTC; digits after the
+ * microseconds are dropped
  */
 export function canonicalInstant(text: string): string {
   let end = 20
@@ -21,9 +21,9 @@ export function showInstant(canonical: string): string {
   return canonical.endsWith('000Z') ? `${canonical.slice(0, 23)}Z` : canonical
 }
 
-/** PostgreSQL's text of a timestamptz in UTC (`2026-01-31 23:59:59.12+00`) in the shown form. */
+/** Converts PostgreSQL's text of a timestamptz in UTC (`2026-01-31 23:59:59.12+00`) to the shown form. */
 export function instantFromPostgres(text: string): string {
-  // Without a fraction, or with 3 or 6 decimals, it is there already.
+  // Without a fraction, or with 3 or 6 decimals, only the separator and the zone differ.
   const { length } = text
   if ((length === 22 || length === 26 || length === 29) && text[10] === ' ' && text.endsWith('+00'))
     return `${text.slice(0, 10)}T${text.slice(11, -3)}Z`

@@ -8,25 +8,26 @@ import { type Outside, outsideTransaction, RUNS_BESIDE, runsBeside } from './mig
 import { type Applied, newerThanThis } from './newer-database.ts'
 import type { Db, Sql, Tx } from './sql.ts'
 
-/** The advisory lock that Prisma Migrate itself takes, so that its CLI and a starting server exclude each other. */
+/** Prisma Migrate takes the same advisory lock, so its CLI and a starting server exclude each other. */
 export const MIGRATION_LOCK = 72707369
 
-/** How long a migration waits for a table, and until it tries again. */
+/** How long a migration waits for a table lock, and the pause before it is retried. */
 const LOCK_WAIT = '1s'
 const BUSY_PAUSE_MS = 1_000
 const TURN_PAUSE_MS = 100
 const PROGRESS_MS = 5_000
 
 /**
- * Applies the migrations of `dir` (Prisma's layout: `<name>/migration.sql`, in order of name) that the database does
- * not have, as `prisma migrate deploy` would, and returns their names. Each runs in one transaction together with its
- * row in `_prisma_migrations`: one that fails leaves no trace and is tried again at the next start. A migration whose
- * one statement is CREATE INDEX CONCURRENTLY, or a DO that commits, runs outside a transaction: other servers go on
- * writing; an index that was left half-built is built again, and a DO that was cut off keeps the steps that it
- * committed. No migration waits for a lock on a table for over a second, because everybody
- * else would wait behind it: it is tried again instead. Two servers may call this at once; each migration is applied by
- * one of them. Rejects when a migration fails, and when the database has one that is not in `dir` and does not let servers
- * without it run on (`runsBeside`).
+ * Applies the pending migrations of `dir` (Prisma's layout: `<name>/migration.sql`, in order of name), as `prisma
+ * migrate deploy` would. Each runs in one transaction together with its row in `_prisma_migrations`, so a failed one
+ * leaves no trace and is retried at the next start. A migration that consists of one CREATE INDEX CONCURRENTLY, or of
+ * one DO block that commits, runs outside a transaction while other servers keep writing: an index that was left
+ * invalid is rebuilt, and an interrupted DO block keeps the steps that it committed. No migration waits more than a
+ * second for a table lock, because all other statements on the table would queue behind it; it is retried instead. Two
+ * servers may call this at once: each migration is applied by one of them.
+ * @returns the names of the migrations that this call applied
+ * @throws Error when a migration fails, and when the database has one that is not in `dir` and does not allow servers
+ * without it (`allowsEarlierReleases`)
  */
 export async function migrate(
   sql: Sql,
@@ -41,8 +42,8 @@ export async function migrate(
       .begin((tx) => nextStep(tx, dir, names, done.length === 0 ? options.log : undefined))
       .catch(busy)
     if (step === undefined) return done
-    // Asks again rather than wait within a transaction: an open one keeps a snapshot, and the build of an index by the
-    // server whose turn it is waits for all snapshots.
+    // Poll instead of waiting inside a transaction: an open transaction keeps a snapshot, and the index build of the
+    // server that holds the lock waits for all snapshots.
     if (step === OTHERS_TURN) {
       if (!waiting) options.log('waiting for another server to finish its migrations')
       waiting = true
@@ -59,11 +60,14 @@ export async function migrate(
 interface Step {
   name: string
   script: string
-  /** What is still to be done, outside a transaction. */
+  /** Set if the migration still has to run outside a transaction. */
   outside: Outside | undefined
 }
 
-/** Applies the next migration in this transaction, unless it has to run outside of one; undefined when none is left. */
+/**
+ * Applies the next migration in this transaction, unless it has to run outside one.
+ * @returns undefined when no migration is left
+ */
 async function nextStep(
   tx: Tx,
   dir: string,
@@ -91,9 +95,9 @@ async function nextStep(
   return { name, script, outside }
 }
 
-/** Another server holds the lock on migrations. */
+/** Another server holds the migration lock. */
 const OTHERS_TURN = Symbol('turn of others')
-/** Another transaction held a table for longer than a migration waits. */
+/** Another transaction held a table lock for longer than a migration waits. */
 const BUSY = Symbol('busy')
 export const LOCK_NOT_AVAILABLE = '55P03'
 const DEADLOCK = '40P01'
@@ -104,8 +108,8 @@ function busy(error: Error): typeof BUSY {
 }
 
 /**
- * Runs the migration on a connection of its own, without a transaction, and records it.
- * @returns false when another server did it meanwhile
+ * Runs the migration on a reserved connection without a transaction, and records it.
+ * @returns false when another server applied it meanwhile, or when it has to be retried
  */
 async function runOutside(
   sql: Sql,
@@ -129,8 +133,8 @@ async function runOutside(
     await record(connection, name, script)
     return true
   } catch (error) {
-    // A server of an earlier release that starts now waits for the lock with a snapshot, for which the build waits; and a
-    // step may meet a writer that holds what it wants. Both are tried again.
+    // A starting server of an earlier release waits for the migration lock with an open snapshot, for which the index
+    // build waits in turn; and a step may deadlock with a writer. Both are retried.
     if (codeOf(error) === DEADLOCK) return false
     throw new Error(`migration ${name} failed: ${messageOf(error)}`, { cause: error })
   } finally {
@@ -143,13 +147,16 @@ async function runOutside(
   }
 }
 
-/** A build that was cut off leaves an index that is not used, and that `if not exists` would take for done. */
+/** An interrupted build leaves an invalid index, which `if not exists` would take for a complete one. */
 const dropIfInvalid = (index: string): string => `/* migrate.drop_invalid */ do $$ begin
   if exists (select from pg_index where indexrelid = to_regclass('${index}') and not indisvalid) then
     drop index ${index};
   end if; end $$`
 
-/** What a migration in steps calls itself, before how far it is: for this log, and for who looks at pg_stat_activity. */
+/**
+ * A migration in steps sets its `application_name` to this prefix and its progress, for this log and for
+ * pg_stat_activity.
+ */
 const STEPS_NAME = 'svc migration: '
 
 async function logProgress(
@@ -168,7 +175,7 @@ async function logProgress(
   if (row) log(`migration ${name}: ${row.phase}${row.part === null ? '' : `, ${row.part} %`}`)
 }
 
-/** The names of the migrations in `dir` that the database lacks; none when it is newer. For /readyz. */
+/** The names of the migrations in `dir` that the database lacks; none if it is newer. For /readyz. */
 export async function pendingMigrations(sql: Sql, dir: string): Promise<string[]> {
   const names = await migrationNames(dir)
   const applied = (await tableExists(sql)) ? await appliedMigrations(sql) : []
@@ -198,7 +205,7 @@ async function migrationNames(dir: string): Promise<string[]> {
 }
 
 export async function takeTurn(tx: Tx): Promise<boolean> {
-  // A pool's time limits are for requests; a migration may take as long as it must.
+  // A pool's time limits are meant for requests. A migration may take as long as it needs.
   await tx`/* migrate.no_limits */ select set_config('statement_timeout', '0', true), set_config('lock_timeout', ${LOCK_WAIT}, true)`
   return tryLock(tx, 'pg_try_advisory_xact_lock')
 }
@@ -215,7 +222,7 @@ async function tableExists(db: Db): Promise<boolean> {
   return row?.exists === true
 }
 
-/** Column for column the table that Prisma creates. */
+/** The same columns as in the table that Prisma creates. */
 export const CREATE_MIGRATIONS_TABLE = `
   /* migrate.create_table */ create table _prisma_migrations (
     id varchar(36) primary key not null,
@@ -246,7 +253,7 @@ async function warnOfEdits(applied: Applied[], dir: string, log: (message: strin
 async function apply(tx: Tx, name: string, script: string) {
   const transaction = await transactionId(tx)
   try {
-    await tx.unsafe(script) // without parameters: the simple protocol, which takes a whole file
+    await tx.unsafe(script) // no parameters, so the simple protocol is used, which accepts a whole file
   } catch (error) {
     throw new Error(`migration ${name} failed and was undone: ${messageOf(error)}`, { cause: error })
   }
@@ -270,5 +277,5 @@ async function transactionId(tx: Tx): Promise<string | undefined> {
 
 const readScript = (dir: string, name: string) => readFile(join(dir, name, 'migration.sql'), 'utf8')
 const checksum = (script: string) => createHash('sha256').update(script).digest('hex')
-/** Git may check a file out with CRLF on Windows; Prisma takes both for the same migration. */
+/** Git may check files out with CRLF on Windows. Prisma treats both forms as the same migration. */
 const withoutCr = (script: string) => script.replaceAll('\r\n', '\n')

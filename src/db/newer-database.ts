@@ -9,8 +9,8 @@ export interface Applied {
 }
 
 /**
- * @returns the names of the applied migrations that this release does not know and need not know
- * @throws when it has to know one, or one was begun and not finished
+ * @returns the names of the applied migrations that this release does not have and does not need
+ * @throws Error when this release needs one of them, or when one was started and not finished
  */
 export function newerThanThis(applied: Applied[], names: string[]): string[] {
   const newer = applied.filter((row) => !names.includes(row.migration_name))
@@ -20,7 +20,7 @@ export function newerThanThis(applied: Applied[], names: string[]): string[] {
       `the database is newer than this release: it has ${unknown.map((row) => row.migration_name).join(', ')}. ` +
         'Start the release that wrote it, or a newer one.',
     )
-  // We never leave such a row; Prisma's CLI does.
+  // The service never leaves such a row. Prisma's CLI does.
   const failed = applied.find((row) => row.finished_at === null)
   if (failed)
     throw new Error(

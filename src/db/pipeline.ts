@@ -5,28 +5,29 @@ import type { CopyRows } from './copy.ts'
 import { PrimaryClient } from './hosts.ts'
 
 /**
- * Several statements in one trip to the database and back, as one transaction: what goes to the server before one
- * Sync is committed by it, or rolled back whole. postgres.js asks for an answer after every statement, so this uses
- * `pg`, whose queries may write what they like to its connection.
+ * Runs several statements in one round trip, as one transaction: the server commits or rolls back everything that was
+ * sent before one Sync. postgres.js waits for an answer after every statement, so this uses `pg`, whose custom queries
+ * may write any messages to the connection.
  */
 export interface Step {
-  /** Steps of one name have one text. */
+  /** Steps with the same name have the same text. */
   name: string
   text: string
   values: readonly string[]
-  /** Of a COPY: what it brings. */
+  /** The rows of a COPY. */
   rows?: CopyRows
 }
 
 export type Row = readonly (string | null)[]
 
 export interface Pipeline {
-  /** Whether there is a connection, and room on its way for another trip. */
+  /** Whether there is a connection, and fewer than two pipelines are in flight. */
   readonly ready: boolean
   /**
-   * Two at a time: the second is sent at once, and begun by the server when the first is over, kept or not.
+   * At most two run at a time: the second is sent at once, and the server starts it when the first is committed or
+   * rolled back.
    * @returns the rows of each step, as text
-   * @throws what the server said, and then nothing was kept; or CONNECTION_CLOSED, and then that is unknown
+   * @throws the server's error, after which nothing is stored; or CONNECTION_CLOSED, after which the outcome is unknown
    */
   run(steps: readonly Step[]): Promise<Row[][]>
   end(): Promise<void>
@@ -34,16 +35,16 @@ export interface Pipeline {
 
 const RETRY_MS = 500
 const CONNECT_TIMEOUT_MS = 10_000
-/** Trips on their way at a time: while the server works on one, the next lies ready before it. */
+/** Pipelines in flight. While the server works on one, the next is already in its receive buffer. */
 const MAX_SUBMISSIONS = 2
 
-/** Connects, and again whenever the connection is lost; a caller that finds it not ready has to use another connection. */
+/** Connects, and reconnects whenever the connection is lost. While it is not ready, callers use another connection. */
 export function openPipeline(
   url: string,
   options: { name: string; settings?: Record<string, string> },
 ): Pipeline {
   let client: Client | null = null
-  /** Of the client, once it made a trip. */
+  /** The protocol connection of the client, known once it has run a pipeline. */
   let wire: Connection | undefined
   let prepared = new Map<string, string>()
   let names = 0
@@ -61,7 +62,7 @@ export function openPipeline(
       keepAlive: true,
     })
     let over = false
-    // Told by an error, by the end of the connection, and by a failure to make it: it counts once.
+    // An `error` event, an `end` event and a failed connect can all report the same loss; it is handled once.
     const lost = (): void => {
       if (client === opening) client = null
       if (over || ended) return
@@ -107,7 +108,7 @@ export function openPipeline(
         },
       )
       try {
-        // Always at once, so that they are sent in the order in which `pg` takes their answers.
+        // Both calls in the same tick, so that pipelines are sent in the order in which `pg` assigns their answers.
         if (wire !== undefined) submission.send(wire)
         client.query(submission)
         return await inSpan(
@@ -116,7 +117,8 @@ export function openPipeline(
           () => submission.done,
         )
       } catch (error) {
-        // Some of them may not have been reached; what was prepared stays so, under a name that is not used again.
+        // Some statements may not have been prepared. Those that were stay prepared under names that are not used
+        // again.
         for (const name of fresh) prepared.delete(name)
         throw fieldOf(error, 'severity') === undefined ? closed(error) : error
       } finally {
@@ -138,8 +140,8 @@ const closed = (cause: unknown): Error =>
   })
 
 /**
- * What `pg` asks of a query of its users' own; it calls these as answers come in. It submits one when the one before is
- * over; to send without waiting, submit it directly. (The pipeline mode of `pg` does not take custom queries.)
+ * A custom query as `pg` expects it; `pg` calls these methods as answers arrive. `pg` submits a query only when the
+ * previous one is done; to send it earlier, call `send`. (The pipeline mode of `pg` does not accept custom queries.)
  */
 function createSubmission(
   steps: readonly (Step & { prepare: boolean })[],

@@ -2,8 +2,8 @@ import { Pool } from 'pg'
 import { PrimaryClient } from './hosts.ts'
 
 /**
- * A pool of `pg` connections, for the queue of background jobs, which speaks no other client. Connections that break
- * are told to `failed` and replaced by the next query.
+ * A connection pool of `pg`, for the job queue, which supports no other client. Broken connections are reported to
+ * `failed`, and the next query opens a new one.
  */
 export function openPool(
   url: string,
@@ -17,7 +17,7 @@ export function openPool(
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
   })
-  // Unheard, either would end the process.
+  // Without these listeners an error event would end the process.
   pool.on('error', options.failed)
   pool.on('connect', (client) => client.on('error', options.failed))
   return pool

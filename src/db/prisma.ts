@@ -7,14 +7,14 @@ import { PrimaryClient } from './hosts.ts'
 export { Prisma, type PrismaClient }
 
 export interface Graph {
-  /** Reads entities and their relations, one SQL statement for a whole selection; every write is refused. */
+  /** Reads entities and their relations, with one SQL statement per selection. Writes are refused. */
   prisma: PrismaClient
   close: () => Promise<void>
 }
 
 /**
- * Opens the read-only client that GraphQL reads entities through.
- * @param options.readTimeoutS after which a statement is given up; never without it
+ * Opens the read-only client through which GraphQL reads entities.
+ * @param options.readTimeoutS the statement timeout; without it there is none
  * @param options.onStatement called with the text of every statement, for tests that count them
  */
 export function openGraph(
@@ -28,7 +28,7 @@ export function openGraph(
     application_name: 'svc graph',
     options: `-c default_transaction_read_only=on -c TimeZone=UTC -c statement_timeout=${(options.readTimeoutS ?? 0) * 1000}`,
   })
-  // Unheard, either would end the process; a query on a broken connection gets the error.
+  // Without these listeners an error event would end the process. A query on a broken connection gets the error itself.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   const adapter = new PrismaPg(pool, { disposeExternalPool: true })
@@ -39,7 +39,7 @@ export function openGraph(
   return { prisma: (tracesStatements() ? traced(prisma) : prisma) as PrismaClient, close }
 }
 
-/** Prisma writes its statements itself: they are named by model and operation. */
+/** Prisma generates its statements, so their spans are named after model and operation. */
 const traced = (prisma: Pick<PrismaClient, '$extends'>) =>
   prisma.$extends({
     query: {

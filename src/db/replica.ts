@@ -3,54 +3,57 @@ import { messageOf } from '../thrown.ts'
 import { openSql, type Sql } from './sql.ts'
 
 /**
- * A standby of the database that serves reads which may be long (`SVC_DATABASE_READ_URL`). A read goes there once the
- * standby has replayed all that was committed when the read was asked, so it sees its own writes; where that takes too
- * long, or the standby cannot be used, the primary answers.
+ * A standby of the database that serves reads that may take long (`SVC_DATABASE_READ_URL`). A read uses it once it has
+ * replayed everything that was committed before the read was requested, so clients see their own writes. If that takes
+ * too long, or the standby cannot be used, the read goes to the primary.
  */
 export interface Replica {
-  /** Its connections. */
+  /** The connection pool of the standby. */
   sql: Sql
   /**
-   * Waits until it holds all that is committed on the primary by now.
-   * @param withinMs how long to wait at any rate; when undefined, as long as the settings say; a tenth of that once it was
-   * found to be too far behind, until it has caught up
-   * @returns false where it does not in that time, or cannot be used
+   * Waits until the standby has replayed everything that the primary has committed so far.
+   * @param withinMs how long to wait in any case. Without it: `waitMs`, or a tenth of that while the standby was last
+   * found too far behind
+   * @returns false when it has not caught up in that time, or cannot be used
    */
   holdsAll(withinMs?: number): Promise<boolean>
-  /** A read there failed: it is left alone for a moment. */
+  /** Call this when a read on the standby failed. It is not used for a moment. */
   failed(error: unknown): void
-  /** How far it is behind now. @throws an error whose message says why it cannot be used */
+  /**
+   * The current replication lag.
+   * @throws Error whose message says why the standby cannot be used
+   */
   lag(): Promise<Lag>
-  /** Reads that it answered, and those that it was to answer and the primary did. */
+  /** Reads that the standby answered, and reads meant for it that the primary answered. */
   counts: { replica: number; primary: number }
   close(): Promise<void>
 }
 
 export interface Lag {
-  /** Bytes of the write-ahead log that it has yet to replay. */
+  /** Bytes of the write-ahead log that are not replayed yet. */
   bytes: number
-  /** Seconds since the last commit that it has replayed; 0 when it has replayed all, null when that is not known. */
+  /** Seconds since the last replayed commit; 0 if everything is replayed, null if unknown. */
   seconds: number | null
 }
 
-/** Where the primary is. */
+/** A position in the write-ahead log of the primary. */
 interface Position {
   lsn: string
   system: string
   timeline: number
 }
 
-/** It is asked again so often while it is waited for. */
+/** Polling interval while waiting for the standby to catch up. */
 const POLL_MS = 10
-/** How long one answer of it may take, at least. */
+/** Minimum timeout of one lag query. */
 const ANSWER_MS = 1_000
-/** After a failure it is not asked for so long. */
+/** How long the standby is not used after a failure. */
 const LEFT_ALONE_MS = 2_000
 
 /**
- * @param options.primary the database that it follows
- * @param options.waitMs how long a read waits for it
- * @param options.said is called when it can no longer be used, why, and when it can again
+ * @param options.primary the database that the standby follows
+ * @param options.waitMs how long a read waits for the standby to catch up
+ * @param options.onStateChange called with the reason when the standby becomes unusable, and when it can be used again
  */
 export function openReplica(
   url: string,
@@ -63,7 +66,7 @@ export function openReplica(
 ): Replica {
   const { primary, waitMs, said } = options
   const sql = openSql(url, { name: 'replica', max: 5, settings: options.settings })
-  // Apart, so that the question does not wait for the reads.
+  // A separate connection, so that the lag query does not wait for reads.
   const watcher = openSql(url, { name: 'replica-lag', max: 1 })
   let leftAloneUntil = Number.NEGATIVE_INFINITY
   let usable = true
@@ -81,7 +84,7 @@ export function openReplica(
         (select greatest(c.timeline_id, r.min_recovery_end_timeline) from pg_control_checkpoint() c, pg_control_recovery() r) timeline,
         pg_wal_lsn_diff(${lsn}::pg_lsn, pg_last_wal_replay_lsn())::float8 bytes,
         greatest(0, extract(epoch from now() - pg_last_xact_replay_timestamp()))::float8 seconds`
-    // Positions of another database, or of another line of this one's history, say nothing of what it holds.
+    // The position of another database, or of another timeline, says nothing about what this standby has replayed.
     if (row === undefined || !row.standby) throw new Error('it is not a standby')
     if (row.system !== system) throw new Error('it is a standby of another database')
     if (row.timeline !== timeline) throw new Error('it does not follow the primary since that took over')
@@ -132,7 +135,7 @@ export function openReplica(
   }
 }
 
-/** All that was acknowledged lies before it. */
+/** Every acknowledged commit is before this position. */
 async function positionOf(primary: Sql): Promise<Position> {
   const [row] = await primary<Position[]>`/* replica.position */
     select pg_current_wal_flush_lsn()::text lsn, (select system_identifier::text from pg_control_system()) system,
@@ -141,7 +144,7 @@ async function positionOf(primary: Sql): Promise<Position> {
   return row
 }
 
-/** A server that takes a question and leaves it unanswered cannot be used either. */
+/** A server that accepts a query and never answers cannot be used either. */
 async function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
   const late = new AbortController()
   try {

@@ -2,28 +2,28 @@ import { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
 import type { Bytes } from './encryption.ts'
 
-/** What the standard AWS variables, files and instance roles say where these say nothing. */
+/** What is undefined comes from the standard AWS variables, files and instance roles. */
 export interface S3Settings {
-  /** Of an S3 API other than Amazon's. */
+  /** For S3 APIs other than Amazon's. */
   endpoint: string | undefined
   region: string | undefined
   accessKeyId: string | undefined
   secretAccessKey: string | undefined
 }
 
-/** The objects below one prefix of a bucket, by their names without it. */
+/** The objects below one prefix of a bucket. Names are without the prefix. */
 export interface S3Folder {
-  /** Returns once the object is durable. */
+  /** Resolves once the object is durable. */
   put(name: string, bytes: Uint8Array): Promise<void>
-  /** As `put`, of a content whose length is known only at its end. Nothing of it is there until all of it is. */
+  /** Like `put`, for content of unknown length. The object appears only once all of it is stored. */
   upload(name: string, content: Bytes): Promise<void>
   /** @returns undefined when there is no such object */
   get(name: string): Promise<Buffer | undefined>
-  /** @returns its content as it comes; undefined when there is no such object */
+  /** @returns the content as a stream; undefined when there is no such object */
   open(name: string): Promise<Readable | undefined>
   /** @returns undefined when there is no such object */
   sizeOf(name: string): Promise<number | undefined>
-  /** The names of all objects below a folder, with the folder, in order. */
+  /** The names of all objects below a folder, including the folder, in order. */
   list(folder: string): AsyncGenerator<string>
   remove(name: string): Promise<void>
   close(): void
@@ -33,7 +33,7 @@ export interface S3Folder {
 export async function openS3(url: string, settings: S3Settings): Promise<S3Folder> {
   const { hostname: Bucket, pathname } = new URL(url)
   const prefix = decodeURIComponent(pathname).replace(/^\/+|\/+$/g, '')
-  // Half a second and some megabytes, for those alone who use it.
+  // Imported only when needed: loading takes half a second and some megabytes.
   const sdk = await import('@aws-sdk/client-s3')
   const { endpoint, region, accessKeyId, secretAccessKey } = settings
   const client: S3Client = new sdk.S3Client({
@@ -41,7 +41,7 @@ export async function openS3(url: string, settings: S3Settings): Promise<S3Folde
     ...(region !== undefined ? { region } : endpoint !== undefined && { region: 'us-east-1' }),
     ...(accessKeyId !== undefined &&
       secretAccessKey !== undefined && { credentials: { accessKeyId, secretAccessKey } }),
-    // Other makers' APIs know the checksums of their release, not those of the newest client.
+    // Other S3 implementations do not know the checksums of the newest client.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     maxAttempts: 4,
@@ -66,7 +66,7 @@ export async function openS3(url: string, settings: S3Settings): Promise<S3Folde
         const whole = { ...object(name), UploadId, MultipartUpload: { Parts } }
         await client.send(new sdk.CompleteMultipartUploadCommand(whole))
       } catch (error) {
-        // Parts of an upload that is not completed are kept, and paid for.
+        // Storage for the parts of an incomplete upload is charged.
         await client.send(new sdk.AbortMultipartUploadCommand({ ...object(name), UploadId })).catch(() => {})
         throw error
       }
@@ -94,7 +94,7 @@ export async function openS3(url: string, settings: S3Settings): Promise<S3Folde
         ContinuationToken = page.NextContinuationToken
       } while (ContinuationToken !== undefined)
     },
-    // One by one: the command for many needs a checksum that some S3 APIs do not know.
+    // One request per object: the multi-object request needs a checksum that some S3 APIs do not know.
     async remove(name) {
       await client.send(new sdk.DeleteObjectCommand(object(name)))
     },
@@ -109,7 +109,10 @@ const missing = (error: { name?: string }): undefined => {
 
 const PART_BYTES = 16 * 1024 * 1024
 
-/** Parts of one size but for the last; larger ones after each thousand, because an object may have 10,000. At least one. */
+/**
+ * Splits the content into parts of equal size, except for the last. Parts grow with every thousand, because an object
+ * may have at most 10,000. Yields at least one part.
+ */
 async function* partsOf(content: Bytes): AsyncGenerator<Buffer> {
   let waiting: Uint8Array[] = []
   let bytes = 0

@@ -2,9 +2,8 @@ import { itemAt } from '../checked.ts'
 import type { Db, Fragment } from './sql.ts'
 
 /**
- * A piece of SQL whose parameters are all text, so that it can travel in either way: inside of a statement of
- * postgres.js, or in a trip of several statements at once (pipeline.ts). The words around the parameters must be the same
- * for every call, as a tagged template's are.
+ * SQL with text parameters only, so that it can be used both within a statement of postgres.js and in a pipeline
+ * (pipeline.ts). The text around the parameters must be the same in every call, as with a tagged template.
  */
 export interface SqlFragment {
   words: TemplateStringsArray
@@ -14,7 +13,7 @@ export interface SqlFragment {
 /** The text around a single parameter. */
 const PARAMETER = Object.assign(['', ''], { raw: ['', ''] })
 
-/** Fragments may be put into others. */
+/** Tagged template for a fragment. Its values may be other fragments. */
 export function sqlFragment(
   words: TemplateStringsArray,
   ...given: (string | number | SqlFragment)[]
@@ -40,16 +39,16 @@ export function sqlFragment(
   return { words: Object.assign(all, { raw: all }), values }
 }
 
-/** The piece inside of a statement of postgres.js. */
+/** Embeds the fragment in a statement of postgres.js. */
 export const fragment = (db: Db, { words, values }: SqlFragment): Fragment => db(words, ...values)
 
-/** The piece's SQL with its parameters numbered from `first`. */
+/** The SQL of the fragment, with parameters numbered from `first`. */
 export const numbered = ({ words }: SqlFragment, first: number): string =>
   words.reduce((text, word, i) => `${text}${i === 0 ? '' : `$${first + i - 1}`}${word}`, '')
 
-/** One statement of several pieces: `with name as (piece), … select 1`. */
+/** One statement made of several fragments: `with name as (fragment), … select 1`. */
 export interface CombinedStatement {
-  /** Equal names have equal text. */
+  /** Statements with the same name have the same text. */
   name: string
   text: string
   values: string[]
@@ -57,7 +56,7 @@ export interface CombinedStatement {
 
 const texts = new Map<string, string>()
 
-/** Statements that write different tables, as one; `false` leaves a piece out. */
+/** Combines statements that write different tables into one. A fragment that is `false` is omitted. */
 export function combined(name: string, fragments: Record<string, SqlFragment | false>): CombinedStatement {
   const given = Object.entries(fragments).filter(
     (entry): entry is [string, SqlFragment] => entry[1] !== false,
@@ -77,7 +76,7 @@ export function combined(name: string, fragments: Record<string, SqlFragment | f
   return { name: key, text, values: given.flatMap(([, one]) => one.values) }
 }
 
-/** One piece as a statement of its own. */
+/** Turns one fragment into a statement. */
 export const alone = (name: string, of: SqlFragment): CombinedStatement => ({
   name,
   text: `/* ${name} */ ${numbered(of, 1)}`,

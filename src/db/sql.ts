@@ -9,26 +9,26 @@ import { sqlStateOf } from './worker-errors.ts'
 
 export type Sql = postgres.Sql<{ bigint: number }>
 export type Tx = postgres.TransactionSql<{ bigint: number }>
-/** A piece of SQL with its parameters, to be put into a statement. */
+/** SQL with its parameters, to embed in a statement. */
 export type Fragment = postgres.PendingQuery<postgres.Row[]>
-/** Anything a read may run on: the pool or a transaction. */
+/** What a read may run on: a connection pool or a transaction. */
 export type Db = Sql | Tx
 
 const distributed = new WeakSet<Db>()
-/** Databases whose telemetry tables are distributed by batch, by the URL of their coordinator (cluster.ts). */
+/** URLs of Citus coordinators whose telemetry tables are distributed by batch (cluster.ts). */
 const distributedUrls = new Set<string>()
-/** Says so of a database: pools that are opened from now on know it, and so do their transactions. */
+/** Connection pools that are opened from now on, and their transactions, count as distributed. */
 export const markDistributed = (url: string): void => void distributedUrls.add(url)
 export const isDistributed = (db: Db): boolean => distributed.has(db)
 export const isDistributedUrl = (url: string): boolean => distributedUrls.has(url)
-/** A transaction knows what its pool knows. */
+/** A transaction is distributed if its connection pool is. */
 export function inheritDistribution(from: Db, to: Db): void {
   if (distributed.has(from)) distributed.add(to)
 }
 
 /**
- * Opens a pool of connections. `bigint` columns come back as numbers: every id of this service stays far below
- * 2^53 (they are counters), and JSON has no other integers. `timestamptz` columns come back as text (instant.ts).
+ * Opens a connection pool. `bigint` columns are returned as numbers: all ids of this service are counters far below
+ * 2^53, and JSON has no other integers. `timestamptz` columns are returned as text (instant.ts).
  */
 export function openSql(
   url: string,
@@ -38,19 +38,19 @@ export function openSql(
     settings?: Record<string, string>
     /** Called with the text of every statement, for tests that count them. */
     onStatement?: (text: string) => void
-    /** Makes the sockets, for tests that break them. */
+    /** Creates the sockets, for tests that break them. */
     socket?: () => Promise<Socket>
   },
 ): Sql {
   const { onStatement } = options
   const settings = isDistributedUrl(url) ? { ...options.settings, ...ON_COORDINATOR } : options.settings
   const sql: Sql = postgres(urlsOf(url)[0] as string, {
-    // Not among its types.
+    // This option is missing in the types of postgres.js.
     ...({ socket: options.socket ?? poolSockets(url) } as object),
     max: options.max ?? 10,
     idle_timeout: 0,
     connect_timeout: 10,
-    // In seconds. Not ever longer, as postgres.js would have it: a request would wait for it instead of being told 503.
+    // In seconds. The default backoff of postgres.js grows, and requests would wait for it instead of getting 503.
     backoff: () => 0.1,
     max_lifetime: null,
     onnotice: () => {},
@@ -63,7 +63,7 @@ export function openSql(
         parse: (text: string) => Number(text),
         serialize: (value: number) => String(value),
       },
-      // postgres.js hands a NULL among the elements of an array to the parser of its elements, as the word.
+      // postgres.js passes a NULL within an array to the parser of its elements, as the text `NULL`.
       double: {
         to: 701,
         from: [701],
@@ -84,8 +84,8 @@ export function openSql(
 }
 
 /**
- * For every connection to a coordinator. Which worker a statement goes to follows from its values, so it is planned with
- * them; and a worker that does not answer is given up before the requests that wait for it are.
+ * For connections to a coordinator. Statements are planned with their values, because the values decide which worker is
+ * used. An unreachable worker times out before the requests that wait for it do.
  */
 const ON_COORDINATOR: Record<string, string> = {
   plan_cache_mode: 'force_custom_plan',
@@ -93,14 +93,14 @@ const ON_COORDINATOR: Record<string, string> = {
 }
 
 /**
- * For the connections that reads use. Pages are walked in the order of an index; with the default cost of a random
- * page, which is that of a turning disk, PostgreSQL would rather read other people's rows sequentially.
+ * For connections that serve reads. Pages follow the order of an index. PostgreSQL's default cost of a random page,
+ * which is meant for spinning disks, would make it prefer a sequential scan over the rows of all projects.
  */
 export const PAGED_READS: Record<string, string> = { random_page_cost: '1.1', jit: 'off' }
 
 /**
- * For the connection that ingest writes through. Its statements are all point look-ups by key, so their plans must
- * not change with what the statistics say of tables that grow under them: planned once, always by index.
+ * For the connection that ingest writes through. Its statements are point look-ups by key, so their plans must not
+ * change with the statistics of growing tables: they are planned once and always use an index.
  */
 export const POINT_LOOKUPS: Record<string, string> = {
   synchronous_commit: 'on',
@@ -112,13 +112,14 @@ export const POINT_LOOKUPS: Record<string, string> = {
 }
 
 /**
- * The query, planned with its values each time. PostgreSQL keeps one plan for all values of a statement that was run
- * five times; where the right one depends on how common the value is, planning each time costs less than the wrong plan.
+ * Makes PostgreSQL plan the query with its values each time. By default it keeps one generic plan for a prepared
+ * statement after five executions. Where the best plan depends on how common a value is, planning costs less than a
+ * wrong plan.
  */
 export function withCustomPlan<Rows extends readonly postgres.MaybeRow[]>(
   query: postgres.PendingQuery<Rows>,
 ): postgres.PendingQuery<Rows> {
-  // postgres.js reads this when it sends the query, but has no method that sets it for a single one.
+  // postgres.js reads this option when it sends the query, but has no method to set it for a single query.
   const { options } = query as unknown as { options: { prepare?: boolean } }
   options.prepare = false
   return query
@@ -127,11 +128,11 @@ export function withCustomPlan<Rows extends readonly postgres.MaybeRow[]>(
 /**
  * Runs `work` in a transaction: committed when it returns, rolled back when it throws.
  *
- * When the connection is lost, postgres.js (3.4) rejects the transaction, but `work` goes on, and what it still sends,
- * the COMMIT or ROLLBACK at its end included, goes out on the same object: closed, which is an exception outside of any
- * promise and ends the process (github.com/porsager/postgres/issues/1154), or connected again, which is in the middle of
- * the transaction of another. So then its statements are refused, and `work` is kept from ending: there is nothing to
- * roll back.
+ * When the connection is lost, postgres.js (3.4) rejects the transaction, but `work` continues to run. Its later
+ * statements, including the final COMMIT or ROLLBACK, are sent on the same connection object. If that is closed, this
+ * throws outside of any promise and ends the process (github.com/porsager/postgres/issues/1154); if it was reconnected,
+ * they run within another transaction. So after a loss, statements are refused and the callback never settles: there is
+ * nothing to roll back.
  */
 export async function transaction<T>(sql: Sql, work: (tx: Tx) => Promise<T>): Promise<T> {
   let open = true
@@ -152,7 +153,7 @@ export async function transaction<T>(sql: Sql, work: (tx: Tx) => Promise<T>): Pr
   return ((await result) as { value: T }).value
 }
 
-/** The same transaction, that refuses statements once its connection is lost. */
+/** A proxy for the transaction that refuses statements once its connection is lost. */
 function whileOpen(tx: Tx, isOpen: () => boolean): Tx {
   const refuseIfLost = (): void => {
     if (!isOpen())
@@ -170,7 +171,7 @@ function whileOpen(tx: Tx, isOpen: () => boolean): Tx {
   })
 }
 
-/** Whether the error says that its connection is closed, or is about to be by the server. */
+/** Whether the error says that the connection is closed, or that the server is about to close it. */
 function isConnectionLost(error: unknown): boolean {
   const code = codeOf(error)
   const severity = fieldOf(error, 'severity')
@@ -178,14 +179,14 @@ function isConnectionLost(error: unknown): boolean {
   return code === 'CONNECTION_CLOSED' || code === 'ECONNRESET' || code === 'EPIPE' || code === 'ETIMEDOUT'
 }
 
-/** For the stream, whose reads are look-ups by key as well: the plan of one must not turn into a scan of history. */
+/** For the live stream, whose reads are look-ups by key as well. Their plans must never become scans of old rows. */
 export const STREAM_READS: Record<string, string> = {
   ...POINT_LOOKUPS,
   enable_bitmapscan: 'off',
   default_transaction_read_only: 'on',
 }
 
-/** Also the refusal of a write by a server that is a standby, or was made read only. */
+/** Includes 25006, the refusal of a write by a standby or a read-only server. */
 const POSTGRES_AWAY = /^(08|53|57P|25006)/
 const AWAY = new Set([
   'ECONNREFUSED',
@@ -199,21 +200,25 @@ const AWAY = new Set([
   'CONNECT_TIMEOUT',
 ])
 
-/** `pg` says so without a code. */
+/** `pg` reports these without a code. */
 const PG_LOST = /^(Connection terminated|Client has encountered a connection error|timeout expired$)/
 
-/** Prisma has a code of its own, and says the database's in its words. */
+/** Prisma has its own error codes and quotes the database's error in its message. */
 const isPrismaTimeout = (error: unknown): boolean =>
   /\b57014\b|canceling statement due to statement timeout/.test(
     `${messageOf(error)} ${JSON.stringify(fieldOf(error, 'meta') ?? '')}`,
   )
 
-/** What an error of the database means to a caller. */
+/** What a database error means to the caller. */
 export type DatabaseFault = 'away' | 'retry' | 'timeout' | 'bad_value' | 'other'
 
 /**
- * Sorts a database error: `away` (no connection, no room, shutting down: 503), `retry` (deadlock or
- * serialization: run it again), `timeout` (the statement took longer than it may), `bad_value` (classes 22, 23 and 54: the values of one event), else `other`.
+ * Classifies a database error:
+ * - `unavailable`: no connection, out of resources, or shutting down; requests get 503
+ * - `retry`: deadlock or serialization failure; run the transaction again
+ * - `timeout`: the statement timeout
+ * - `bad_value`: classes 22, 23 and 54, caused by the values of one event
+ * - `other`: anything else
  */
 export function databaseFault(error: unknown): DatabaseFault {
   const code = sqlStateOf(error)
@@ -225,6 +230,6 @@ export function databaseFault(error: unknown): DatabaseFault {
   return 'other'
 }
 
-/** Whether the error says that a worker is away, and the coordinator is there to say so. */
+/** Whether the error is about an unreachable worker, reported by a coordinator that works. */
 export const isWorkerAway = (db: Db, error: unknown): boolean =>
   isDistributed(db) && databaseFault(error) === 'away' && fieldOf(error, 'severity') === 'ERROR'

@@ -1,7 +1,7 @@
 import type postgres from 'postgres'
 import { failSpan, startStatement } from '../tracing.ts'
 
-/** What postgres.js makes of a statement, and sends once someone waits for it. */
+/** A query of postgres.js. It is sent when it is first awaited. */
 interface Statement extends Promise<unknown> {
   strings: readonly string[]
   executed: boolean
@@ -16,12 +16,12 @@ const isStatementClass = (value: unknown): value is StatementClass =>
 let done = false
 
 /**
- * Gives each statement of postgres.js its span, from when it is sent to its answer. The library has no hook for that, but
- * all pools share one class of statements. Called only where spans are asked for.
+ * Creates a span for each statement of postgres.js, from sending it until its answer. The library has no hook for this,
+ * but all connection pools share one class of queries. Called only if tracing is on.
  */
 export function traceStatementsOf(sql: postgres.Sql<{ bigint: number }>): void {
   if (done) return
-  // It is never sent.
+  // This query is never awaited, so it is not sent.
   const statements: unknown = Object.getPrototypeOf(sql`/* tracing.class */ select`)
   if (!isStatementClass(statements)) throw new Error('postgres.js makes its statements in another way')
   done = true
@@ -35,7 +35,7 @@ export function traceStatementsOf(sql: postgres.Sql<{ bigint: number }>): void {
 function follow(statement: Statement): void {
   const span = startStatement(nameOf(statement.strings[0] ?? ''))
   if (span === undefined) return
-  // Of the plain promise: to wait for a statement is what sends it.
+  // `Promise.prototype.then` instead of the query's own `then`, which would send it.
   Promise.prototype.then.call(
     statement,
     () => span.end(),
@@ -46,6 +46,6 @@ function follow(statement: Statement): void {
   )
 }
 
-/** Statements of transactions, `begin` and `commit`, have no name but their first word. */
+/** The name in the leading comment. `begin` and `commit` have none and are named by their first word. */
 const nameOf = (text: string): string =>
   /^\s*(?:\/\* ([\w.]+) \*\/|([a-z]+))/.exec(text)?.slice(1).find(Boolean) ?? 'statement'

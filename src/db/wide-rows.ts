@@ -2,10 +2,10 @@ import type postgres from 'postgres'
 import { itemAt } from '../checked.ts'
 
 /**
- * The rows of a query of twenty columns or more. postgres.js makes a row by adding one column after another to an empty
- * object, and V8 drops the hidden class of such an object at the twentieth: it becomes a hash table, which takes six
- * times as long to make and twice the memory. A copy of a row that has all columns keeps its shape.
- * @param also columns that are the same in every row
+ * Returns the rows of a query with twenty or more columns. postgres.js builds a row by adding one column after another
+ * to an empty object. At the twentieth property V8 switches such an object from a hidden class to a hash table, which
+ * takes six times as long to build and twice the memory. Copies of a complete row keep its hidden class.
+ * @param also columns that have the same value in every row
  */
 export async function wideRows<Row extends object>(
   query: postgres.PendingQuery<Row[]>,
@@ -13,11 +13,11 @@ export async function wideRows<Row extends object>(
 ): Promise<Row[]> {
   const found = await query.values()
   const names = found.columns.map(({ name }) => String(name))
-  // From JSON, because an object that was read from it has a shape however many fields it has.
+  // Objects from JSON.parse have a hidden class regardless of the number of properties.
   const none: Record<string, unknown> = JSON.parse(
     JSON.stringify({ ...also, ...Object.fromEntries(names.map((name) => [name, null])) }),
   )
-  // In its place, so that what a row was made of need not outlive it.
+  // Replaces each row in place, so that its array of values can be collected at once.
   const rows = found as unknown[]
   for (let n = 0; n < rows.length; n++) {
     const values = rows[n] as unknown[]

@@ -1,8 +1,8 @@
 import { codeOf, fieldOf, messageOf } from '../thrown.ts'
 
 /**
- * What a worker of a Citus cluster answered while rows were copied to it, Citus passes on in words alone, as an internal
- * error; so it does with a worker that is lost before the commit. These are the codes that belong to the words.
+ * Citus reports an error of a worker during COPY, and the loss of a worker before the commit, as an internal error with
+ * only the message. This maps such messages to the SQLSTATE that the worker sent.
  */
 const FROM_WORKER: readonly (readonly [RegExp, string])[] = [
   [/^failure on connection marked as essential/, '08006'],
@@ -26,8 +26,8 @@ const IO_ERROR = '58030'
 const CRASH = '57P02'
 
 /**
- * The code of an error of PostgreSQL, that of the worker where a cluster passed its error on. What ends the session or the
- * server without a code of its own is a crash.
+ * The SQLSTATE of a PostgreSQL error; on a cluster, that of the worker's error. An error that ends the session or the
+ * server without a code of its own counts as a crash.
  */
 export function sqlStateOf(error: unknown): string | undefined {
   const code = codeOf(error)

@@ -6,29 +6,30 @@ import { beginAtOneMoment } from './moment.ts'
 import { schemaObjectsOf, sequencesOf, storedTables } from './tables.ts'
 
 /**
- * Not saved, because it is about now: the change log (a client that returns to a restored database with a
- * cursor of the old one gets a reset), and which servers are up since when.
+ * Tables that describe the current state of the service and are not saved: the change log (a client that connects to a
+ * restored database with an old cursor gets a reset), and which servers have been running since when.
  */
 const NOT_SAVED = new Set(['changes', 'servers', 'reachable'])
 
 export interface BackupOptions {
   url: string
-  /** The folder of the migrations of this release. */
+  /** The folder with the migrations of this release. */
   migrations: string
   file: string
   now: Date
-  /** Encrypts the file, if there is one. */
+  /** Encrypts the file if set. */
   passphrase?: string | undefined
-  /** Called now and then with the progress. */
+  /** Called from time to time with the progress. */
   progress: (rows: number, bytes: number) => void
   signal?: AbortSignal
 }
 
 /**
- * Writes everything the service keeps into one file, as it was at one moment, while servers go on. What graphile-worker
- * keeps (mail that waits) is left out. Memory stays flat. See docs/operations.md "Backup and restore".
- * @returns how many rows, and of how many bytes before compression
- * @throws Error in a sentence, when there is nothing to save, the file exists, or the database is newer than the release
+ * Writes a consistent snapshot of all data into one file while servers keep running. Tables of graphile-worker (queued
+ * mail) are omitted. Memory use is constant. See docs/operations.md "Backup and restore".
+ * @returns the number of rows, and of bytes before compression
+ * @throws Error in a sentence, when there is nothing to save, the file exists, or the database is newer than the
+ * release
  */
 export function backup(options: BackupOptions): Promise<{ rows: number; bytes: number }> {
   const { url, file, signal } = options
@@ -42,7 +43,8 @@ export function backup(options: BackupOptions): Promise<{ rows: number; bytes: n
         `the database is newer than this release: it has ${unknown.join(', ')}. Back it up with the release that wrote it`,
       )
     const made = schemaObjectsOf(known.map(({ script }) => script))
-    // Everything below sees one moment; the numbers that sequences gave by now cover all that can be seen.
+    // Everything below reads one snapshot. Sequences are not transactional: their values cover all rows of the
+    // snapshot.
     await beginAtOneMoment(client, url)
     const tables = (await storedTables(client, made.tables)).filter(({ name }) => !NOT_SAVED.has(name))
     const sequences = await sequencesOf(client, made)

@@ -2,16 +2,16 @@ import type { Client } from 'pg'
 import { findPrimary, PrimaryClient } from '../hosts.ts'
 import { MIGRATION_LOCK } from '../migrate.ts'
 
-/** What values look like in COPY must not depend on how a database is set up; and nothing here may run out of time. */
+/** The text format of COPY must not depend on settings of the database, and there must be no time limits. */
 const SETTINGS = `/* dump.settings */
   set timezone = 'UTC'; set datestyle = 'ISO, MDY'; set intervalstyle = 'postgres'; set extra_float_digits = 1;
   set bytea_output = 'hex'; set xmloption = 'content'; set synchronous_commit = on;
   set statement_timeout = 0; set idle_in_transaction_session_timeout = 0; set lock_timeout = 0`
 
 /**
- * Opens a connection for a backup or a restore, and ends it after `work`. Meanwhile no server applies migrations.
- * @param options.shared whether others may hold the same lock: backups among themselves
- * @param options.signal ends the connection, so that `work` fails
+ * Opens a connection for a backup or a restore, and closes it after `work`. Meanwhile no server applies migrations.
+ * @param options.shared whether others may hold the migration lock too, as for several backups
+ * @param options.signal closes the connection, so that `work` fails
  */
 export async function withConnection<T>(
   options: { url: string; name: string; shared: boolean; signal?: AbortSignal | undefined },
@@ -43,7 +43,7 @@ export async function withConnection<T>(
   }
 }
 
-/** The migrations that a database has, in order; undefined when it has never seen this service. */
+/** The migrations that a database has, in order; undefined if it was never used by this service. */
 export async function migrationsOf(client: Client): Promise<string[] | undefined> {
   const { rows } = await client.query<{ exists: boolean }>(
     `/* dump.has_migrations */ select to_regclass('_prisma_migrations') is not null as exists`,

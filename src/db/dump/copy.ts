@@ -1,16 +1,16 @@
 import type { Client, Connection } from 'pg'
 
 /**
- * COPY over a connection of `pg`, in both directions and with back-pressure. Not by postgres.js: when the server refuses
- * the rows after the last was sent (a foreign key, say), postgres.js never settles its promise.
+ * COPY over a `pg` connection in both directions, with back-pressure. postgres.js cannot be used: if the server refuses
+ * the rows after the last one was sent (for a foreign key, say), postgres.js never settles its promise.
  */
 
-/** Rows travel in blocks of about this size, however small they are. */
+/** Rows are grouped into blocks of about this size. */
 const BLOCK_BYTES = 256 * 1024
-/** Blocks that may wait for the writer; beyond that the server has to pause. */
+/** Blocks that may wait for the consumer; beyond that, reading from the server pauses. */
 const MAX_BLOCKS = 4
 
-/** What `pg` gives a query to do; the parts that COPY needs. */
+/** The part of `pg`'s interface for custom queries that COPY needs. */
 interface Conversation {
   submit(connection: Connection): void
   handleRowDescription?(): void
@@ -27,14 +27,14 @@ type CopyInConnection = Connection & {
   sendCopyFail(message: string): void
 }
 
-/** The rows of `copy … to stdout`, in blocks of whole rows. Must be read to its end. */
+/** The rows of `copy … to stdout`, in blocks of complete rows. Must be read to the end. */
 export async function* copyOut(client: Client, statement: string): AsyncGenerator<Buffer, void> {
   for await (const rows of copyMessages(client, statement)) yield Buffer.concat(rows)
 }
 
 /**
- * What the server sends after `statement`, message by message, in groups of about 256 KiB. Must be read to its end.
- * @param row is given the rows of results that come before or after the messages
+ * The COPY messages that the server sends after `statement`, in groups of about 256 KiB. Must be read to the end.
+ * @param row called with each row of the results before or after the COPY
  */
 export async function* copyMessages(
   client: Client,
@@ -63,7 +63,7 @@ export async function* copyMessages(
     handleRowDescription() {},
     handleDataRow: ({ fields }) => row(fields),
     handleCopyData({ chunk }) {
-      // A view of what the parser will write over.
+      // Copied, because the parser reuses its buffer.
       rows.push(Buffer.from(chunk))
       bytes += chunk.length
       if (bytes < BLOCK_BYTES) return
@@ -99,9 +99,9 @@ export async function* copyMessages(
 }
 
 /**
- * Feeds `copy … from stdin`.
- * @returns how many rows the server took
- * @throws what the server refused, or what reading the blocks threw
+ * Sends rows to `copy … from stdin`.
+ * @returns how many rows the server stored
+ * @throws the error of the server, or of reading the blocks
  */
 export function copyIn(client: Client, statement: string, blocks: AsyncIterable<Buffer>): Promise<number> {
   return new Promise((resolve, reject) => {

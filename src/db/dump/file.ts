@@ -10,11 +10,12 @@ import { decrypting, EncryptionError, encrypting, isEncrypted } from '../encrypt
 import { type Lines, readLines, rowsIn } from './lines.ts'
 
 /**
- * A backup: gzip of text, so that `zcat` shows it. Encrypted, if there is a passphrase, in the format of `age`.
+ * The header of a backup. A backup is text, compressed with gzip (`zcat` shows it), and encrypted in the format of
+ * `age` if there is a passphrase.
  *
- *   -- svc backup {"format":1, …}              the header: what was saved, and of which version
- *   COPY "users" ("id", …) FROM stdin;         each table, in an order in which rows find those they refer to
- *   …                                          its rows, as COPY writes them
+ *   -- svc backup {"format":1, …}              the header: contents and version
+ *   COPY "users" ("id", …) FROM stdin;         each table, after the tables that its foreign keys refer to
+ *   …                                          its rows in the text format of COPY
  *   \.
  *   -- end {"rows":{"users":1, …},"sha256":…}  the hash of every byte before this line
  */
@@ -40,14 +41,14 @@ const END_OF_ROWS = Buffer.from('\\.\n')
 
 export interface DumpWriter {
   table(table: DumpedTable, blocks: AsyncIterable<Buffer>): Promise<number>
-  /** Makes the file whole, on disk and under its name. */
+  /** Completes the file, syncs it to disk and gives it its final name. */
   finish(): Promise<{ rows: number; bytes: number }>
-  /** Leaves nothing behind. */
+  /** Removes the incomplete file. */
   abandon(): Promise<void>
 }
 
 /**
- * Begins a backup. It appears under its name only once it is whole; until then it is a file beside it.
+ * Starts a backup. It is written to a temporary file in the same folder and renamed once it is complete.
  * @throws Error in a sentence, when the file exists
  */
 export async function createDump(
@@ -62,7 +63,7 @@ export async function createDump(
   const rows: Record<string, number> = {}
   let total = 0
   let bytes = 0
-  // Passwords' hashes and signing keys are in it.
+  // The file contains password hashes and signing keys.
   const out = createWriteStream(partial, { flags: 'wx', mode: 0o600 })
   const gzip = createGzip({ level: 2 })
   const written =
@@ -97,7 +98,7 @@ export async function createDump(
       await written
       await flush(partial)
       await rename(partial, file)
-      await flush(dirname(file)).catch(() => {}) // a folder cannot be opened everywhere
+      await flush(dirname(file)).catch(() => {}) // not every system can open a folder
       return { rows: total, bytes }
     },
     async abandon() {
@@ -130,8 +131,8 @@ export const copyOutStatement = (table: DumpedTable): string =>
   `/* backup.copy */ copy ${columnsOf(table)} to stdout`
 
 /**
- * Reads a backup from its first byte to its last, and holds it against its hash and its counts.
- * @param visit.table is given the rows of a table; what it does not read is passed over
+ * Reads a whole backup and checks its hash and row counts.
+ * @param visit.table called with the rows of each table; rows that it does not read are skipped
  * @throws Error in a sentence, when the file is missing, truncated, altered or of another format
  */
 export async function readDump(
@@ -155,7 +156,7 @@ export async function readDump(
     encrypted && passphrase !== undefined
       ? pipeline(source, decrypting({ passphrase }), gunzip)
       : pipeline(source, gunzip)
-  fed.catch(() => {}) // told by gunzip
+  fed.catch(() => {}) // gunzip emits the error
   const lines = readLines(gunzip, (read) => {
     bytes += read.length
     hash.update(read)
@@ -215,7 +216,7 @@ async function checkTrailer(
 const altered = (file: string): Error =>
   new Error(`${file} is truncated or was altered: nothing was restored`)
 
-/** What gunzip and the file system say, in a sentence. */
+/** Turns errors of gunzip and the file system into sentences. */
 function faultOf(file: string, error: unknown): unknown {
   if (error instanceof EncryptionError)
     return error.wrongKey ? new Error(`the passphrase is not that of ${file}`) : altered(file)

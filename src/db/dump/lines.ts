@@ -1,19 +1,19 @@
 const NEWLINE = 0x0a
-/** The line that ends the rows of a table; no row looks like it, because COPY doubles every backslash. */
+/** The line that ends the rows of a table. No row looks like it, because COPY doubles backslashes. */
 const END = Buffer.from('\\.\n')
 const END_AFTER_ROW = Buffer.from('\n\\.\n')
-/** The header names every column of every table: a line of some kilobytes. */
+/** The header names every column of every table: some kilobytes in one line. */
 const MAX_LINE = 16 * 1024 * 1024
 
-/** A backup's text, read once from front to back: lines, and the rows between them. */
+/** The text of a backup, read once from start to end: lines, and the rows between them. */
 export interface Lines {
-  /** The next line without its end; undefined when there is none. */
+  /** The next line without its newline; undefined at the end. */
   next(): Promise<string | undefined>
-  /** The rows up to the line that ends them, in blocks of whole rows. */
+  /** The rows up to the line that ends them, in blocks of complete rows. */
   rows(): AsyncGenerator<Buffer, void>
 }
 
-/** @param heed called with every byte read, in order */
+/** @param heed called with all bytes that are read, in order */
 export function readLines(source: AsyncIterable<Buffer>, heed: (bytes: Buffer) => void): Lines {
   const chunks = source[Symbol.asyncIterator]()
   let rest: Buffer = Buffer.alloc(0)
@@ -50,7 +50,7 @@ export function readLines(source: AsyncIterable<Buffer>, heed: (bytes: Buffer) =
         }
         const end = rest.indexOf(END_AFTER_ROW)
         const whole = end >= 0 ? end + 1 : rest.lastIndexOf(NEWLINE) + 1
-        // A block may end within the line that ends the rows; then that line is what is left.
+        // A chunk may end within the line that ends the rows; then only part of that line is left in the buffer.
         if (whole > 0) yield take(whole)
         else if (!(await more())) throw new SyntaxError('rows without an end')
       }
@@ -58,7 +58,7 @@ export function readLines(source: AsyncIterable<Buffer>, heed: (bytes: Buffer) =
   }
 }
 
-/** How many rows a block of whole rows holds: COPY writes every newline of a value as two characters. */
+/** The number of rows in a block of complete rows. COPY escapes newlines within values. */
 export function rowsIn(block: Buffer): number {
   let rows = 0
   for (let at = block.indexOf(NEWLINE); at >= 0; at = block.indexOf(NEWLINE, at + 1)) rows++

@@ -3,13 +3,14 @@ import { codeOf } from '../../thrown.ts'
 import { PrimaryClient } from '../hosts.ts'
 import { LOCK_NOT_AVAILABLE } from '../migrate.ts'
 
-/** How long writers may be kept waiting for those before them, and how often that is tried. */
+/** Lock timeout of one attempt to hold up writers, and the number of attempts. */
 const PATIENCE = '2s'
 const MAX_ATTEMPTS = 30
 
 /**
- * Begins a transaction that sees one moment. On a cluster (db/cluster.ts) each node has its own, so writers are held up until
- * this transaction has one of every node: else the events could be there without what they did to their batch.
+ * Begins a transaction that reads one consistent snapshot. On a cluster (db/cluster.ts) each node has its own snapshot,
+ * so writers are held up until this transaction has one on every node. Otherwise it could see events without the
+ * changes that they made to their batch.
  */
 export async function beginAtOneMoment(client: Client, url: string): Promise<void> {
   const begin = async (): Promise<void> => {
@@ -22,7 +23,7 @@ export async function beginAtOneMoment(client: Client, url: string): Promise<voi
   try {
     await holdWriters(holder)
     await begin()
-    // A worker has one connection for all of the transaction, and so one moment.
+    // With one connection per worker there is one snapshot per worker.
     await client.query('/* backup.one_connection */ set local citus.max_adaptive_executor_pool_size = 1')
     await client.query('/* backup.moment */ select from events limit 1')
   } finally {
@@ -41,7 +42,10 @@ async function isDistributedHere(client: Client): Promise<boolean> {
   return rowCount !== 0
 }
 
-/** A transaction that changes telemetry together with its batch writes one of these tables; those under way are waited for. */
+/**
+ * Every transaction that changes telemetry together with its batch writes one of these tables. Locking them waits for
+ * the running ones.
+ */
 async function holdWriters(holder: Client): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

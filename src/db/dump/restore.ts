@@ -9,38 +9,41 @@ import { copyInStatement, type DumpHeader, readDump } from './file.ts'
 import { type SchemaObjects, schemaObjectsOf, sequencesOf, storedTables } from './tables.ts'
 
 /**
- * How far the change log of a restored database begins beyond every cursor that the old one can have given, also
- * if it went on for years after the backup: each of them is then older than the log, and answered by a reset.
+ * How far the change log of a restored database starts beyond every cursor that the old database can have issued, even
+ * if it continued for years after the backup. Streams with such a cursor get a reset.
  */
 const CURSORS_APART = 100_000_000_000
 export const CHANGES_SEQUENCE = 'changes_seq_seq'
-/** How often taking the tables from servers that run is tried, when they and we wait for each other. */
+/** How often to try to lock the tables, when this deadlocks with running servers. */
 const MAX_ATTEMPTS = 5
-/** How long a request that runs may hold a table. */
+/** How long to wait for requests that hold a table lock. */
 const LOCK_TIMEOUT = '60s'
 
 export interface RestoreOptions {
   url: string
   migrations: string
   file: string
-  /** Whether what the database holds is given up. */
+  /** Whether to delete the current data of the database. */
   replace: boolean
-  /** Whether the restored database goes on where the saved one ended, so that what waited is still to be done. */
+  /**
+   * Whether the restored database replaces the saved one directly, as in an upgrade. Then pending commands and mail are
+   * kept.
+   */
   continues?: boolean
   now: Date
-  /** Of an encrypted backup. */
+  /** For an encrypted backup. */
   passphrase?: string | undefined
   progress: (step: 'checked' | 'restored', rows: number, bytes: number) => void
   signal?: AbortSignal
 }
 
 /**
- * Puts a backup into a database, in one transaction: all of it or nothing. The file is read twice, first to hold it
- * against its hash. The tables are created by the migrations that the backed up database had, filled, and brought up
- * to this release by the others. Servers may run meanwhile; their requests wait, and their streams get a
- * reset. See docs/operations.md "Backup and restore".
+ * Restores a backup into a database in one transaction. The file is read twice, the first time to check its hash.
+ * Tables are created with the migrations that the saved database had, filled, and then upgraded with the remaining
+ * migrations of this release. Servers may run meanwhile: their requests wait, and their streams get a reset. See
+ * docs/operations.md "Backup and restore".
  * @returns when the backup was made, and how many rows it holds
- * @throws Error in a sentence: a file that is no whole backup, one of a newer release, a database that holds data
+ * @throws Error in a sentence, when the file is no complete backup or is of a newer release, or the database holds data
  */
 export async function restore(options: RestoreOptions): Promise<{ createdAt: string; rows: number }> {
   const { url, file, signal, progress } = options
@@ -64,7 +67,7 @@ export async function restore(options: RestoreOptions): Promise<{ createdAt: str
     for (const step of release.filter(({ name }) => !header.migrations.includes(name)))
       await apply(client, step)
     await client.query('/* restore.end */ commit')
-    // Without what it tells, the first questions would be answered by scans.
+    // Without statistics, the first queries would use sequential scans.
     await client.query('/* restore.analyze */ analyze')
     await client.query("/* restore.notify */ select pg_notify('changes', '')")
     return { createdAt: header.createdAt, rows: total }
@@ -82,8 +85,8 @@ function refuseNewer(file: string, migrations: string[], release: readonly Migra
 }
 
 /**
- * Begins the transaction and removes what the service made in the database; what others made is left alone.
- * @returns up to where the sequences of what was removed had come
+ * Begins the transaction and drops everything that the service created in the database. Other objects are kept.
+ * @returns the last values of the sequences that were dropped
  */
 async function clearTarget(
   client: Client,
@@ -114,7 +117,7 @@ async function clearTarget(
 
 const listOf = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ')
 
-/** The tables that there are, held against everybody else. */
+/** Begins a transaction and locks the existing tables exclusively. */
 async function beginWithTables(client: Client, names: readonly string[]): Promise<string[]> {
   for (let attempt = 1; ; attempt++) {
     await client.query('/* restore.begin */ begin')
@@ -135,7 +138,7 @@ async function beginWithTables(client: Client, names: readonly string[]): Promis
   }
 }
 
-/** A server that was merely started leaves no users behind. */
+/** A server that was started but never used has no users. */
 async function holdsData(client: Client, tables: readonly string[]): Promise<boolean> {
   for (const table of ['users', 'projects', 'events'].filter((name) => tables.includes(name))) {
     const { rowCount } = await client.query(`/* restore.holds_data */ select from "${table}" limit 1`)
@@ -156,7 +159,7 @@ async function fill(
     const step = release.find((one) => one.name === name)
     if (step !== undefined) await apply(client, step)
   }
-  // The migrations' own rows, if they make any, are in the backup as they were.
+  // Rows that migrations insert are also in the backup, in their saved state.
   const own = header.tables.map(({ name }) => name)
   await client.query(`/* restore.empty */ truncate ${listOf(own)}`)
   let total = 0
@@ -178,7 +181,7 @@ async function fill(
   return total
 }
 
-/** Applies a migration as `migrate` does (db/migrate.ts), within the transaction. */
+/** Applies a migration within the transaction, as `migrate` does (db/migrate.ts). */
 async function apply(client: Client, { name, script, checksum }: Migration): Promise<void> {
   await client.query(withoutConcurrency(script))
   await client.query(
@@ -189,13 +192,13 @@ async function apply(client: Client, { name, script, checksum }: Migration): Pro
   )
 }
 
-/** What must not be as it was at the moment of the backup. */
+/** Changes what must differ from the state at the time of the backup. */
 export async function settle(
   client: Client,
   header: Pick<DumpHeader, 'sequences' | 'changesSeq'>,
   { was, now, continues = false }: { was: ReadonlyMap<string, number>; now: Date; continues?: boolean },
 ): Promise<void> {
-  // Beyond what either database gave out, so that no number ever identifies two rows.
+  // Higher than the values of either database, so that no number ever identifies two rows.
   const saved = new Map(header.sequences.map(({ name, last }) => [name, last]))
   for (const name of new Set([...saved.keys(), ...was.keys()]))
     await client.query(
@@ -215,14 +218,14 @@ export async function settle(
     seq,
   ])
   if (continues) return
-  // Commands that waited may have been run since: a training must not be started a second time by a restore.
+  // Pending commands may have been executed since the backup. A restore must not start a training a second time.
   await client.query(
     `/* restore.cancel_commands */ update agent_commands
      set state = 'cancelled', finished_at = $1, failure_reason = 'the service was restored from a backup'
      where state = 'pending'`,
     [now.toISOString()],
   )
-  // The mail of what was replaced, and of what was restored, is not sent again.
+  // Mail of the replaced and of the restored database must not be sent again.
   await client.query(`/* restore.drop_mail */ do $$ begin
     if to_regclass('graphile_worker._private_jobs') is not null then
       delete from graphile_worker._private_jobs;

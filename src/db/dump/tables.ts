@@ -2,14 +2,17 @@ import type { Client } from 'pg'
 import { itemAt } from '../../checked.ts'
 import type { DumpedTable } from './file.ts'
 
-/** What the migrations of a release make, by the names in their scripts. */
+/** The objects that the migrations of a release create, by name. */
 export interface SchemaObjects {
   tables: string[]
   sequences: string[]
   functions: string[]
 }
 
-/** Reads the names from migrations, which create everything with `if not exists` or `or replace` (docs/architecture.md). */
+/**
+ * Extracts the names from migrations, which create everything with `if not exists` or `or replace`
+ * (docs/architecture.md).
+ */
 export function schemaObjectsOf(scripts: readonly string[]): SchemaObjects {
   const text = scripts.join('\n').replace(/--.*$/gm, '')
   const names = (pattern: RegExp): string[] => [
@@ -22,7 +25,10 @@ export function schemaObjectsOf(scripts: readonly string[]): SchemaObjects {
   }
 }
 
-/** Which of these tables the database has, with the columns that are stored, each after those that it refers to. */
+/**
+ * The tables among `names` that the database has, with their stored columns. Each comes after the tables that it refers
+ * to.
+ */
 export async function storedTables(client: Client, names: readonly string[]): Promise<DumpedTable[]> {
   const { rows } = await client.query<{ name: string; columns: string[]; refers: string[] }>(
     `/* dump.tables */
@@ -52,13 +58,13 @@ export async function storedTables(client: Client, names: readonly string[]): Pr
   return placed.map(({ name, columns }) => ({ name, columns }))
 }
 
-/** The sequences of these tables and those made by name, as far as they have given a number. */
+/** The sequences of these tables and the named ones, with their last values. Unused sequences are omitted. */
 export async function sequencesOf(
   client: Client,
   { tables, sequences }: Pick<SchemaObjects, 'tables' | 'sequences'>,
 ): Promise<{ name: string; last: number }[]> {
   const { rows } = await client.query<{ name: string; last: string }>(
-    // First found, then asked: asked of anything but a sequence, it is an error.
+    // Materialized first, because pg_sequence_last_value fails for anything but a sequence.
     `/* dump.sequences */
      with found as materialized (
        select s.oid, s.relname as name from pg_class s

@@ -4,11 +4,11 @@ import { messageOf } from '../../thrown.ts'
 
 const exec = promisify(execFile)
 const NAME = 'postgres'
-// Not inherited: PGPORT, PGOPTIONS and the like of the calling process must not reach the server. Messages in English,
-// because some of them are read. (On Windows, Node adds the variables that a program cannot do without.)
+// The environment is not inherited: PGPORT, PGOPTIONS and the like must not reach the server. Messages are in English
+// because some are parsed. (On Windows, Node adds the variables that programs need.)
 const ENVIRONMENT = { LC_ALL: 'C', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }
 
-/** Who runs PostgreSQL: an account to change to, or null for the one we already are. */
+/** The account that runs PostgreSQL: one to switch to, or null for the current one. */
 export type Account = { uid: number; gid: number } | null
 
 export const isRoot = () => process.getuid?.() === 0
@@ -28,7 +28,7 @@ export function runAs(
   })
 }
 
-/** Whether the account can pass through every folder on the way to this one. */
+/** Whether the account may enter this folder and every folder above it. */
 export function canEnter(account: Account, folder: string): Promise<boolean> {
   if (account === null) return Promise.resolve(true)
   return runAs(account, '/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder]).then(
@@ -38,8 +38,8 @@ export function canEnter(account: Account, folder: string): Promise<boolean> {
 }
 
 /**
- * The unprivileged account for a new cluster when we are root, because PostgreSQL refuses to run as root: `postgres`,
- * created where the machine has none.
+ * The unprivileged account for a new cluster when we run as root, because PostgreSQL refuses to run as root:
+ * `postgres`, created if the machine does not have it.
  */
 export async function unprivilegedAccount(): Promise<Account> {
   const known = await lookUp()

@@ -18,17 +18,17 @@ export interface Binaries {
   postgres: string
   initdb: string
   pgCtl: string
-  /** The major version, as a cluster's PG_VERSION spells it. */
+  /** The major version, as PG_VERSION of a cluster spells it. */
   major: string
 }
 
 const PLATFORMS: Record<string, string> = { win32: 'windows' }
-/** As the packages of PostgreSQL are named. */
+/** Platform names as in the packages of PostgreSQL. */
 export const PLATFORM = `${PLATFORMS[process.platform] ?? process.platform}-${process.arch}`
 
 /**
- * Finds the PostgreSQL that npm installed, and makes it usable for the account: where the account cannot reach it
- * (node_modules under a home of mode 0700) or it cannot be completed in place, from a copy in the home.
+ * Finds the PostgreSQL that npm installed. Copies it into `home` if the account cannot reach it (node_modules under a
+ * home of mode 0700) or if it cannot be completed in place.
  */
 export async function prepareBinaries(home: string, account: Account): Promise<Binaries> {
   const source = packageFolder()
@@ -66,12 +66,13 @@ export function binariesIn(folder: string, major: string): Binaries {
   return { postgres: program('postgres'), initdb: program('initdb'), pgCtl: program('pg_ctl'), major }
 }
 
-/** pg_ctl puts the path between double quotes into a command for the shell; these characters would act there. */
+/** pg_ctl puts the path in double quotes into a shell command, where these characters are special. */
 const isPlainForShell = (path: string) => process.platform === 'win32' || !/["$`\\\n]/.test(path)
 
 /**
- * An npm package holds no symbolic links and may lose its modes; the package's install script repairs that, but
- * not under `--ignore-scripts`. False when the folder is not ours to write.
+ * npm packages contain no symbolic links and may lose file modes. The package's install script repairs that, but not
+ * under `--ignore-scripts`.
+ * @returns false when we may not write to the folder
  */
 export async function complete(folder: string, binaries: Binaries): Promise<boolean> {
   try {
@@ -93,7 +94,7 @@ function linkOnce(source: string, link: string) {
   try {
     if (!existsSync(link)) symlinkSync(relative(dirname(link), source), link)
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error // another start made it meanwhile
+    if (codeOf(error) !== 'EEXIST') throw error // another start created it meanwhile
   }
 }
 
@@ -112,14 +113,14 @@ const runs = (binaries: Binaries, account: Account) =>
     () => false,
   )
 
-/** Copies aside and renames, so that a copy that was cut short is never taken for a whole one. */
+/** Copies to a temporary folder and renames it, so that an interrupted copy is never taken for a complete one. */
 function copyWhole(source: string, copy: string) {
   const part = `${copy}.part-${process.pid}`
   try {
     cpSync(source, part, { recursive: true, verbatimSymlinks: true })
     renameSync(part, copy)
   } catch (error) {
-    if (!existsSync(copy)) throw error // else another start was first
+    if (!existsSync(copy)) throw error // otherwise another start was first
   } finally {
     rmSync(part, { recursive: true, force: true })
   }

@@ -20,11 +20,11 @@ import type { Binaries } from './binaries.ts'
 import { type DatabaseHome, dataFolder, hasCluster } from './home.ts'
 import { findProcess } from './processes.ts'
 
-/** Inside the cluster, so that the two can only appear, move and be deleted together. */
+/** The password file is inside the cluster, so that the two can only be created, moved and deleted together. */
 const PASSWORD_FILE = 'svc.password'
 const MAKING = 'data.new-'
 
-/** Makes sure that the home holds a whole cluster of the right version. Returns the password of its superuser. */
+/** Makes sure that the home holds a complete cluster of the right version. Returns the password of its superuser. */
 export async function ensureCluster(
   home: DatabaseHome,
   binaries: Binaries,
@@ -51,8 +51,8 @@ export async function ensureCluster(
 }
 
 /**
- * initdb works in a folder of its own, and one rename makes the result the cluster: a start that is cut short leaves
- * no half of one, and of two starts at once the second finds the first's and drops its own.
+ * initdb works in a temporary folder, which is then renamed to the cluster. So an interrupted start leaves no partial
+ * cluster, and if two start at once, the second finds the cluster of the first and drops its own.
  */
 async function createCluster({ path: home, account }: DatabaseHome, binaries: Binaries): Promise<void> {
   const making = join(home, `${MAKING}${process.pid}-${findProcess(process.pid)?.started}-${randomHex()}`)
@@ -65,7 +65,7 @@ async function createCluster({ path: home, account }: DatabaseHome, binaries: Bi
     changeOwner(account, making)
     await runAs(account, binaries.initdb, [
       ...['-D', cluster, '-U', 'postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
-      // C.UTF-8 of the builtin provider: text sorts the same on every machine, with any C library.
+      // C.UTF-8 of the builtin provider sorts text the same on every machine, independent of the C library.
       ...['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'],
       '--no-instructions',
     ])
@@ -93,7 +93,7 @@ function noSpace(home: string): string {
   )
 }
 
-/** What a start that died in the middle of initdb left; the folder's name says which process made it. */
+/** Removes what a start that died during initdb left. The folder name contains the process that created it. */
 function removeLeftovers(home: string) {
   for (const name of readdirSync(home)) {
     const [pid, started] = name.startsWith(MAKING) ? name.slice(MAKING.length).split('-') : []
@@ -102,11 +102,11 @@ function removeLeftovers(home: string) {
   }
 }
 
-/** Something named `data` that is no cluster is never deleted, only moved out of the way. */
+/** Moves an incomplete `data` folder aside. It is never deleted. */
 function setAsideIncomplete(home: string, log: (message: string) => void) {
   const data = dataFolder(home)
   if (!existsSync(data) || hasCluster(home)) return
-  if (readdirSync(data).length === 0) return // a rename may replace it
+  if (readdirSync(data).length === 0) return // a rename can replace an empty folder
   const aside = `${data}.incomplete-${randomHex()}`
   try {
     renameSync(data, aside)
@@ -123,7 +123,7 @@ function changeOwner(account: Account, path: string) {
 }
 
 function syncFolder(folder: string) {
-  if (process.platform === 'win32') return // a folder cannot be opened there
+  if (process.platform === 'win32') return // folders cannot be opened on Windows
   const handle = openSync(folder, 'r')
   fsyncSync(handle)
   closeSync(handle)

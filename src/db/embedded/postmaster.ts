@@ -5,8 +5,8 @@ import { codeOf } from '../../thrown.ts'
 import { currentFolder, findProcess, listProcesses } from './processes.ts'
 
 /**
- * What postmaster.pid and the machine say together. `stale`: the file speaks of a process that is no postmaster of
- * this cluster. `unclear`: the file is being written this moment.
+ * The state of the postmaster, from postmaster.pid and the process table. `stale`: the process in the file is no
+ * postmaster of this cluster. `unclear`: the file is being written right now.
  */
 export type PostmasterState =
   | { state: 'running'; pid: number; port: number }
@@ -30,7 +30,9 @@ export function inspectPostmaster(data: string): PostmasterState {
   return isPostmaster(pid, data) ? { state: 'running', pid, port } : { state: 'stale', text }
 }
 
-/** Pids are used again: only a process named postgres whose working directory is this data folder belongs to this cluster. */
+/**
+ * Pids are reused. Only a process named postgres whose working directory is this data folder belongs to this cluster.
+ */
 function isPostmaster(pid: number, data: string): boolean {
   const found = findProcess(pid)
   if (!found) return false
@@ -40,9 +42,9 @@ function isPostmaster(pid: number, data: string): boolean {
 }
 
 /**
- * Removes a postmaster.pid that was found stale. PostgreSQL does that itself when the process no longer exists, but refuses to
- * start when it is a zombie or the pid now belongs to another process of the same user. By renaming and looking
- * again, so that a file which another start wrote meanwhile is put back.
+ * Removes a stale postmaster.pid. PostgreSQL removes it itself if the process no longer exists, but refuses to start if
+ * the process is a zombie or the pid now belongs to another process of the same user. The file is renamed and then
+ * compared, and put back if another start wrote a new one meanwhile.
  */
 export function removeStale(data: string, text: string) {
   const aside = `${pidFile(data)}.stale-${process.pid}`
@@ -57,9 +59,9 @@ export function removeStale(data: string, text: string) {
 }
 
 /**
- * Kills what a dead postmaster left behind. A backend leaves by itself when it notices, but one in the middle of a
- * long statement holds the shared memory, and with it the next start, for as long as that lasts. To the cluster a
- * crash like any other.
+ * Kills the backends that a dead postmaster left behind. A backend ends by itself once it notices, but one in a long
+ * statement keeps the shared memory attached until then and so blocks the next start. To the cluster this is an
+ * ordinary crash.
  */
 export function killOrphans(data: string) {
   const here = realpathSync(data)
@@ -76,8 +78,8 @@ export function killOrphans(data: string) {
 }
 
 /**
- * Stops the postmaster and waits until it has ended: fast (sessions end, everything is written), then immediate (as
- * after a crash, nothing acknowledged is lost), then by force. `patienceMs` is for the first step.
+ * Stops the postmaster and waits until it has ended. First a fast shutdown (sessions end, everything is written), then
+ * an immediate one (as in a crash, nothing acknowledged is lost), then SIGKILL. `patienceMs` limits the first step.
  */
 export async function stopPostmaster(data: string, patienceMs: number): Promise<void> {
   const sighting = inspectPostmaster(data)

@@ -3,18 +3,18 @@ import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { codeOf } from '../../thrown.ts'
 import { isRoot } from './account.ts'
 
-/** A process as this machine knows it. `started` and `name` are '' where the system does not say. */
+/** An entry of the process table. `started` and `name` are '' on systems that do not provide them. */
 export interface RunningProcess {
   pid: number
   parent: number
-  /** Opaque, but the same for the whole life of a process: with the pid it names one process for ever. */
+  /** Opaque, and constant for the life of a process. Together with the pid it identifies a process uniquely. */
   started: string
   name: string
 }
 
 /**
- * Looks a process up; null when there is none. A zombie is none: where PID 1 never reaps (many containers), a dead
- * postmaster stays in the process table forever, and `kill(pid, 0)`, which is all that pg_ctl checks, reports it as alive.
+ * Looks up a process; null if there is none, or only a zombie. If PID 1 never reaps (as in many containers), a dead
+ * postmaster stays in the process table, and `kill(pid, 0)`, the only check of pg_ctl, reports it as alive.
  */
 export function findProcess(pid: number): RunningProcess | null {
   if (!Number.isSafeInteger(pid) || pid <= 0) return null
@@ -23,7 +23,7 @@ export function findProcess(pid: number): RunningProcess | null {
   return answersSignals(pid) ? { pid, parent: 0, started: '', name: '' } : null
 }
 
-/** Every process there is; only on Linux, elsewhere an empty list. */
+/** All processes, on Linux; elsewhere an empty list. */
 export function listProcesses(): RunningProcess[] {
   if (process.platform !== 'linux') return []
   return readdirSync('/proc')
@@ -32,7 +32,7 @@ export function listProcesses(): RunningProcess[] {
     .filter((found) => found !== null)
 }
 
-/** The working directory of a process; null if it cannot be read, and on any system but Linux. */
+/** The working directory of a process; null if it cannot be read, or the system is not Linux. */
 export function currentFolder(pid: number): string | null {
   if (process.platform !== 'linux') return null
   const link = `/proc/${pid}/cwd`
@@ -43,7 +43,7 @@ export function currentFolder(pid: number): string | null {
   }
 }
 
-/** Root in a container is often without the right to look into another account's processes; their owner has it. */
+/** Root in a container often may not inspect processes of other accounts, but their owner may. */
 function readLinkAsOwner(pid: number, link: string): string | null {
   try {
     const { uid, gid } = statSync(`/proc/${pid}`)
@@ -61,11 +61,11 @@ function findInProc(pid: number): RunningProcess | null {
   } catch {
     return null
   }
-  // The name is in brackets and may hold anything, brackets too; the numbers begin after the last one.
+  // The name is in parentheses and may contain parentheses; the numbers begin after the last one.
   const name = stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')'))
   const [state = 'X', parent = '0', ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   if (state === 'Z' || state === 'X') return null
-  const started = rest[17] ?? '' // field 22 of proc(5): clock ticks since boot
+  const started = rest[17] ?? '' // field 22 in proc(5): clock ticks since boot
   return { pid, parent: Number(parent), started, name }
 }
 

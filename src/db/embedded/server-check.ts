@@ -2,12 +2,13 @@ import { realpathSync } from 'node:fs'
 import postgres from 'postgres'
 import { codeOf, messageOf } from '../../thrown.ts'
 
-/** What must be on so that a 200 means stored. */
+/** The settings that must be on, so that an acknowledged event is never lost. */
 const DURABLE = ['fsync', 'synchronous_commit', 'full_page_writes'] as const
 
 /**
- * `ready`: answers, with `unsafe` naming the settings that would let it lose an acknowledged commit. `starting`: alive,
- * but recovering, shutting down or full. `unreachable`: no answer, even if pg_ctl says that it runs.
+ * `ready`: the server answers; `unsafe` names the settings with which it could lose an acknowledged commit. `starting`:
+ * alive, but recovering, shutting down or out of connections. `unreachable`: no answer, even if pg_ctl says that it
+ * runs.
  */
 export type Answer =
   | { state: 'ready'; unsafe: string[] }
@@ -15,8 +16,8 @@ export type Answer =
   | { state: 'unreachable'; reason: string }
 
 /**
- * Asks the server itself, over a real connection. Throws when it refuses the password or turns out to be another
- * cluster than the one in `data`.
+ * Queries the server over a real connection.
+ * @throws Error when the server refuses the password, or serves another cluster than the one in `data`
  */
 export async function askServer(url: string, data: string): Promise<Answer> {
   const sql = postgres(url, { max: 1, connect_timeout: 3, idle_timeout: 1, onnotice: () => {} })

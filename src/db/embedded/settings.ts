@@ -4,20 +4,22 @@ import { join } from 'node:path'
 import { type Account, runAs } from './account.ts'
 import type { Binaries } from './binaries.ts'
 
-/** For a machine of modest size that does other things too. What the caller passes to startEmbedded goes above. */
+/** Defaults for a modest machine that runs other programs too. Settings passed to startEmbedded override them. */
 const SETTINGS: Record<string, string> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   max_connections: '100',
   shared_buffers: '256MB',
-  // Few, spread-out checkpoints: ingest writes the same summary pages over and over.
+  // Few, spread-out checkpoints, because ingest writes the same summary pages again and again.
   max_wal_size: '2GB',
   checkpoint_timeout: '15min',
-  // What `svc wal-archive` has yet to fetch may fill no disk; it then begins with a new base backup.
+  // Write-ahead log kept for `svc wal-archive` must not fill the disk. If it is removed, the archive starts with a new
+  // base backup.
   max_slot_wal_keep_size: '8GB',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // One file a weekday, overwritten a week later. Terse: DETAIL lines would quote rows, and with them addresses.
+  // One file per weekday, overwritten a week later. Terse, because DETAIL lines would quote rows, including email
+  // addresses.
   logging_collector: 'on',
   log_directory: 'log',
   log_filename: 'postgresql-%a.log',
@@ -28,8 +30,8 @@ const SETTINGS: Record<string, string> = {
 }
 
 /**
- * The server's command line. On it, rather than in a file of the cluster, because two starts at once would write the
- * same file; and postgresql.conf stays the operator's for everything that is not set here.
+ * The server's command line. Settings are passed here and not in a file of the cluster, because two simultaneous starts
+ * would write the same file, and so that postgresql.conf is left to the operator.
  */
 export async function commandLine(
   binaries: Binaries,
@@ -44,7 +46,7 @@ export async function commandLine(
   }
   return Object.entries(settings)
     .map(([name, value]) => {
-      // pg_ctl hands this to a shell.
+      // pg_ctl passes this to a shell.
       if (!/^[a-z_.]+$/.test(name) || !/^[\w.,:/%*-]*$/.test(value))
         throw new Error(`PostgreSQL setting ${name}=${value} holds a character that cannot be passed on`)
       return `-c ${name}=${value}`
@@ -52,21 +54,21 @@ export async function commandLine(
     .join(' ')
 }
 
-/** lz4 costs a fraction of pglz, but not every build has it; the server says which names it knows. */
+/** lz4 costs a fraction of pglz, but not every build supports it, so we ask the server. */
 const bestCompression = (binaries: Binaries, account: Account, data: string) =>
   runAs(account, binaries.postgres, ['-D', data, '-C', 'wal_compression', '-c', 'wal_compression=lz4']).then(
     () => 'lz4',
     () => 'pglz',
   )
 
-/** The port of the last start while it is free, so that addresses in open tools stay good; else a random one. */
+/** The port of the last start if it is free, so that saved connection settings stay valid; otherwise a random one. */
 export async function choosePort(home: string): Promise<number> {
   const file = join(home, 'port')
   const last = readPort(file)
   if (last && (await isFree(last))) return last
   for (let tries = 0; tries < 100; tries++) {
-    // Below the range from which systems take the ports of outgoing connections: one of those could hold it at the
-    // next start, and a client that retries while the server is down could even be connected to itself.
+    // Below the range of ephemeral ports: an outgoing connection could occupy such a port at the next start, and a
+    // client that retries while the server is down could even connect to itself.
     const port = 15_000 + Math.floor(Math.random() * 15_000)
     if (!(await isFree(port))) continue
     writeFileSync(`${file}.${process.pid}`, String(port))

@@ -13,7 +13,7 @@ import { inspectPostmaster } from './postmaster.ts'
 export interface UpgradeOptions {
   home: string
   migrations: string
-  /** Where the programs of the older PostgreSQL are, if the user says so. */
+  /** The folder with the programs of the older PostgreSQL, if the user gives one. */
   old: string | undefined
   now: Date
   log: (message: string) => void
@@ -30,9 +30,9 @@ export interface Upgraded {
 }
 
 /**
- * Brings an embedded database that an older major version of PostgreSQL wrote to the one of this release: everything is read
- * with the older programs, written into a new database beside it, and that takes its place. The older one is kept.
- * @throws Error in a sentence; the older database is then as it was
+ * Upgrades an embedded database of an older major version of PostgreSQL. Everything is read with the older programs and
+ * written into a new database beside it, which then takes its place. The older database is kept.
+ * @throws Error in a sentence; the older database is then unchanged
  */
 export async function upgradeDatabase(options: UpgradeOptions): Promise<Upgraded> {
   const { migrations, old, now, log, progress, signal } = options
@@ -67,7 +67,7 @@ export async function upgradeDatabase(options: UpgradeOptions): Promise<Upgraded
     } finally {
       await newer.stop()
     }
-    // As root the new one belongs to the account that new databases get.
+    // As root, the new database belongs to the account that new databases get.
     if (account) execFileSync('chown', ['-R', `${account.uid}:${account.gid}`, dataFolder(scratch)])
     const aside = `${data}.postgresql-${from}`
     renameSync(data, aside)

@@ -11,9 +11,9 @@ import {
 import type { ArchiveStore } from './store.ts'
 
 /**
- * What an archive holds:
+ * The description of a base backup. An archive contains:
  *
- *   key.age                            with a passphrase: the key of everything else, encrypted with it
+ *   key.age                            with a passphrase: the key of all other files, encrypted with it
  *   base/<time>.json                   one base backup: BaseBackup, written last
  *   base/<time>.tar.gz[.age]           its data folder, as PostgreSQL streams it
  *   wal/<segment>.gz[.age]             a segment of the write-ahead log
@@ -22,10 +22,10 @@ import type { ArchiveStore } from './store.ts'
 export interface BaseBackup {
   format: 1
   id: string
-  /** By the database's clock. A moment to restore to must be after `endedAt`. */
+  /** By the database's clock. A point in time to restore must be after `endedAt`. */
   startedAt: string
   endedAt: string
-  /** The write-ahead log that it needs, at least. */
+  /** The range of the write-ahead log that a restore needs at least. */
   start: string
   end: string
   timeline: number
@@ -40,12 +40,12 @@ export interface Archive {
   store: ArchiveStore
   encrypted: boolean
   bases(): Promise<BaseBackup[]>
-  /** Names of segments, whether whole, and of the file that holds each. */
+  /** The segments: name, whether complete, and the file that holds it. */
   segments(): Promise<{ name: string; whole: boolean; file: string }[]>
   write(name: string, content: Bytes): Promise<void>
-  /** The bytes of a file, as they were before they were compressed. */
+  /** The uncompressed bytes of a file. */
   read(name: string): Bytes
-  /** The suffix of what it writes. */
+  /** The suffix of files that this archive writes. */
   suffix: string
 }
 
@@ -53,8 +53,8 @@ const KEY = 'key.age'
 const LEVEL = 2
 
 /**
- * @param make whether an empty place becomes an archive
- * @throws Error in a sentence, when the passphrase is missing or another
+ * @param make whether to create an archive in an empty place
+ * @throws Error in a sentence, when the passphrase is missing or wrong
  */
 export async function openArchive(
   store: ArchiveStore,
@@ -95,7 +95,7 @@ export async function openArchive(
     },
     async write(name, content) {
       const gzip = createGzip({ level: LEVEL })
-      const compressed = pipeline(content, gzip, () => {}) // a fault comes out of gzip
+      const compressed = pipeline(content, gzip, () => {}) // gzip emits the error
       await store.write(name, encrypt === undefined ? compressed : encrypt(compressed))
     },
     async *read(name) {

@@ -1,4 +1,4 @@
-/** Places in the write-ahead log: `0/3000148`, and the segments it is stored in. */
+/** Positions in the write-ahead log (`0/3000148`), and the segments that contain them. */
 export function parseLsn(text: string): bigint {
   const [high = '', low = ''] = text.split('/')
   return (BigInt(`0x${high}`) << 32n) + BigInt(`0x${low}`)
@@ -7,10 +7,10 @@ export function parseLsn(text: string): bigint {
 export const formatLsn = (lsn: bigint): string =>
   `${(lsn >> 32n).toString(16).toUpperCase()}/${(lsn & 0xffffffffn).toString(16).toUpperCase()}`
 
-/** The number of the segment in which a place is. */
+/** The number of the segment that contains a position. */
 export const segmentOf = (lsn: bigint, segmentBytes: number): bigint => lsn / BigInt(segmentBytes)
 
-/** The name of a segment's file: timeline and number, 24 hexadecimal digits. */
+/** The file name of a segment: timeline and number, 24 hexadecimal digits. */
 export function segmentName(timeline: number, segment: bigint, segmentBytes: number): string {
   const perId = 0x1_0000_0000n / BigInt(segmentBytes)
   return [BigInt(timeline), segment / perId, segment % perId]

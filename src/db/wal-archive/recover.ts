@@ -25,16 +25,16 @@ import { parseLsn, segmentName, segmentNumber, segmentOf, timelineOf } from './l
 
 const RESTORING = 'restoring-'
 const ATTEMPT_MS = 250
-/** PostgreSQL's end of a recovery that found no commit after the moment. */
+/** PostgreSQL's message when the log ends before the recovery target. */
 const TOO_LATE = /recovery ended before configured recovery target was reached/
 
 export interface RecoverOptions {
   archive: Archive
   /** The data folder to restore into. */
   home: string
-  /** The moment; without it everything that the archive has. */
+  /** The point in time to restore; without it, everything in the archive. */
   at: Date | undefined
-  /** Whether the database in the home is given up. It is renamed, not deleted. */
+  /** Whether to replace a database in `home`. It is renamed, not deleted. */
   replace: boolean
   now: Date
   log: (message: string) => void
@@ -45,16 +45,16 @@ export interface RecoverOptions {
 
 export interface Recovered {
   base: BaseBackup
-  /** When the last commit that was replayed was made; undefined when none was. */
+  /** The time of the last replayed commit; undefined when there was none. */
   lastCommit: Date | undefined
   segments: number
-  /** Where the database that was there before is now. */
+  /** Where the previous database is now. */
   aside: string | undefined
 }
 
 /**
- * Restores the database of an archive as it was at a moment, into a data folder. All happens in a folder beside it, which
- * becomes the data folder's database once PostgreSQL has replayed the log. The service must be stopped.
+ * Restores the database of an archive at a point in time into a data folder. The work happens in a temporary folder
+ * beside it, which becomes the data folder once PostgreSQL has replayed the log. The service must be stopped.
  * @throws Error in a sentence
  */
 export async function recover(options: RecoverOptions): Promise<Recovered> {
@@ -87,9 +87,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   }
 }
 
-/**
- * Restores into a folder of its own, and gives the running database to `work`, after which it is stopped.
- */
+/** Restores into a temporary folder, starts the database, calls `work` with it, and stops it. */
 export async function recoverInto(
   folder: string,
   account: Account,
@@ -108,7 +106,7 @@ export async function recoverInto(
     throw new Error('the archive is not of an embedded database: restore it with the tools of its PostgreSQL')
   const settings = join(cluster, 'postgresql.auto.conf')
   const own = readFileSync(settings, 'utf8')
-  // What is needed is in pg_wal already.
+  // All needed segments are already in pg_wal.
   const recovery = "restore_command = 'exit 1'\nrecovery_target_timeline = 'current'\n"
   const target =
     at === undefined
@@ -151,7 +149,7 @@ async function chooseBase(archive: Archive, at: Date | undefined): Promise<BaseB
   return base
 }
 
-/** The data folder as it was copied, unpacked by `tar` as the account that will run PostgreSQL. */
+/** Unpacks the data folder of a base backup with `tar`, as the account that will run PostgreSQL. */
 async function unpack(
   cluster: string,
   account: Account,
@@ -184,7 +182,7 @@ async function unpack(
     }
   }
   await pipeline(counted(), child.stdin).catch(async (error) => {
-    // When tar ends early, its own words say why.
+    // If tar ended early, its own message tells the reason.
     if ((error as NodeJS.ErrnoException).code === 'EPIPE') await ended
     throw error
   })
@@ -192,7 +190,7 @@ async function unpack(
   if (done !== base.bytes) throw new Error(`the base backup ${base.id} is truncated`)
 }
 
-/** Puts the log since the base backup where PostgreSQL looks for it. */
+/** Copies the log since the base backup to where PostgreSQL looks for it. */
 async function fetchLog(
   cluster: string,
   account: Account,
@@ -203,7 +201,7 @@ async function fetchLog(
   const all = (await archive.segments()).filter(
     ({ name }) => timelineOf(name) === base.timeline && segmentNumber(name, base.segmentBytes) >= first,
   )
-  // A whole segment takes the place of its beginning.
+  // A complete segment replaces its partial file.
   const files = new Map(all.filter(({ whole }) => !whole).map((one) => [one.name, one]))
   for (const one of all.filter(({ whole }) => whole)) files.set(one.name, one)
   let number = first
@@ -236,7 +234,7 @@ async function fetchLog(
   return files.size
 }
 
-/** Waits until the log is replayed and the database takes writes. */
+/** Waits until the log is replayed and the database accepts writes. */
 async function promoted(postgres: EmbeddedPostgres, signal: AbortSignal): Promise<void> {
   for (;;) {
     signal.throwIfAborted()
@@ -249,7 +247,7 @@ async function promoted(postgres: EmbeddedPostgres, signal: AbortSignal): Promis
 }
 
 async function endedTooEarly(cluster: string): Promise<boolean> {
-  await sleep(ATTEMPT_MS) // it is writing why
+  await sleep(ATTEMPT_MS) // PostgreSQL is still writing the reason
   const log = join(cluster, 'log')
   const files = existsSync(log) ? readdirSync(log) : []
   return files.some((name) => TOO_LATE.test(readFileSync(join(log, name), 'utf8')))
@@ -262,7 +260,7 @@ async function lastCommitIn(url: string): Promise<Date | undefined> {
   return rows[0]?.at ?? undefined
 }
 
-/** As after a restore: cursors of before are answered by a reset, and nothing is done or sent a second time. */
+/** As after a restore: old cursors get a reset, and nothing is executed or sent a second time. */
 async function settleRecovered(url: string, now: Date): Promise<void> {
   await withClient(url, async (client) => {
     await client.query('/* recover.begin */ begin')

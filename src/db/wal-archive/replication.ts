@@ -3,8 +3,8 @@ import { copyMessages } from '../dump/copy.ts'
 import { formatLsn, parseLsn } from './lsn.ts'
 
 /**
- * PostgreSQL's replication protocol, as pg_basebackup and pg_receivewal speak it: the packages of PostgreSQL that npm has
- * come without these programs.
+ * A client for PostgreSQL's replication protocol. The npm packages of PostgreSQL do not include pg_basebackup and
+ * pg_receivewal.
  */
 export async function openReplication(url: string): Promise<Client> {
   const options = {
@@ -14,7 +14,7 @@ export async function openReplication(url: string): Promise<Client> {
     keepAlive: true,
   }
   const client = new Client(options)
-  client.on('error', () => {}) // the running command gets it
+  client.on('error', () => {}) // the running command gets the error
   await client.connect()
   return client
 }
@@ -22,7 +22,7 @@ export async function openReplication(url: string): Promise<Client> {
 export interface SystemState {
   systemId: string
   timeline: number
-  /** Up to where the log is on disk. */
+  /** The position up to which the log is on disk. */
   flushed: bigint
 }
 
@@ -36,8 +36,8 @@ export async function identify(client: Client): Promise<SystemState> {
 }
 
 /**
- * A base backup as one tar.
- * @param label names it in the backup
+ * Streams a base backup as one tar file.
+ * @param label the label of the backup
  */
 export function baseBackup(client: Client, label: string, progress: (done: number, ofBytes: number) => void) {
   const found = { start: '', end: '', timeline: 0, estimate: 0 }
@@ -49,7 +49,7 @@ export function baseBackup(client: Client, label: string, progress: (done: numbe
     for await (const messages of copyMessages(client, statement, row)) {
       for (const message of messages) {
         const kind = String.fromCharCode(message[0] ?? 0)
-        // n: the next archive begins; one of them is the data folder. m: the manifest, which is not kept.
+        // n: a new archive begins; one of them is the data folder. m: the manifest, which is not kept.
         if (kind === 'm') wanted = false
         if (kind !== 'd' || !wanted) continue
         done += message.length - 1
@@ -60,7 +60,7 @@ export function baseBackup(client: Client, label: string, progress: (done: numbe
   }
   function row(fields: (string | null)[]): void {
     results++
-    // First the place it begins at, then the tablespaces with their sizes in kB, in the end the place it ends at.
+    // First the start position, then the tablespaces with their sizes in kB, finally the end position.
     if (results === 1) {
       found.start = fields[0] ?? ''
       found.timeline = Number(fields[1])
@@ -70,7 +70,7 @@ export function baseBackup(client: Client, label: string, progress: (done: numbe
   return { tar: tar(), found }
 }
 
-/** The log as it comes: where each piece begins, and up to where the server has written. */
+/** A part of the log: its start position, and the position up to which the server has written. */
 export interface WalPiece {
   start: bigint
   data: Buffer
@@ -78,8 +78,8 @@ export interface WalPiece {
 }
 
 /**
- * Streams the log from `from` on, until the caller stops reading.
- * @param stored up to where the caller has what came on disk; told to the server, which may then remove it
+ * Streams the log from position `from`, until the caller stops reading.
+ * @param stored the position up to which the caller has stored the log; the server may remove the log before it
  */
 export async function* streamWal(
   client: Client,
@@ -92,7 +92,7 @@ export async function* streamWal(
   let connection: (Connection & { sendCopyFromChunk(chunk: Buffer): void }) | undefined
   const tell = (): void => connection?.sendCopyFromChunk(statusOf(options.stored()))
   let serverEnd = 0n
-  // An empty piece a second, so that the caller can write what it has, and can stop.
+  // An empty piece every second lets the caller write what it has, or stop.
   const telling = setInterval(() => {
     tell()
     pieces.push({ start: 0n, data: Buffer.alloc(0), serverEnd })
@@ -113,7 +113,7 @@ export async function* streamWal(
         pieces.push({ start: 0n, data: Buffer.alloc(0), serverEnd })
       } else if (kind === 'w') {
         serverEnd = chunk.readBigUInt64BE(9)
-        // A view of what the parser will write over.
+        // Copied, because the parser reuses its buffer.
         pieces.push({ start: chunk.readBigUInt64BE(1), data: Buffer.from(chunk.subarray(25)), serverEnd })
         if (pieces.length > 64) connection?.stream.pause()
       }

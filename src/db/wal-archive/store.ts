@@ -5,11 +5,11 @@ import { pipeline } from 'node:stream/promises'
 import type { Bytes } from '../encryption.ts'
 import { openS3, type S3Settings } from '../s3.ts'
 
-/** Where an archive is kept: files by name, each of them there whole or not at all. */
+/** Storage of an archive: named files, each either complete or absent. */
 export interface ArchiveStore {
-  /** How messages name it. */
+  /** The name of the storage in messages. */
   place: string
-  /** The names in one of its folders, without the folder. */
+  /** The file names in one of its folders, without the folder. */
   list(folder: string): Promise<string[]>
   write(name: string, content: Bytes | string): Promise<void>
   read(name: string): Bytes
@@ -23,7 +23,7 @@ export const isS3 = (place: string): boolean => /^s3:\/\/[^/]/.test(place)
 export const storeAt = (place: string, s3: S3Settings): Promise<ArchiveStore> =>
   isS3(place) ? s3Store(place, s3) : Promise.resolve(folderStore(place))
 
-/** An archive in a folder. Only its owner may read it. */
+/** An archive in a folder that only its owner may read. */
 export function folderStore(folder: string): ArchiveStore {
   const path = (name: string): string => join(folder, name)
   return {
@@ -40,7 +40,7 @@ export function folderStore(folder: string): ArchiveStore {
         else await pipeline(content, createWriteStream(partial, { mode: 0o600 }))
         await flush(partial)
         await rename(partial, path(name))
-        await flush(dirname(partial)).catch(() => {}) // a folder cannot be opened everywhere
+        await flush(dirname(partial)).catch(() => {}) // not every system can open a folder
       } catch (error) {
         await rm(partial, { force: true })
         throw error

@@ -19,13 +19,13 @@ export interface VerifyOptions {
 }
 
 export interface Verified {
-  /** Rows of the tables that a reader knows by name. */
+  /** Row counts of the tables that are reported by name. */
   rows: Record<string, number>
-  /** When it was made, or for an archive when its last commit was. */
+  /** When the backup was made; for an archive, the time of its last commit. */
   at: string
 }
 
-/** Restores a backup into a temporary database beside the real one, reads all of it, and removes it. */
+/** Restores a backup into a temporary database, reads all of it, and removes it. */
 export async function verify(options: VerifyOptions): Promise<Verified> {
   const { of, log, progress, signal, now } = options
   const root = mkdtempSync(join(tmpdir(), 'svc-verify-'))
@@ -65,7 +65,10 @@ export async function verify(options: VerifyOptions): Promise<Verified> {
   }
 }
 
-/** Reads every row of every table. @returns how many each has */
+/**
+ * Reads every row of every table.
+ * @returns the row count of each table
+ */
 async function readAll(url: string): Promise<Record<string, number>> {
   const client = new Client({ connectionString: url, application_name: 'svc verify' })
   await client.connect()
@@ -76,7 +79,7 @@ async function readAll(url: string): Promise<Record<string, number>> {
     )
     const counts: Record<string, number> = {}
     for (const { name } of tables) {
-      // The row as text: every column is read, also what is stored out of line.
+      // As text, so that every column is read, including values that are stored out of line.
       const { rows } = await client.query<{ n: string }>(
         `/* verify.read */ select count(length(t::text))::text as n from ${name} t`,
       )

@@ -5,19 +5,19 @@ import { type Archive, type BaseBackup, oneChunk } from './contents.ts'
 import { formatLsn, parseLsn, segmentName, segmentNumber, segmentOf, timelineOf } from './lsn.ts'
 import { baseBackup, identify, openReplication, streamWal } from './replication.ts'
 
-/** What keeps the server from removing log that is not yet in the archive. */
+/** The replication slot that keeps the server from removing log that is not archived yet. */
 const SLOT = 'svc_archive'
-/** How long what is in memory of the newest segment may wait for its way into the archive. */
+/** How long the buffered beginning of the newest segment may stay out of the archive. */
 const PART_MS = 10_000
 
 export interface ArchiveOptions {
   url: string
   archive: Archive
-  /** End once the archive has everything up to now, rather than go on. */
+  /** Whether to end once the archive has everything up to now. */
   once: boolean
-  /** How old the newest base backup may become. */
+  /** The maximum age of the newest base backup. */
   baseEveryMs: number
-  /** How many base backups are kept, with the log since the oldest. */
+  /** How many base backups to keep, with the log since the oldest of them. */
   keep: number
   log: (message: string) => void
   progress: (text: string, share: number) => void
@@ -28,20 +28,20 @@ export interface ArchiveOptions {
 export interface Archived {
   /** The base backup that was made, if one was due. */
   base: BaseBackup | undefined
-  /** Bytes of log that came into the archive. */
+  /** Bytes of log that were archived. */
   walBytes: number
 }
 
 /**
- * Brings an archive up to date: a base backup where one is due, and the write-ahead log since. Without `once`, follows the
+ * Brings an archive up to date: a base backup if one is due, and the write-ahead log since. Without `once`, follows the
  * log until `signal`. See docs/operations.md "Point-in-time recovery".
- * @throws Error in a sentence, when another process archives
+ * @throws Error in a sentence, when another process is archiving
  */
 export async function writeArchive(options: ArchiveOptions): Promise<Archived> {
   const control = new Client({ connectionString: options.url, application_name: 'svc wal-archive' })
   control.on('error', () => {})
   const wal = await openReplication(options.url)
-  const ended = once(wal, 'end').catch(() => {}) // its command throws a fault of the connection
+  const ended = once(wal, 'end').catch(() => {}) // a connection error makes the running command throw
   try {
     await control.connect()
     return await withClients(options, control, wal)
@@ -118,7 +118,10 @@ async function stateOf(control: Client): Promise<{ now: Date; segmentBytes: numb
   }
 }
 
-/** Makes sure of the replication slot. @returns from where on the server still has its log */
+/**
+ * Creates the replication slot if it is missing.
+ * @returns the position from which the server still has the log
+ */
 async function reserveLog(control: Client, log: (message: string) => void): Promise<bigint> {
   const { rows } = await control.query<{ active: boolean; restart: string | null; status: string | null }>(
     `/* archive.slot */ select active, restart_lsn as restart, wal_status as status
@@ -140,15 +143,18 @@ async function reserveLog(control: Client, log: (message: string) => void): Prom
 }
 
 interface Follower {
-  /** Resolves once the archive has the log up to there. */
+  /** Resolves once the log up to this position is archived. */
   reached(lsn: bigint): Promise<void>
   /** Rejects when following failed. */
   over: Promise<void>
-  /** Writes what has come, and ends. @returns how many bytes of log were written */
+  /**
+   * Archives what was received, and ends.
+   * @returns how many bytes of log were archived
+   */
   stop(): Promise<number>
 }
 
-/** Writes the log into the archive as it comes, segment by segment. */
+/** Archives the log segment by segment as it arrives. */
 function followWal(
   client: Client,
   options: ArchiveOptions & { timeline: number; segmentBytes: number; from: bigint },
@@ -210,7 +216,7 @@ function followWal(
     waiters = []
     throw error
   })
-  over.catch(() => {}) // stop and reached tell it
+  over.catch(() => {}) // stop and reached report the error
   return {
     reached: (lsn) =>
       lsn <= stored
@@ -247,7 +253,7 @@ async function makeBase(
       }
     }
     await archive.write(`base/${id}.tar${archive.suffix}`, counted())
-    // Until then it cannot be restored.
+    // Before that, the base backup cannot be restored.
     await on.follower.reached(parseLsn(found.end))
     const base: BaseBackup = {
       format: 1,
@@ -269,13 +275,13 @@ async function makeBase(
   }
 }
 
-/** Removes all but the newest base backups, and the log from before the oldest that stays. */
+/** Removes all but the newest base backups, and the log from before the oldest one that is kept. */
 async function prune({ archive, keep, log }: ArchiveOptions): Promise<void> {
   const bases = await archive.bases()
   const gone = bases.slice(0, -keep)
   const oldest = bases.at(-keep)
   if (gone.length === 0 || oldest === undefined) return
-  // Its description first: without it the rest is never taken for a backup.
+  // The description first: files without one are never taken for a backup.
   for (const { id } of gone) {
     await archive.store.remove(`base/${id}.json`)
     await archive.store.remove(`base/${id}.tar${archive.suffix}`)
