@@ -66,7 +66,7 @@ async function openapi(): Promise<unknown> {
     now,
     startedAt,
     log,
-    outages: { away: false, counts: { outages: 0, faults: 0 } },
+    outages: { unavailable: false, counts: { outages: 0, faults: 0 } },
     dataFolder: undefined,
     pendingMigrations: async () => [],
   })

@@ -11,9 +11,9 @@ const POLL_MS = 500
 
 /** What became of the database, as seen from everything that logs its faults. */
 export interface Outages {
-  /** Whether it was last heard of as away, out of room or shutting down. */
-  readonly away: boolean
-  /** How often it went away, and how many faults that made. */
+  /** Whether it was last heard of as unavailable, out of room or shutting down. */
+  readonly unavailable: boolean
+  /** How often it went unavailable, and how many faults that made. */
   readonly counts: { outages: number; faults: number }
 }
 
@@ -47,21 +47,21 @@ export function createLog(
     ...[config.encryptionKey, config.backupPassphrase].filter((secret) => secret !== undefined),
   ]
   const counts = { outages: 0, faults: 0 }
-  let away = false
+  let unavailable = false
   let since = 0
   let last = 0
   let ping: (() => Promise<unknown>) | undefined
   let timer: NodeJS.Timeout | undefined
   let ports: number[] = []
 
-  /** The fault of a database that is away, in what is to be logged; other servers may be away as well. */
-  function awayIn(what: unknown): unknown {
+  /** The fault of a database that is unavailable, in what is to be logged; other servers may be unavailable as well. */
+  function unavailableFaultIn(what: unknown): unknown {
     if (typeof what !== 'object' || what === null) return undefined
     const error = what instanceof Error ? what : fieldOf(what, 'err')
     for (let at = error; at instanceof Error; at = at.cause) {
       const [itsPort, command] = [fieldOf(at, 'port'), fieldOf(at, 'command')]
       const another = typeof command === 'string' || (typeof itsPort === 'number' && !ports.includes(itsPort))
-      if (databaseFault(at) === 'away' && !another) return at
+      if (databaseFault(at) === 'unavailable' && !another) return at
     }
     return undefined
   }
@@ -73,7 +73,7 @@ export function createLog(
       serializers: { err: describe },
       hooks: {
         logMethod(args: Parameters<LogFn>, method: LogFn) {
-          const fault = awayIn(args[0])
+          const fault = unavailableFaultIn(args[0])
           if (fault === undefined) method.apply(this, args)
           else note(fault)
         },
@@ -90,8 +90,8 @@ export function createLog(
     if (code === 'CONNECTION_ENDED') return
     counts.faults++
     last = performance.now()
-    if (away) return
-    away = true
+    if (unavailable) return
+    unavailable = true
     since = last
     counts.outages++
     log.error(
@@ -102,14 +102,14 @@ export function createLog(
   }
 
   async function ask(): Promise<void> {
-    if (!away || ping === undefined || performance.now() - last < QUIET_MS) return
+    if (!unavailable || ping === undefined || performance.now() - last < QUIET_MS) return
     const asked = last
     const well = await ping().then(
       () => true,
       () => false,
     )
-    if (!well || !away || last !== asked) return
-    away = false
+    if (!well || !unavailable || last !== asked) return
+    unavailable = false
     clearInterval(timer)
     timer = undefined
     const seconds = Math.round((performance.now() - since) / 1000)
@@ -119,8 +119,8 @@ export function createLog(
   return {
     log,
     outages: {
-      get away() {
-        return away
+      get unavailable() {
+        return unavailable
       },
       counts,
     },

@@ -169,10 +169,10 @@ async function* checkReplica({ databaseUrl, replica: settings }: Config): AsyncG
     primary,
     waitMs: settings.waitS * 1000,
     settings: {},
-    said: () => {},
+    onStateChange: () => {},
   })
   try {
-    const keepsUp = await replica.holdsAll()
+    const keepsUp = await replica.hasCaughtUp()
     const { bytes, seconds } = await replica.lag()
     const [row] = await replica.sql<{ feedback: string }[]>`/* doctor.replica */
       select current_setting('hot_standby_feedback') feedback`

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
-import { noteDistribution } from '../db/cluster.ts'
+import { detectDistribution } from '../db/cluster.ts'
 import { startEmbedded } from '../db/embedded.ts'
 import { pendingMigrations } from '../db/migrate.ts'
 import { openSql, type Sql } from '../db/sql.ts'
@@ -17,7 +17,7 @@ export async function onDatabase<T>(
   work: (url: string) => Promise<T>,
 ): Promise<T> {
   if (config.databaseUrl !== undefined) {
-    await noteDistribution(config.databaseUrl)
+    await detectDistribution(config.databaseUrl)
     return work(config.databaseUrl)
   }
   const embedded = await startEmbedded({

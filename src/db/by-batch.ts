@@ -1,4 +1,4 @@
-import { type Db, type Fragment, isDistributed, isWorkerAway } from './sql.ts'
+import { type Db, type Fragment, isDistributed, isWorkerUnreachable } from './sql.ts'
 
 /**
  * Queries telemetry tables for rows that belong to several batches. On plain PostgreSQL this is one statement. On a
@@ -14,7 +14,7 @@ export async function byBatch<Row extends { batchKey: number }, Result>(
   db: Db,
   rows: readonly Row[],
   work: (rows: readonly Row[], batch: Fragment) => PromiseLike<readonly Result[]>,
-  { away }: { away?: (rows: readonly Row[]) => void } = {},
+  { onUnreachable }: { onUnreachable?: (rows: readonly Row[]) => void } = {},
 ): Promise<Result[]> {
   if (rows.length === 0) return []
   if (!isDistributed(db)) return [...(await work(rows, db`u.batch_key`))]
@@ -23,8 +23,8 @@ export async function byBatch<Row extends { batchKey: number }, Result>(
       try {
         return await work(own, db`${batchKey}::bigint`)
       } catch (error) {
-        if (away === undefined || !isWorkerAway(db, error)) throw error
-        away(own)
+        if (onUnreachable === undefined || !isWorkerUnreachable(db, error)) throw error
+        onUnreachable(own)
         return []
       }
     }),

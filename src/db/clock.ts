@@ -6,7 +6,7 @@ export interface DatabaseClock {
   stop(): void
 }
 
-const EVERY_MS = 60_000
+const INTERVAL_MS = 60_000
 /** The offset of a slower answer would be too uncertain. */
 const MAX_ROUND_TRIP_MS = 1_000
 
@@ -17,7 +17,7 @@ const MAX_ROUND_TRIP_MS = 1_000
  */
 export async function followDatabaseClock(sql: Sql): Promise<DatabaseClock> {
   let offsetMs = 0
-  async function ask(): Promise<void> {
+  async function measureOffset(): Promise<void> {
     const before = Date.now()
     const began = performance.now()
     const [row] = await sql<{ ms: number }[]>`/* clock.read */
@@ -25,8 +25,8 @@ export async function followDatabaseClock(sql: Sql): Promise<DatabaseClock> {
     const tookMs = performance.now() - began
     if (row !== undefined && tookMs <= MAX_ROUND_TRIP_MS) offsetMs = row.ms - (before + tookMs / 2)
   }
-  await ask()
-  const timer = setInterval(() => void ask().catch(() => {}), EVERY_MS)
+  await measureOffset()
+  const timer = setInterval(() => void measureOffset().catch(() => {}), INTERVAL_MS)
   timer.unref()
   return { now: () => new Date(Date.now() + offsetMs), stop: () => clearInterval(timer) }
 }

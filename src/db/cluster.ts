@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codeOf } from '../thrown.ts'
-import { LOCK_NOT_AVAILABLE, migrate, takeTurn } from './migrate.ts'
+import { LOCK_NOT_AVAILABLE, migrate, tryMigrationLock } from './migrate.ts'
 import { type Db, isDistributed, markDistributed, openSql, type Sql, type Tx } from './sql.ts'
 
 /**
@@ -8,7 +8,7 @@ import { type Db, isDistributed, markDistributed, openSql, type Sql, type Tx } f
  * Telemetry tables are distributed over the workers by the hash of `batch_key`, so all rows of a batch are on one
  * worker. All other tables stay on the coordinator.
  */
-export const TELEMETRY = [
+export const TELEMETRY_TABLES = [
   'events',
   'payload_templates',
   'epochs',
@@ -17,7 +17,7 @@ export const TELEMETRY = [
   'resource_snapshots',
 ] as const
 
-const TURN_PAUSE_MS = 100
+const LOCK_RETRY_MS = 100
 
 /**
  * Distributes the telemetry tables that are not distributed yet, and copies their rows to the workers. Runs after the
@@ -31,8 +31,8 @@ export async function distribute(
   { log }: { log: (message: string) => void },
 ): Promise<boolean> {
   if (!(await isCluster(sql))) return false
-  while ((await sql.begin((tx) => distributeInTurn(tx, log)).catch(busy)) === undefined)
-    await sleep(TURN_PAUSE_MS)
+  while ((await sql.begin((tx) => distributeIfUnlocked(tx, log)).catch(undefinedIfLocked)) === undefined)
+    await sleep(LOCK_RETRY_MS)
   markDistributed(url)
   return true
 }
@@ -56,7 +56,7 @@ export async function prepareTables(
 }
 
 /** Detects whether the tables are distributed, for commands that run beside servers. */
-export async function noteDistribution(url: string): Promise<void> {
+export async function detectDistribution(url: string): Promise<void> {
   const sql = openSql(url, { name: 'command', max: 1 })
   try {
     if ((await isCluster(sql)) && (await undistributed(sql)).length === 0) markDistributed(url)
@@ -81,20 +81,20 @@ export async function isCluster(sql: Sql): Promise<boolean> {
 }
 
 /** Turns a lock timeout, which is retried, into undefined. Any other error is thrown. */
-function busy(error: unknown): undefined {
+function undefinedIfLocked(error: unknown): undefined {
   if (codeOf(error) !== LOCK_NOT_AVAILABLE) throw error
 }
 
 /** @returns undefined while another server holds the migration lock */
-async function distributeInTurn(tx: Tx, log: (message: string) => void): Promise<true | undefined> {
-  if (!(await takeTurn(tx))) return undefined
+async function distributeIfUnlocked(tx: Tx, log: (message: string) => void): Promise<true | undefined> {
+  if (!(await tryMigrationLock(tx))) return undefined
   const waiting = await undistributed(tx)
   if (waiting.length === 0) return true
   await tx`/* cluster.one_connection */ set local citus.multi_shard_modify_mode = 'sequential'`
   for (const table of waiting) {
     log(`distributing ${table} over the workers`)
     await tx`/* cluster.distribute */
-      select create_distributed_table(${table}, 'batch_key', colocate_with => ${table === TELEMETRY[0] ? 'none' : TELEMETRY[0]})`
+      select create_distributed_table(${table}, 'batch_key', colocate_with => ${table === TELEMETRY_TABLES[0] ? 'none' : TELEMETRY_TABLES[0]})`
     // The rows are still in the local table after they were copied to the workers.
     await tx`/* cluster.truncate_local */ select truncate_local_data_after_distributing_table(${table}::text::regclass)`
   }
@@ -103,7 +103,7 @@ async function distributeInTurn(tx: Tx, log: (message: string) => void): Promise
 
 async function undistributed(db: Db): Promise<string[]> {
   const rows = await db<{ name: string }[]>`/* cluster.undistributed */
-    select w.name from unnest(${[...TELEMETRY]}::text[]) with ordinality as w (name, n)
+    select w.name from unnest(${[...TELEMETRY_TABLES]}::text[]) with ordinality as w (name, n)
     where to_regclass(w.name) is not null
       and not exists (select from pg_dist_partition p where p.logicalrelid = to_regclass(w.name))
     order by w.n`
@@ -131,7 +131,7 @@ export async function awaitWorkers(tx: Tx, batchKeys: readonly number[]): Promis
  * connection that was read through before. The rows would then be committed after the coordinator's commit, and be lost
  * if the worker failed in between. Citus does register a DELETE, so this runs one that matches no row.
  */
-export async function noteWrites(tx: Tx, batchKeys: readonly number[]): Promise<void> {
+export async function registerWrites(tx: Tx, batchKeys: readonly number[]): Promise<void> {
   if (!isDistributed(tx)) return
   await Promise.all(
     batchKeys.map(

@@ -14,45 +14,45 @@ export class CopyRows {
   constructor(table: string, columns: readonly string[], bytes: number) {
     this.text = `/* ${table}.copy */ copy ${table} (${columns.join(', ')}) from stdin (format binary)`
     this.#columns = columns.length
-    this.#bytes = Buffer.allocUnsafe(MESSAGE_HEAD + SIGNATURE.length + bytes)
-    this.#at = MESSAGE_HEAD + SIGNATURE.copy(this.#bytes, MESSAGE_HEAD)
+    this.#bytes = Buffer.allocUnsafe(HEADER_BYTES + SIGNATURE.length + bytes)
+    this.#at = HEADER_BYTES + SIGNATURE.copy(this.#bytes, HEADER_BYTES)
   }
 
   /** Starts a row. Add its columns afterwards, in order. */
   row(): this {
-    this.#room(2)
+    this.#reserve(2)
     this.#at = this.#bytes.writeInt16BE(this.#columns, this.#at)
     return this
   }
 
   null(): this {
-    this.#head(0)
+    this.#length(0)
     this.#bytes.writeInt32BE(-1, this.#at - 4)
     return this
   }
 
   int2(value: number): this {
-    this.#head(2)
+    this.#length(2)
     this.#at = this.#bytes.writeInt16BE(value, this.#at)
     return this
   }
 
   int4(value: number): this {
-    this.#head(4)
+    this.#length(4)
     this.#at = this.#bytes.writeInt32BE(value, this.#at)
     return this
   }
 
   /** @param value an integer below 2^53 */
   int8(value: number): this {
-    this.#head(8)
+    this.#length(8)
     this.#int64(value)
     return this
   }
 
   /** @param text in the usual form of 36 characters */
   uuid(text: string): this {
-    this.#head(16)
+    this.#length(16)
     for (let i = 0; i < UUID_CHARACTERS; i += 2) {
       if (text.charCodeAt(i) === DASH) i++
       this.#bytes[this.#at++] = (digit(text.charCodeAt(i)) << 4) | digit(text.charCodeAt(i + 1))
@@ -62,7 +62,7 @@ export class CopyRows {
 
   /** @param instant in canonical form (instant.ts) */
   timestamptz(instant: string): this {
-    this.#head(8)
+    this.#length(8)
     const ms = Date.parse(instant) - Y2000_MS
     const us = Number(instant.slice(MICROSECONDS, MICROSECONDS + 3))
     const value = ms * 1000 + us
@@ -73,13 +73,13 @@ export class CopyRows {
 
   string(text: string): this {
     const length = Buffer.byteLength(text)
-    this.#head(length)
+    this.#length(length)
     this.#at += this.#bytes.write(text, this.#at)
     return this
   }
 
   bytes(value: Buffer): this {
-    this.#head(value.length)
+    this.#length(value.length)
     this.#at += value.copy(this.#bytes, this.#at)
     return this
   }
@@ -88,19 +88,19 @@ export class CopyRows {
   float8s(values: readonly (number | undefined)[]): this {
     const { length } = values
     if (length === 0) {
-      this.#head(12)
+      this.#length(12)
       this.#int4s(0, 0, FLOAT8)
       return this
     }
     const begun = this.#at
-    this.#head(20 + 12 * length)
-    let holes = 0
+    this.#length(20 + 12 * length)
+    let nulls = 0
     this.#int4s(1, 0, FLOAT8)
     this.#int4s(length, 1)
     for (let i = 0; i < length; i++) {
       const value = values[i]
       if (value === undefined) {
-        holes++
+        nulls++
         this.#at = this.#bytes.writeInt32BE(-1, this.#at)
       } else {
         this.#at = this.#bytes.writeInt32BE(8, this.#at)
@@ -108,7 +108,7 @@ export class CopyRows {
         this.#at = this.#bytes.writeDoubleBE(value + 0, this.#at)
       }
     }
-    if (holes > 0) {
+    if (nulls > 0) {
       this.#bytes.writeInt32BE(this.#at - begun - 4, begun)
       this.#bytes.writeInt32BE(1, begun + 8)
     }
@@ -120,7 +120,7 @@ export class CopyRows {
    * until the Sync.
    */
   send(connection: Connection): void {
-    this.#room(TRAILER.length)
+    this.#reserve(TRAILER.length)
     this.#at += TRAILER.copy(this.#bytes, this.#at)
     this.#bytes[0] = COPY_DATA
     this.#bytes.writeInt32BE(this.#at - 1, 1)
@@ -128,8 +128,8 @@ export class CopyRows {
     connection.stream.write(COPY_DONE)
   }
 
-  #head(length: number): void {
-    this.#room(length + 4)
+  #length(length: number): void {
+    this.#reserve(length + 4)
     this.#at = this.#bytes.writeInt32BE(length, this.#at)
   }
 
@@ -143,7 +143,7 @@ export class CopyRows {
     this.#at = this.#bytes.writeUInt32BE(value - high * TWO_32, this.#at + 4)
   }
 
-  #room(more: number): void {
+  #reserve(more: number): void {
     if (this.#at + more <= this.#bytes.length) return
     const wider = Buffer.allocUnsafe(this.#bytes.length * 2 + more)
     this.#bytes.copy(wider, 0, 0, this.#at)
@@ -156,7 +156,7 @@ const TRAILER = Buffer.from([0xff, 0xff])
 /** The type byte of CopyData, and a complete CopyDone message. */
 const COPY_DATA = 'd'.charCodeAt(0)
 const COPY_DONE = Buffer.from([...Buffer.from('c'), 0, 0, 0, 4])
-const MESSAGE_HEAD = 5
+const HEADER_BYTES = 5
 const FLOAT8 = 701
 const TWO_32 = 2 ** 32
 const Y2000_MS = Date.UTC(2000, 0, 1)

@@ -8,7 +8,7 @@ import { ensureCluster } from './embedded/cluster.ts'
 import { chooseHome, dataFolder } from './embedded/home.ts'
 import { type Lease, takeLease } from './embedded/leases.ts'
 import { inspectPostmaster, killOrphans, removeStale, stopPostmaster } from './embedded/postmaster.ts'
-import { askServer } from './embedded/server-check.ts'
+import { checkServer } from './embedded/server-check.ts'
 import { choosePort, commandLine, isFree } from './embedded/settings.ts'
 
 export interface EmbeddedOptions {
@@ -66,7 +66,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
       adopted: server.adopted,
       home: home.path,
       stop: () => {
-        stopping ??= Promise.resolve(endWatch?.()).then(() => leave(data, lease, log))
+        stopping ??= Promise.resolve(endWatch?.()).then(() => stopUnlessShared(data, lease, log))
         return stopping
       },
     }
@@ -117,21 +117,21 @@ async function startServer(place: Place, lease: Lease, log: (message: string) =>
       startedByUs = failure === null
       if (failure === null) continue
       const waited = performance.now() - begun
-      if (waited > START_TIMEOUT_MS || !failure.passing) throw new Error(failure.message)
+      if (waited > START_TIMEOUT_MS || !failure.transient) throw new Error(failure.message)
       // After a kill -9 the old shared memory stays attached until the last backend has noticed.
       if (waited > ORPHAN_TIMEOUT_MS) killOrphans(data)
       await sleep(100)
       continue
     }
     const { pid, port } = sighting
-    const proof = await prove(place, { pid, url: addressOf(port, password, 'postgres') }, log)
-    if (proof.state === 'gone') continue
-    if (proof.state === 'silent') {
-      log(`PostgreSQL (pid ${pid}) does not answer (${proof.reason}); restarting it`)
+    const readiness = await waitUntilReady(place, { pid, url: addressOf(port, password, 'postgres') }, log)
+    if (readiness.state === 'gone') continue
+    if (readiness.state === 'silent') {
+      log(`PostgreSQL (pid ${pid}) does not answer (${readiness.reason}); restarting it`)
       await stopPostmaster(data, Math.min(5_000, silenceMs))
       continue
     }
-    if (proof.unsafe.length === 0) {
+    if (readiness.unsafe.length === 0) {
       if (!startedByUs) log(`using the PostgreSQL that is already running (pid ${pid})`)
       return { pid, port, adopted: !startedByUs }
     }
@@ -139,7 +139,7 @@ async function startServer(place: Place, lease: Lease, log: (message: string) =>
     if (alone) await stopPostmaster(data, STOP_TIMEOUT_MS)
     if (alone && !startedByUs) continue // it may have been started with other settings
     throw new Error(
-      `PostgreSQL runs with ${proof.unsafe.join(', ')} not on and could lose acknowledged events: correct that in ` +
+      `PostgreSQL runs with ${readiness.unsafe.join(', ')} not on and could lose acknowledged events: correct that in ` +
         `${join(data, 'postgresql.conf')} or postgresql.auto.conf`,
     )
   }
@@ -184,19 +184,22 @@ function watchServer(
   }
 }
 
-type Proof = { state: 'ready'; unsafe: string[] } | { state: 'gone' } | { state: 'silent'; reason: string }
+type Readiness =
+  | { state: 'ready'; unsafe: string[] }
+  | { state: 'gone' }
+  | { state: 'silent'; reason: string }
 
 /** Waits until the server answers a query. There is no limit while it reports that it is starting, only for silence. */
-async function prove(
+async function waitUntilReady(
   { data, silenceMs }: Place,
   { pid, url }: { pid: number; url: string },
   log: (message: string) => void,
-): Promise<Proof> {
+): Promise<Readiness> {
   let lastSign = performance.now()
-  const patience = setTimeout(() => log('waiting for PostgreSQL: it is recovering from a hard stop'), 5_000)
+  const slowNotice = setTimeout(() => log('waiting for PostgreSQL: it is recovering from a hard stop'), 5_000)
   try {
     for (;;) {
-      const answer = await askServer(url, data)
+      const answer = await checkServer(url, data)
       if (answer.state === 'ready') return answer
       const now = inspectPostmaster(data)
       if (now.state !== 'running' || now.pid !== pid) return { state: 'gone' }
@@ -205,7 +208,7 @@ async function prove(
       await sleep(50)
     }
   } finally {
-    clearTimeout(patience)
+    clearTimeout(slowNotice)
   }
 }
 
@@ -215,7 +218,7 @@ async function prove(
  * @returns null when the server was started; otherwise the reason, and whether it may pass: another start won the race,
  * a dead server's shared memory is still attached, or the port was taken between the check and the bind
  */
-async function launch(place: Place): Promise<{ message: string; passing: boolean } | null> {
+async function launch(place: Place): Promise<{ message: string; transient: boolean } | null> {
   const { home, data, account, binaries } = place
   const port = await choosePort(home)
   const options = `-p ${port} ${await commandLine(binaries, account, data, place.settings)}`
@@ -231,8 +234,8 @@ async function launch(place: Place): Promise<{ message: string; passing: boolean
     const stderr = String(fieldOf(error, 'stderr') ?? '')
     if (stderr.includes('did not start in time')) return null // it is recovering; waitUntilReady waits for that
     const lost = /lock file "?postmaster\.pid"? already exists|shared memory block .* still in use/.test(said)
-    const passing = lost || inspectPostmaster(data).state === 'running' || !(await isFree(port))
-    return { message: `PostgreSQL did not start: ${(said || stderr || messageOf(error)).trim()}`, passing }
+    const transient = lost || inspectPostmaster(data).state === 'running' || !(await isFree(port))
+    return { message: `PostgreSQL did not start: ${(said || stderr || messageOf(error)).trim()}`, transient }
   }
 }
 
@@ -254,7 +257,7 @@ function listOrEmpty(folder: string): string[] {
   }
 }
 
-async function leave(data: string, lease: Lease, log: (message: string) => void): Promise<void> {
+async function stopUnlessShared(data: string, lease: Lease, log: (message: string) => void): Promise<void> {
   lease.release()
   const sighting = inspectPostmaster(data)
   if (sighting.state !== 'running') return

@@ -14,13 +14,13 @@ const WORK_FACTOR = 18
 export type Bytes = AsyncIterable<Uint8Array>
 
 /** A step of a stream pipeline. */
-export type Step = (source: Bytes) => AsyncGenerator<Buffer>
+export type ByteTransform = (source: Bytes) => AsyncGenerator<Buffer>
 
 /** Who can decrypt the data: anyone who knows the passphrase, or the holder of the recipient's key (`age1…`). */
-export type Lock = { passphrase: string; workFactor?: number } | { recipient: string }
-export type Key = { passphrase: string } | { identity: string }
+export type EncryptionTarget = { passphrase: string; workFactor?: number } | { recipient: string }
+export type DecryptionKey = { passphrase: string } | { identity: string }
 
-export function encrypting(lock: Lock): Step {
+export function encrypting(lock: EncryptionTarget): ByteTransform {
   const encrypter = new Encrypter()
   if ('passphrase' in lock) {
     encrypter.setScryptWorkFactor(lock.workFactor ?? WORK_FACTOR)
@@ -32,7 +32,7 @@ export function encrypting(lock: Lock): Step {
 }
 
 /** @throws EncryptionError when the key is wrong, or the data was altered */
-export function decrypting(key: Key): Step {
+export function decrypting(key: DecryptionKey): ByteTransform {
   const decrypter = new Decrypter()
   if ('passphrase' in key) decrypter.addPassphrase(key.passphrase)
   else decrypter.addIdentity(key.identity)

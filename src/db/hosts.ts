@@ -23,7 +23,7 @@ export function urlsOf(url: string): string[] {
 }
 
 /** For each URL with several hosts, the index of the host that accepted writes last. A failed attempt advances it. */
-const turns = new Map<string, number>()
+const hostIndexes = new Map<string, number>()
 
 /** The open sockets to each database, by its URL, with the address each one is connected to. */
 const sockets = new Map<string, Map<Socket, string>>()
@@ -46,7 +46,7 @@ function openSocket(database: string): Socket {
  * Closes all connections to the database of `client` that lead to another address than the client's own, which is the
  * primary before a failover. A machine that is gone closes none of them, and TCP would take 15 minutes to give up.
  */
-export function leaveFormerPrimary(client: PrimaryClient): void {
+export function closeFormerPrimaryConnections(client: PrimaryClient): void {
   const open = sockets.get(client.databaseUrl)
   const address = open?.get(client.socket)
   if (open === undefined || address === undefined) return
@@ -131,14 +131,14 @@ export class PrimaryClient extends Client {
   readonly url: string
   readonly socket: Socket
   /** The database URL if it names several hosts. */
-  readonly #several: string | undefined
-  readonly #turn: number
+  readonly #multiHostUrl: string | undefined
+  readonly #hostIndex: number
 
   constructor(config: ClientConfig) {
     const { connectionString } = config
     const urls = connectionString === undefined ? [] : urlsOf(connectionString)
     const several = connectionString !== undefined && urls.length > 1
-    const turn = several ? (turns.get(connectionString) ?? 0) : 0
+    const turn = several ? (hostIndexes.get(connectionString) ?? 0) : 0
     const url = urls[turn % urls.length] ?? ''
     const database = connectionString ?? ''
     const socket = openSocket(database)
@@ -146,8 +146,8 @@ export class PrimaryClient extends Client {
     this.databaseUrl = database
     this.url = url
     this.socket = socket
-    this.#several = several ? connectionString : undefined
-    this.#turn = turn
+    this.#multiHostUrl = several ? connectionString : undefined
+    this.#hostIndex = turn
   }
 
   override connect(): Promise<Client>
@@ -163,15 +163,15 @@ export class PrimaryClient extends Client {
   async #connect(): Promise<Client> {
     try {
       await super.connect()
-      if (this.#several === undefined) return this
+      if (this.#multiHostUrl === undefined) return this
       const { rows } = await this.query('/* hosts.primary */ select pg_is_in_recovery() standby')
       if (rows[0]?.standby !== true) return this
       await this.end().catch(() => {})
       // The code of a server that is starting, so that the connection is retried.
       throw Object.assign(new Error('the host is a standby'), { code: '57P03' })
     } catch (error) {
-      if (this.#several !== undefined && (turns.get(this.#several) ?? 0) === this.#turn)
-        turns.set(this.#several, this.#turn + 1)
+      if (this.#multiHostUrl !== undefined && (hostIndexes.get(this.#multiHostUrl) ?? 0) === this.#hostIndex)
+        hostIndexes.set(this.#multiHostUrl, this.#hostIndex + 1)
       throw error
     }
   }

@@ -4,8 +4,13 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { required } from '../checked.ts'
 import { codeOf, messageOf } from '../thrown.ts'
-import { type Outside, outsideTransaction, RUNS_BESIDE, runsBeside } from './migration-script.ts'
-import { type Applied, newerThanThis } from './newer-database.ts'
+import {
+  allowsEarlierReleases,
+  EARLIER_RELEASES_ALLOWED,
+  type OutsideTransaction,
+  outsideTransaction,
+} from './migration-script.ts'
+import { type AppliedMigration, newerMigrations } from './newer-database.ts'
 import type { Db, Sql, Tx } from './sql.ts'
 
 /** Prisma Migrate takes the same advisory lock, so its CLI and a starting server exclude each other. */
@@ -13,8 +18,8 @@ export const MIGRATION_LOCK = 72707369
 
 /** How long a migration waits for a table lock, and the pause before it is retried. */
 const LOCK_WAIT = '1s'
-const BUSY_PAUSE_MS = 1_000
-const TURN_PAUSE_MS = 100
+const BUSY_RETRY_MS = 1_000
+const LOCK_RETRY_MS = 100
 const PROGRESS_MS = 5_000
 
 /**
@@ -40,17 +45,20 @@ export async function migrate(
   for (;;) {
     const step = await sql
       .begin((tx) => nextStep(tx, dir, names, done.length === 0 ? options.log : undefined))
-      .catch(busy)
+      .catch(busyIfLocked)
     if (step === undefined) return done
     // Poll instead of waiting inside a transaction: an open transaction keeps a snapshot, and the index build of the
     // server that holds the lock waits for all snapshots.
-    if (step === OTHERS_TURN) {
+    if (step === LOCKED_BY_OTHER) {
       if (!waiting) options.log('waiting for another server to finish its migrations')
       waiting = true
-      await sleep(TURN_PAUSE_MS)
+      await sleep(LOCK_RETRY_MS)
     } else if (step === BUSY) {
-      await sleep(BUSY_PAUSE_MS)
-    } else if (step.outside === undefined || (await runOutside(sql, step, step.outside, options.log))) {
+      await sleep(BUSY_RETRY_MS)
+    } else if (
+      step.outside === undefined ||
+      (await runOutsideTransaction(sql, step, step.outside, options.log))
+    ) {
       options.log(`applied migration ${step.name}`)
       done.push(step.name)
     }
@@ -61,7 +69,7 @@ interface Step {
   name: string
   script: string
   /** Set if the migration still has to run outside a transaction. */
-  outside: Outside | undefined
+  outside: OutsideTransaction | undefined
 }
 
 /**
@@ -73,15 +81,15 @@ async function nextStep(
   dir: string,
   names: string[],
   warn: ((message: string) => void) | undefined,
-): Promise<Step | typeof OTHERS_TURN | undefined> {
-  if (!(await takeTurn(tx))) return OTHERS_TURN
+): Promise<Step | typeof LOCKED_BY_OTHER | undefined> {
+  if (!(await tryMigrationLock(tx))) return LOCKED_BY_OTHER
   await ensureTable(tx)
   const applied = await appliedMigrations(tx)
-  const newer = newerThanThis(applied, names)
+  const newer = newerMigrations(applied, names)
   if (warn) {
     if (newer.length > 0)
       warn(`the database is of a newer release (${newer.join(', ')}), which lets this one run on it`)
-    await warnOfEdits(
+    await warnAboutEdits(
       applied.filter((row) => names.includes(row.migration_name)),
       dir,
       warn,
@@ -96,13 +104,13 @@ async function nextStep(
 }
 
 /** Another server holds the migration lock. */
-const OTHERS_TURN = Symbol('turn of others')
+const LOCKED_BY_OTHER = Symbol('turn of others')
 /** Another transaction held a table lock for longer than a migration waits. */
 const BUSY = Symbol('busy')
 export const LOCK_NOT_AVAILABLE = '55P03'
 const DEADLOCK = '40P01'
 
-function busy(error: Error): typeof BUSY {
+function busyIfLocked(error: Error): typeof BUSY {
   if (codeOf(error) === LOCK_NOT_AVAILABLE || codeOf(error.cause) === LOCK_NOT_AVAILABLE) return BUSY
   throw error
 }
@@ -111,23 +119,23 @@ function busy(error: Error): typeof BUSY {
  * Runs the migration on a reserved connection without a transaction, and records it.
  * @returns false when another server applied it meanwhile, or when it has to be retried
  */
-async function runOutside(
+async function runOutsideTransaction(
   sql: Sql,
   { name, script }: Step,
-  outside: Outside,
+  outside: OutsideTransaction,
   log: (message: string) => void,
 ): Promise<boolean> {
   const connection = await sql.reserve()
-  let shown: NodeJS.Timeout | undefined
+  let progressTimer: NodeJS.Timeout | undefined
   try {
     await connection`/* migrate.index_no_limits */ select set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)`
-    while (!(await tryLock(connection, 'pg_try_advisory_lock'))) await sleep(TURN_PAUSE_MS)
+    while (!(await tryLock(connection, 'pg_try_advisory_lock'))) await sleep(LOCK_RETRY_MS)
     const applied = await appliedMigrations(connection)
     if (applied.some((row) => row.migration_name === name)) return false
     const what = outside === 'steps' ? 'changing rows in steps' : `building index ${outside.index}`
     log(`migration ${name}: ${what} while other servers go on`)
     const [self] = await connection<{ pid: number }[]>`/* migrate.pid */ select pg_backend_pid() as pid`
-    shown = setInterval(() => void logProgress(sql, required(self).pid, name, log), PROGRESS_MS)
+    progressTimer = setInterval(() => void logProgress(sql, required(self).pid, name, log), PROGRESS_MS)
     if (outside !== 'steps') await connection.unsafe(dropIfInvalid(outside.index))
     await connection.unsafe(script)
     await record(connection, name, script)
@@ -138,7 +146,7 @@ async function runOutside(
     if (codeOf(error) === DEADLOCK) return false
     throw new Error(`migration ${name} failed: ${messageOf(error)}`, { cause: error })
   } finally {
-    clearInterval(shown)
+    clearInterval(progressTimer)
     await connection`/* migrate.unlock */ select pg_advisory_unlock(${MIGRATION_LOCK})`.catch(() => {})
     await connection`/* migrate.index_limits */ reset statement_timeout`.catch(() => {})
     await connection`/* migrate.index_lock_limit */ reset lock_timeout`.catch(() => {})
@@ -157,7 +165,7 @@ const dropIfInvalid = (index: string): string => `/* migrate.drop_invalid */ do 
  * A migration in steps sets its `application_name` to this prefix and its progress, for this log and for
  * pg_stat_activity.
  */
-const STEPS_NAME = 'svc migration: '
+const STEPS_PREFIX = 'svc migration: '
 
 async function logProgress(
   sql: Sql,
@@ -170,8 +178,8 @@ async function logProgress(
       / nullif(coalesce(nullif(tuples_total, 0), blocks_total), 0))::int as part
     from pg_stat_progress_create_index where pid = ${pid}
     union all
-    select substr(application_name, length(${STEPS_NAME}) + 1), null
-    from pg_stat_activity where pid = ${pid} and application_name like ${`${STEPS_NAME}%`}`.catch(() => [])
+    select substr(application_name, length(${STEPS_PREFIX}) + 1), null
+    from pg_stat_activity where pid = ${pid} and application_name like ${`${STEPS_PREFIX}%`}`.catch(() => [])
   if (row) log(`migration ${name}: ${row.phase}${row.part === null ? '' : `, ${row.part} %`}`)
 }
 
@@ -204,7 +212,7 @@ async function migrationNames(dir: string): Promise<string[]> {
     .sort()
 }
 
-export async function takeTurn(tx: Tx): Promise<boolean> {
+export async function tryMigrationLock(tx: Tx): Promise<boolean> {
   // A pool's time limits are meant for requests. A migration may take as long as it needs.
   await tx`/* migrate.no_limits */ select set_config('statement_timeout', '0', true), set_config('lock_timeout', ${LOCK_WAIT}, true)`
   return tryLock(tx, 'pg_try_advisory_xact_lock')
@@ -238,11 +246,11 @@ async function ensureTable(tx: Tx) {
   if (!(await tableExists(tx))) await tx.unsafe(CREATE_MIGRATIONS_TABLE)
 }
 
-const appliedMigrations = (db: Db) => db<Applied[]>`
+const appliedMigrations = (db: Db) => db<AppliedMigration[]>`
   /* migrate.applied */ select migration_name, checksum, finished_at, logs
   from _prisma_migrations where rolled_back_at is null order by started_at, migration_name`
 
-async function warnOfEdits(applied: Applied[], dir: string, log: (message: string) => void) {
+async function warnAboutEdits(applied: AppliedMigration[], dir: string, log: (message: string) => void) {
   for (const row of applied) {
     const script = await readScript(dir, row.migration_name)
     if (![checksum(script), checksum(withoutCr(script))].includes(row.checksum))
@@ -266,7 +274,7 @@ async function record(db: Db, name: string, script: string) {
   await db`
     /* migrate.record */ insert into _prisma_migrations
       (id, checksum, migration_name, logs, started_at, finished_at, applied_steps_count)
-    values (${randomUUID()}, ${checksum(withoutCr(script))}, ${name}, ${runsBeside(script) ? RUNS_BESIDE : null},
+    values (${randomUUID()}, ${checksum(withoutCr(script))}, ${name}, ${allowsEarlierReleases(script) ? EARLIER_RELEASES_ALLOWED : null},
       now(), clock_timestamp(), 1)`
 }
 

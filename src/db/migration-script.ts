@@ -1,18 +1,18 @@
 /** What the text of a migration says about how it has to run. */
 
 /** The name of an index to build while writers go on, or a change of rows in steps. */
-export type Outside = { index: string } | 'steps'
+export type OutsideTransaction = { index: string } | 'steps'
 
 /**
  * The value of `_prisma_migrations.logs` for a migration whose tables servers without it may use. The script declares
  * this in a line, and then only adds what those servers need not know (CONTRIBUTING.md).
  */
-export const RUNS_BESIDE = 'servers of earlier releases may run on it'
-export const runsBeside = (script: string): boolean =>
+export const EARLIER_RELEASES_ALLOWED = 'servers of earlier releases may run on it'
+export const allowsEarlierReleases = (script: string): boolean =>
   /^-- Servers of earlier releases may run on it\.$/m.test(script)
 
 /** Whether the migration runs outside a transaction, and why. */
-export function outsideTransaction(script: string): Outside | undefined {
+export function outsideTransaction(script: string): OutsideTransaction | undefined {
   const statement = script.replace(/--.*$/gm, '').trim()
   const index = CONCURRENT_INDEX.exec(statement)?.[1]
   if (index !== undefined) return { index }

@@ -1,7 +1,7 @@
-import { RUNS_BESIDE } from './migration-script.ts'
+import { EARLIER_RELEASES_ALLOWED } from './migration-script.ts'
 
 /** A row of `_prisma_migrations`. */
-export interface Applied {
+export interface AppliedMigration {
   migration_name: string
   checksum: string
   finished_at: string | null
@@ -12,9 +12,9 @@ export interface Applied {
  * @returns the names of the applied migrations that this release does not have and does not need
  * @throws Error when this release needs one of them, or when one was started and not finished
  */
-export function newerThanThis(applied: Applied[], names: string[]): string[] {
+export function newerMigrations(applied: AppliedMigration[], names: string[]): string[] {
   const newer = applied.filter((row) => !names.includes(row.migration_name))
-  const unknown = newer.filter((row) => row.logs !== RUNS_BESIDE)
+  const unknown = newer.filter((row) => row.logs !== EARLIER_RELEASES_ALLOWED)
   if (unknown.length > 0)
     throw new Error(
       `the database is newer than this release: it has ${unknown.map((row) => row.migration_name).join(', ')}. ` +

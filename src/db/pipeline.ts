@@ -36,7 +36,7 @@ export interface Pipeline {
 const RETRY_MS = 500
 const CONNECT_TIMEOUT_MS = 10_000
 /** Pipelines in flight. While the server works on one, the next is already in its receive buffer. */
-const MAX_SUBMISSIONS = 2
+const MAX_IN_FLIGHT = 2
 
 /** Connects, and reconnects whenever the connection is lost. While it is not ready, callers use another connection. */
 export function openPipeline(
@@ -45,10 +45,10 @@ export function openPipeline(
 ): Pipeline {
   let client: Client | null = null
   /** The protocol connection of the client, known once it has run a pipeline. */
-  let wire: Connection | undefined
+  let protocol: Connection | undefined
   let prepared = new Map<string, string>()
   let names = 0
-  let underWay = 0
+  let inFlight = 0
   let ended = false
   let timer: NodeJS.Timeout | undefined
   const settings = Object.entries({ TimeZone: 'UTC', ...options.settings })
@@ -61,12 +61,12 @@ export function openPipeline(
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
     })
-    let over = false
+    let lossHandled = false
     // An `error` event, an `end` event and a failed connect can all report the same loss; it is handled once.
     const lost = (): void => {
       if (client === opening) client = null
-      if (over || ended) return
-      over = true
+      if (lossHandled || ended) return
+      lossHandled = true
       timer = setTimeout(() => {
         connecting = open()
       }, RETRY_MS)
@@ -77,7 +77,7 @@ export function openPipeline(
     try {
       await opening.connect()
       prepared = new Map()
-      wire = undefined
+      protocol = undefined
       if (ended) await opening.end()
       else client = opening
     } catch {
@@ -88,28 +88,28 @@ export function openPipeline(
 
   return {
     get ready() {
-      return client !== null && underWay < MAX_SUBMISSIONS
+      return client !== null && inFlight < MAX_IN_FLIGHT
     },
     async run(steps) {
-      if (client === null || underWay >= MAX_SUBMISSIONS) throw closed(undefined)
-      underWay++
-      const fresh: string[] = []
+      if (client === null || inFlight >= MAX_IN_FLIGHT) throw closed(undefined)
+      inFlight++
+      const newlyPrepared: string[] = []
       const submission = createSubmission(
         steps.map((step) => {
           const known = prepared.get(step.name)
           if (known !== undefined) return { ...step, name: known, prepare: false }
-          const name = `trip_${++names}`
+          const name = `step_${++names}`
           prepared.set(step.name, name)
-          fresh.push(step.name)
+          newlyPrepared.push(step.name)
           return { ...step, name, prepare: true }
         }),
         (connection) => {
-          wire = connection
+          protocol = connection
         },
       )
       try {
         // Both calls in the same tick, so that pipelines are sent in the order in which `pg` assigns their answers.
-        if (wire !== undefined) submission.send(wire)
+        if (protocol !== undefined) submission.send(protocol)
         client.query(submission)
         return await inSpan(
           `${options.name}.commit`,
@@ -119,10 +119,10 @@ export function openPipeline(
       } catch (error) {
         // Some statements may not have been prepared. Those that were stay prepared under names that are not used
         // again.
-        for (const name of fresh) prepared.delete(name)
+        for (const name of newlyPrepared) prepared.delete(name)
         throw fieldOf(error, 'severity') === undefined ? closed(error) : error
       } finally {
-        underWay--
+        inFlight--
       }
     },
     async end() {

@@ -16,7 +16,7 @@ export interface Replica {
    * found too far behind
    * @returns false when it has not caught up in that time, or cannot be used
    */
-  holdsAll(withinMs?: number): Promise<boolean>
+  hasCaughtUp(withinMs?: number): Promise<boolean>
   /** Call this when a read on the standby failed. It is not used for a moment. */
   failed(error: unknown): void
   /**
@@ -46,9 +46,9 @@ interface Position {
 /** Polling interval while waiting for the standby to catch up. */
 const POLL_MS = 10
 /** Minimum timeout of one lag query. */
-const ANSWER_MS = 1_000
+const MIN_QUERY_TIMEOUT_MS = 1_000
 /** How long the standby is not used after a failure. */
-const LEFT_ALONE_MS = 2_000
+const PAUSE_AFTER_FAILURE_MS = 2_000
 
 /**
  * @param options.primary the database that the standby follows
@@ -61,23 +61,23 @@ export function openReplica(
     primary: Sql
     waitMs: number
     settings: Record<string, string>
-    said: (usable: boolean, message: string) => void
+    onStateChange: (usable: boolean, message: string) => void
   },
 ): Replica {
-  const { primary, waitMs, said } = options
+  const { primary, waitMs, onStateChange } = options
   const sql = openSql(url, { name: 'replica', max: 5, settings: options.settings })
   // A separate connection, so that the lag query does not wait for reads.
-  const watcher = openSql(url, { name: 'replica-lag', max: 1 })
-  let leftAloneUntil = Number.NEGATIVE_INFINITY
+  const lagSql = openSql(url, { name: 'replica-lag', max: 1 })
+  let pausedUntil = Number.NEGATIVE_INFINITY
   let usable = true
 
-  const note = (can: boolean, why: string): void => {
-    if (can !== usable) said(can, why)
+  const setUsable = (can: boolean, why: string): void => {
+    if (can !== usable) onStateChange(can, why)
     usable = can
   }
 
-  const lagBehind = async ({ lsn, system, timeline }: Position): Promise<Lag> => {
-    const [row] = await watcher<
+  const lagSince = async ({ lsn, system, timeline }: Position): Promise<Lag> => {
+    const [row] = await lagSql<
       { standby: boolean; system: string; timeline: number; bytes: number; seconds: number | null }[]
     >`/* replica.lag */
       select pg_is_in_recovery() standby, (select system_identifier::text from pg_control_system()) system,
@@ -93,27 +93,27 @@ export function openReplica(
   }
 
   const failed = (error: unknown): void => {
-    leftAloneUntil = performance.now() + LEFT_ALONE_MS
-    note(false, `the replica cannot be used; the primary answers until it can: ${messageOf(error)}`)
+    pausedUntil = performance.now() + PAUSE_AFTER_FAILURE_MS
+    setUsable(false, `the replica cannot be used; the primary answers until it can: ${messageOf(error)}`)
   }
 
   return {
     sql,
     counts: { replica: 0, primary: 0 },
     failed,
-    async holdsAll(withinMs) {
-      if (withinMs === undefined && performance.now() < leftAloneUntil) return false
+    async hasCaughtUp(withinMs) {
+      if (withinMs === undefined && performance.now() < pausedUntil) return false
       const until = performance.now() + (withinMs ?? (usable ? waitMs : waitMs / 10))
       try {
         const position = await positionOf(primary)
         for (;;) {
-          const { bytes } = await inTime(lagBehind(position), Math.max(waitMs, ANSWER_MS))
+          const { bytes } = await withTimeout(lagSince(position), Math.max(waitMs, MIN_QUERY_TIMEOUT_MS))
           if (bytes === 0) {
-            note(true, 'the replica can be used again')
+            setUsable(true, 'the replica can be used again')
             return true
           }
           if (performance.now() + POLL_MS > until) {
-            note(
+            setUsable(
               false,
               `the replica is behind by ${bytes} bytes of log; the primary answers until it has caught up`,
             )
@@ -127,10 +127,10 @@ export function openReplica(
       }
     },
     async lag() {
-      return inTime(positionOf(primary).then(lagBehind), ANSWER_MS)
+      return withTimeout(positionOf(primary).then(lagSince), MIN_QUERY_TIMEOUT_MS)
     },
     async close() {
-      await Promise.all([sql.end({ timeout: 1 }), watcher.end({ timeout: 1 })])
+      await Promise.all([sql.end({ timeout: 1 }), lagSql.end({ timeout: 1 })])
     },
   }
 }
@@ -145,7 +145,7 @@ async function positionOf(primary: Sql): Promise<Position> {
 }
 
 /** A server that accepts a query and never answers cannot be used either. */
-async function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
+async function withTimeout<T>(answer: Promise<T>, ms: number): Promise<T> {
   const late = new AbortController()
   try {
     return await Promise.race([

@@ -57,7 +57,7 @@ export interface CombinedStatement {
 const texts = new Map<string, string>()
 
 /** Combines statements that write different tables into one. A fragment that is `false` is omitted. */
-export function combined(name: string, fragments: Record<string, SqlFragment | false>): CombinedStatement {
+export function combine(name: string, fragments: Record<string, SqlFragment | false>): CombinedStatement {
   const given = Object.entries(fragments).filter(
     (entry): entry is [string, SqlFragment] => entry[1] !== false,
   )
@@ -77,7 +77,7 @@ export function combined(name: string, fragments: Record<string, SqlFragment | f
 }
 
 /** Turns one fragment into a statement. */
-export const alone = (name: string, of: SqlFragment): CombinedStatement => ({
+export const asStatement = (name: string, of: SqlFragment): CombinedStatement => ({
   name,
   text: `/* ${name} */ ${numbered(of, 1)}`,
   values: of.values,

@@ -187,8 +187,8 @@ export const STREAM_READS: Record<string, string> = {
 }
 
 /** Includes 25006, the refusal of a write by a standby or a read-only server. */
-const POSTGRES_AWAY = /^(08|53|57P|25006)/
-const AWAY = new Set([
+const UNAVAILABLE_STATES = /^(08|53|57P|25006)/
+const UNAVAILABLE = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',
@@ -201,7 +201,8 @@ const AWAY = new Set([
 ])
 
 /** `pg` reports these without a code. */
-const PG_LOST = /^(Connection terminated|Client has encountered a connection error|timeout expired$)/
+const PG_CONNECTION_LOST =
+  /^(Connection terminated|Client has encountered a connection error|timeout expired$)/
 
 /** Prisma has its own error codes and quotes the database's error in its message. */
 const isPrismaTimeout = (error: unknown): boolean =>
@@ -210,7 +211,7 @@ const isPrismaTimeout = (error: unknown): boolean =>
   )
 
 /** What a database error means to the caller. */
-export type DatabaseFault = 'away' | 'retry' | 'timeout' | 'bad_value' | 'other'
+export type DatabaseFault = 'unavailable' | 'retry' | 'timeout' | 'bad_value' | 'other'
 
 /**
  * Classifies a database error:
@@ -222,8 +223,8 @@ export type DatabaseFault = 'away' | 'retry' | 'timeout' | 'bad_value' | 'other'
  */
 export function databaseFault(error: unknown): DatabaseFault {
   const code = sqlStateOf(error)
-  if (code === undefined) return PG_LOST.test(messageOf(error)) ? 'away' : 'other'
-  if (AWAY.has(code) || POSTGRES_AWAY.test(code)) return 'away'
+  if (code === undefined) return PG_CONNECTION_LOST.test(messageOf(error)) ? 'unavailable' : 'other'
+  if (UNAVAILABLE.has(code) || UNAVAILABLE_STATES.test(code)) return 'unavailable'
   if (code === '40P01' || code === '40001') return 'retry'
   if (code === '57014' || isPrismaTimeout(error)) return 'timeout'
   if (/^(22|23|54)/.test(code)) return 'bad_value'
@@ -231,5 +232,5 @@ export function databaseFault(error: unknown): DatabaseFault {
 }
 
 /** Whether the error is about an unreachable worker, reported by a coordinator that works. */
-export const isWorkerAway = (db: Db, error: unknown): boolean =>
-  isDistributed(db) && databaseFault(error) === 'away' && fieldOf(error, 'severity') === 'ERROR'
+export const isWorkerUnreachable = (db: Db, error: unknown): boolean =>
+  isDistributed(db) && databaseFault(error) === 'unavailable' && fieldOf(error, 'severity') === 'ERROR'

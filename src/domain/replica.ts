@@ -24,14 +24,14 @@ export function openReadReplica(
     primary,
     waitMs: waitS * 1000,
     settings: { ...PAGED_READS, statement_timeout: String(readTimeoutS * 1000) },
-    said: (usable, message) => (usable ? log.info(message) : log.warn(message)),
+    onStateChange: (usable, message) => (usable ? log.info(message) : log.warn(message)),
   })
   readWarmed(replica.sql, {
     async warm(of) {
       await warmer.warm(of)
       // Rows may have been restored from the archive just now, here or on another server: without them a read
       // would be incomplete without an error.
-      if (archives && !(await replica.holdsAll(readTimeoutS * 1000)))
+      if (archives && !(await replica.hasCaughtUp(readTimeoutS * 1000)))
         throw new Error('the replica lacks what came back from the archive')
     },
   })

@@ -20,7 +20,7 @@ export const maskWith =
     const problem =
       cause instanceof Problem
         ? cause
-        : fault === 'away' || fault === 'retry'
+        : fault === 'unavailable' || fault === 'retry'
           ? new Problem('unavailable', { cause })
           : fault === 'timeout'
             ? new Problem('read_timeout', { cause })

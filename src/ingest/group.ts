@@ -1,6 +1,6 @@
 import { itemAt } from '../checked.ts'
 import type { Pipeline } from '../db/pipeline.ts'
-import { databaseFault, isWorkerAway } from '../db/sql.ts'
+import { databaseFault, isWorkerUnreachable } from '../db/sql.ts'
 import { sqlStateOf } from '../db/worker-errors.ts'
 import { Problem } from '../problem.ts'
 import { commit, type Writer } from '../stream/commit.ts'
@@ -134,7 +134,7 @@ export function createGroupCommit(
       answerAll(group, outcomes)
     } catch (error) {
       if (error instanceof ArchivedBatches) await writeWithoutArchived(group, error.batches)
-      else if (isWorkerAway(writer.sql, error)) await writeByBatches(group, error)
+      else if (isWorkerUnreachable(writer.sql, error)) await writeByBatches(group, error)
       else for (const s of group) s.reject(error)
     }
     overAt = performance.now()

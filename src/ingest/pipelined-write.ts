@@ -113,7 +113,7 @@ export function createPipelinedWriter(
     } catch (error) {
       write.failed = true
       forget(state)
-      if (databaseFault(error) === 'away') throw error
+      if (databaseFault(error) === 'unavailable') throw error
       if (write.before?.failed !== true) {
         pausedGroups = pause
         pause = Math.min(pause * 2, MAX_PAUSE_GROUPS)

@@ -1,5 +1,5 @@
 import { itemAt } from '../checked.ts'
-import { awaitWorkers, noteWrites } from '../db/cluster.ts'
+import { awaitWorkers, registerWrites } from '../db/cluster.ts'
 import { type Fragment, isDistributed, type Tx } from '../db/sql.ts'
 import { fragment } from '../db/sql-fragment.ts'
 import { type LoadedBatch, lockBatches } from '../domain/batches/index.ts'
@@ -177,7 +177,7 @@ async function loadStoredOnWorkers(
 ): Promise<StoredEvent[]> {
   const keys = locked.map(({ state }) => state.key)
   await awaitWorkers(tx, keys)
-  await noteWrites(tx, keys)
+  await registerWrites(tx, keys)
   return storedEventsOf(tx, identities, new Map(locked.map(({ state }) => [state.id, state.key])))
 }
 

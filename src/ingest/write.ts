@@ -1,6 +1,6 @@
 import type { Step } from '../db/pipeline.ts'
 import { isDistributed, type Tx } from '../db/sql.ts'
-import { alone, type CombinedStatement, combined } from '../db/sql-fragment.ts'
+import { asStatement, type CombinedStatement, combine } from '../db/sql-fragment.ts'
 import { saveBatchProgress, saveBatchSummaries, saveSenders, settleJobs } from '../domain/batches/index.ts'
 import {
   advanceJobs,
@@ -59,7 +59,7 @@ const jobsOf = (touched: Folded['touched']): JobState[] =>
 /** All tables in one statement: a round trip or a further statement costs more than the rows of a small group. */
 function writeTogether(folded: Folded): CombinedStatement {
   const { claims, epochs } = folded
-  return combined('ingest.write', {
+  return combine('ingest.write', {
     stored: storeEvents(claims),
     epochs: epochs.alone.length > 0 && insertEpochs(epochs.alone),
     ...smallTables(folded),
@@ -81,9 +81,9 @@ function writeApart(folded: Folded): CombinedStatement[] {
     snapshots,
   }
   return [
-    combined('ingest.write_local', local),
+    combine('ingest.write_local', local),
     ...Object.entries(telemetry).flatMap(([table, insert]) =>
-      insert ? [alone(`ingest.write_${table}`, insert)] : [],
+      insert ? [asStatement(`ingest.write_${table}`, insert)] : [],
     ),
   ]
 }
@@ -95,7 +95,7 @@ export function writingSteps(folded: Folded): Step[] {
   if (epochs.alone.length > 0) copies.push(copyEpochs(epochs.alone))
   return [
     ...copies.map((rows) => ({ name: rows.text, text: rows.text, values: [], rows })),
-    combined('ingest.write_rest', smallTables(folded)),
+    combine('ingest.write_rest', smallTables(folded)),
   ]
 }
 

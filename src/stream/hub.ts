@@ -1,5 +1,5 @@
 import { createBoundedQueue } from '../bounded-queue.ts'
-import { isWorkerAway, type Sql } from '../db/sql.ts'
+import { isWorkerUnreachable, type Sql } from '../db/sql.ts'
 import { startListening } from './listen.ts'
 import type { LoggedChange } from './log.ts'
 import { createMessageFactory, type Following, type PayloadLoaders } from './payloads.ts'
@@ -68,7 +68,7 @@ export function createHub<V>(options: {
       counts.failed++
       failed(error, `making the message of change ${change.seq} of type ${change.type}`)
     },
-    workerAway: (error) => isWorkerAway(sql, error),
+    workerUnreachable: (error) => isWorkerUnreachable(sql, error),
   })
   const tail = createTail({
     url: options.listenUrl,

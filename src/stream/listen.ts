@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { leaveFormerPrimary, PrimaryClient } from '../db/hosts.ts'
+import { closeFormerPrimaryConnections, PrimaryClient } from '../db/hosts.ts'
 
 /** The NOTIFY channel of the change log (commit.ts). */
 const NOTIFY_CHANNEL = 'changes'
@@ -54,7 +54,7 @@ export function startListening(options: {
         '/* listen.server */ select pg_postmaster_start_time()::text started',
       )
       const answering = `${client.url} ${rows[0]?.started}`
-      if (server !== undefined && server !== answering) leaveFormerPrimary(client)
+      if (server !== undefined && server !== answering) closeFormerPrimaryConnections(client)
       server = answering
       await client.query(`listen ${NOTIFY_CHANNEL}`)
       failing = false

@@ -66,9 +66,9 @@ export function createMessageFactory<V>(options: {
   loaders: PayloadLoaders<V>
   failed: (error: unknown, change: LoggedChange) => void
   /** Whether the error means that a worker of the database's cluster is unreachable. */
-  workerAway: (error: unknown) => boolean
+  workerUnreachable: (error: unknown) => boolean
 }): MessageFactory<V> {
-  const { loaders, failed, workerAway } = options
+  const { loaders, failed, workerUnreachable } = options
   const cache = createMessageCache<V>()
 
   async function load(
@@ -80,9 +80,9 @@ export function createMessageFactory<V>(options: {
     try {
       return await loader(changes)
     } catch (error) {
-      if (workerAway(error)) return loadByBatch(type, changes)
+      if (workerUnreachable(error)) return loadByBatch(type, changes)
       const fault = databaseFault(error)
-      if (fault === 'away' || fault === 'retry') throw error
+      if (fault === 'unavailable' || fault === 'retry') throw error
       const [only] = changes
       if (changes.length === 1 && only !== undefined) {
         // A change that always fails must not hold up those after it.

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startCluster } from '../../scripts/cluster-nodes.mjs'
-import { TELEMETRY } from '../../src/db/cluster.ts'
+import { TELEMETRY_TABLES } from '../../src/db/cluster.ts'
 import { openSql, type Sql } from '../../src/db/sql.ts'
 import { randomFrom } from '../../src/domain/random.ts'
 import { expectedSums, findLost, newLedger, sendRest, startLoad, storedSums } from '../faults/ledger.ts'
@@ -44,7 +44,7 @@ const settings = () => ({
 /** A connection that sees all telemetry as local tables: the checker's joins are not for a distributed planner. */
 async function openCopy(): Promise<Sql> {
   const sql = openSql(cluster.url, { name: 'test', max: 1 })
-  for (const table of TELEMETRY)
+  for (const table of TELEMETRY_TABLES)
     await sql.unsafe(`create temporary table ${table} as select * from public.${table}`)
   return sql
 }

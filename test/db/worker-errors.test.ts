@@ -9,10 +9,10 @@ const internal = (message: string, severity = 'ERROR') =>
 test.each([
   ['new row for relation "log_lines_102024" violates check constraint "few_102024"', 'bad_value'],
   ['duplicate key value violates unique constraint "events_pkey_102008"', 'bad_value'],
-  ['failure on connection marked as essential: 127.0.0.1:5433', 'away'],
-  ['could not commit transaction for shard 102008 on at least one active node', 'away'],
-  ['the database system is starting up', 'away'],
-  ['could not extend file "base/5/1234": No space left on device', 'away'],
+  ['failure on connection marked as essential: 127.0.0.1:5433', 'unavailable'],
+  ['could not commit transaction for shard 102008 on at least one active node', 'unavailable'],
+  ['the database system is starting up', 'unavailable'],
+  ['could not extend file "base/5/1234": No space left on device', 'unavailable'],
   ['deadlock detected', 'retry'],
   ['cache lookup failed for relation 1234', 'other'],
 ])('"%s" is of the kind %s', (message, fault) => {
@@ -24,6 +24,6 @@ test('a repeat that a worker found is known by its code, and a crash of the coor
     '23505',
   )
   const crash = 'cannot abort transaction 2266, it was already committed'
-  expect(databaseFault(internal(crash, 'PANIC'))).toBe('away')
+  expect(databaseFault(internal(crash, 'PANIC'))).toBe('unavailable')
   expect(databaseFault(internal(crash))).toBe('other')
 })

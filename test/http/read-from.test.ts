@@ -14,7 +14,7 @@ async function read(error: unknown, after: number) {
   const sent: Record<string, string> = {}
   const replica = {
     sql: theirs,
-    holdsAll: async () => true,
+    hasCaughtUp: async () => true,
     failed: (cause: unknown) => void failures.push(cause),
     lag: async () => ({ bytes: 0, seconds: 0 }),
     counts: { replica: 0, primary: 0 },

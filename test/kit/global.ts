@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { ensureClient } from '../../scripts/generate-client.mjs'
 import { memoryFolder } from '../../scripts/memory.mjs'
-import { distribute, TELEMETRY } from '../../src/db/cluster.ts'
+import { distribute, TELEMETRY_TABLES } from '../../src/db/cluster.ts'
 import { startEmbedded } from '../../src/db/embedded.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openSql } from '../../src/db/sql.ts'
@@ -73,7 +73,7 @@ async function setUpCluster(project: TestProject, coordinator: string): Promise<
     await migrate(sql, MIGRATIONS, { log: () => {} })
     await distribute(sql, url, { log: () => {} })
   })
-  await createViews(url, TELEMETRY)
+  await createViews(url, TELEMETRY_TABLES)
   await closeTemplate(nodes, TEMPLATE)
   project.provide('databaseUrl', addressOf(coordinator, { database: '{database}' }))
   project.provide('clusterNodes', nodes)

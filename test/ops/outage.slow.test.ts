@@ -125,11 +125,11 @@ test('connections that this server ended are no outage, one that is refused is',
   const ended = postgres(nowhere, { max: 1 })
   await ended.end()
   expect(await ask(ended)).toBe('CONNECTION_ENDED')
-  expect([log.outages.away, lines]).toEqual([false, []])
+  expect([log.outages.unavailable, lines]).toEqual([false, []])
   const refused = postgres(nowhere, { max: 1 })
   cleanUps.push(() => refused.end())
   expect(await ask(refused)).toBe('ECONNREFUSED')
-  expect(log.outages.away).toBe(true)
+  expect(log.outages.unavailable).toBe(true)
   expect(lines.map((line) => JSON.parse(line).msg)).toEqual([expect.stringMatching(/cannot be used/)])
 })
 

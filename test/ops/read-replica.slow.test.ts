@@ -155,9 +155,9 @@ async function findingOf(app: TestApp) {
 
 test('what is no standby of this database is not read', async () => {
   const primary = openSql(pair.primary, { name: 'test', max: 1 })
-  const itself = openReplica(pair.primary, { primary, waitMs: 0, settings: {}, said: () => {} })
+  const itself = openReplica(pair.primary, { primary, waitMs: 0, settings: {}, onStateChange: () => {} })
   await expect(itself.lag()).rejects.toThrow('it is not a standby')
-  expect(await itself.holdsAll()).toBe(false)
+  expect(await itself.hasCaughtUp()).toBe(false)
   await itself.close()
   await primary.end()
 })

@@ -2,7 +2,7 @@ import { migrationScripts } from '../migrate.ts'
 import { migrationsOf, withConnection } from './connection.ts'
 import { copyOut } from './copy.ts'
 import { copyOutStatement, createDump, type DumpHeader } from './file.ts'
-import { beginAtOneMoment } from './moment.ts'
+import { beginSnapshot } from './snapshot.ts'
 import { schemaObjectsOf, sequencesOf, storedTables } from './tables.ts'
 
 /**
@@ -45,7 +45,7 @@ export function backup(options: BackupOptions): Promise<{ rows: number; bytes: n
     const made = schemaObjectsOf(known.map(({ script }) => script))
     // Everything below reads one snapshot. Sequences are not transactional: their values cover all rows of the
     // snapshot.
-    await beginAtOneMoment(client, url)
+    await beginSnapshot(client, url)
     const tables = (await storedTables(client, made.tables)).filter(({ name }) => !NOT_SAVED.has(name))
     const sequences = await sequencesOf(client, made)
     const { rows: seq } = await client.query<{ last: string | null }>(

@@ -11,7 +11,7 @@ const BLOCK_BYTES = 256 * 1024
 const MAX_BLOCKS = 4
 
 /** The part of `pg`'s interface for custom queries that COPY needs. */
-interface Conversation {
+interface CopyQuery {
   submit(connection: Connection): void
   handleRowDescription?(): void
   handleDataRow?(message: { fields: (string | null)[] }): void
@@ -55,7 +55,7 @@ export async function* copyMessages(
     bytes = 0
     wake()
   }
-  const conversation: Conversation = {
+  const conversation: CopyQuery = {
     submit(on) {
       connection = on
       on.query(statement)
@@ -116,7 +116,7 @@ export function copyIn(client: Client, statement: string, blocks: AsyncIterable<
       }
       connection.endCopyFrom()
     }
-    const conversation: Conversation = {
+    const conversation: CopyQuery = {
       submit: (connection) => connection.query(statement),
       handleCopyData() {},
       handleCopyInResponse(connection) {

@@ -13,8 +13,8 @@ export interface Lines {
   rows(): AsyncGenerator<Buffer, void>
 }
 
-/** @param heed called with all bytes that are read, in order */
-export function readLines(source: AsyncIterable<Buffer>, heed: (bytes: Buffer) => void): Lines {
+/** @param onBytes called with all bytes that are read, in order */
+export function readLines(source: AsyncIterable<Buffer>, onBytes: (bytes: Buffer) => void): Lines {
   const chunks = source[Symbol.asyncIterator]()
   let rest: Buffer = Buffer.alloc(0)
 
@@ -27,7 +27,7 @@ export function readLines(source: AsyncIterable<Buffer>, heed: (bytes: Buffer) =
   function take(length: number): Buffer {
     const taken = rest.subarray(0, length)
     rest = rest.subarray(length)
-    heed(taken)
+    onBytes(taken)
     return taken
   }
 

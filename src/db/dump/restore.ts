@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Client } from 'pg'
 import { codeOf } from '../../thrown.ts'
 import { CREATE_MIGRATIONS_TABLE, migrationScripts } from '../migrate.ts'
-import { RUNS_BESIDE, runsBeside, withoutConcurrency } from '../migration-script.ts'
+import { allowsEarlierReleases, EARLIER_RELEASES_ALLOWED, withoutConcurrency } from '../migration-script.ts'
 import { migrationsOf, withConnection } from './connection.ts'
 import { copyIn } from './copy.ts'
 import { copyInStatement, type DumpHeader, readDump } from './file.ts'
@@ -12,7 +12,7 @@ import { type SchemaObjects, schemaObjectsOf, sequencesOf, storedTables } from '
  * How far the change log of a restored database starts beyond every cursor that the old database can have issued, even
  * if it continued for years after the backup. Streams with such a cursor get a reset.
  */
-const CURSORS_APART = 100_000_000_000
+const CURSOR_GAP = 100_000_000_000
 export const CHANGES_SEQUENCE = 'changes_seq_seq'
 /** How often to try to lock the tables, when this deadlocks with running servers. */
 const MAX_ATTEMPTS = 5
@@ -63,7 +63,7 @@ export async function restore(options: RestoreOptions): Promise<{ createdAt: str
     const made = schemaObjectsOf(release.map(({ script }) => script))
     const was = await clearTarget(client, made, options.replace, release)
     const total = await fill(client, options, header, release)
-    await settle(client, header, { was, now: options.now, continues: options.continues === true })
+    await adjustRestored(client, header, { was, now: options.now, continues: options.continues === true })
     for (const step of release.filter(({ name }) => !header.migrations.includes(name)))
       await apply(client, step)
     await client.query('/* restore.end */ commit')
@@ -101,7 +101,7 @@ async function clearTarget(
       `the database is newer than this release: it has ${unknown.join(', ')}. Restore with that release, or into another database`,
     )
   const tables = await beginWithTables(client, made.tables)
-  if (!replace && (await holdsData(client, tables)))
+  if (!replace && (await hasData(client, tables)))
     throw new Error('the database holds data: restore into an empty one, or give that up with --replace')
   const was = new Map(
     (await sequencesOf(client, { tables, sequences: made.sequences })).map(({ name, last }) => [name, last]),
@@ -139,7 +139,7 @@ async function beginWithTables(client: Client, names: readonly string[]): Promis
 }
 
 /** A server that was started but never used has no users. */
-async function holdsData(client: Client, tables: readonly string[]): Promise<boolean> {
+async function hasData(client: Client, tables: readonly string[]): Promise<boolean> {
   for (const table of ['users', 'projects', 'events'].filter((name) => tables.includes(name))) {
     const { rowCount } = await client.query(`/* restore.holds_data */ select from "${table}" limit 1`)
     if (rowCount !== 0) return true
@@ -188,12 +188,12 @@ async function apply(client: Client, { name, script, checksum }: Migration): Pro
     `/* restore.record_migration */ insert into _prisma_migrations
        (id, checksum, migration_name, logs, started_at, finished_at, applied_steps_count)
      values ($1, $2, $3, $4, clock_timestamp(), clock_timestamp(), 1)`,
-    [randomUUID(), checksum, name, runsBeside(script) ? RUNS_BESIDE : null],
+    [randomUUID(), checksum, name, allowsEarlierReleases(script) ? EARLIER_RELEASES_ALLOWED : null],
   )
 }
 
 /** Changes what must differ from the state at the time of the backup. */
-export async function settle(
+export async function adjustRestored(
   client: Client,
   header: Pick<DumpHeader, 'sequences' | 'changesSeq'>,
   { was, now, continues = false }: { was: ReadonlyMap<string, number>; now: Date; continues?: boolean },
@@ -206,8 +206,7 @@ export async function settle(
       [`"${name}"`, Math.max(saved.get(name) ?? 1, was.get(name) ?? 1)],
     )
   const seq =
-    Math.max(header.changesSeq, was.get(CHANGES_SEQUENCE) ?? 0, saved.get(CHANGES_SEQUENCE) ?? 0) +
-    CURSORS_APART
+    Math.max(header.changesSeq, was.get(CHANGES_SEQUENCE) ?? 0, saved.get(CHANGES_SEQUENCE) ?? 0) + CURSOR_GAP
   await client.query(
     `/* restore.first_change */ insert into changes (seq, channel, type) overriding system value
      values ($1, 'service', 'restored')`,

@@ -35,13 +35,13 @@ export async function prepareBinaries(home: string, account: Account): Promise<B
   const { version } = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8')) as { version: string }
   const major = version.split('.')[0] ?? ''
   const inPlace = binariesIn(source, major)
-  if (isPlainForShell(source) && (await complete(source, inPlace)) && (await runs(inPlace, account)))
+  if (isSafeForShell(source) && (await complete(source, inPlace)) && (await runs(inPlace, account)))
     return inPlace
 
   const copy = join(home, `postgresql-${version}`)
-  if (!existsSync(copy)) copyWhole(source, copy)
+  if (!existsSync(copy)) copyAtomically(source, copy)
   const copied = binariesIn(copy, major)
-  if (isPlainForShell(copy) && (await complete(copy, copied)) && (await runs(copied, account))) return copied
+  if (isSafeForShell(copy) && (await complete(copy, copied)) && (await runs(copied, account))) return copied
   throw new Error(
     `PostgreSQL's programs do not run, neither from ${source} nor from ${copy}. ` +
       'Is the folder mounted noexec, or is one of " $ ` \\ in its path? SVC_DATABASE_URL can name a PostgreSQL of your own.',
@@ -67,7 +67,7 @@ export function binariesIn(folder: string, major: string): Binaries {
 }
 
 /** pg_ctl puts the path in double quotes into a shell command, where these characters are special. */
-const isPlainForShell = (path: string) => process.platform === 'win32' || !/["$`\\\n]/.test(path)
+const isSafeForShell = (path: string) => process.platform === 'win32' || !/["$`\\\n]/.test(path)
 
 /**
  * npm packages contain no symbolic links and may lose file modes. The package's install script repairs that, but not
@@ -114,7 +114,7 @@ const runs = (binaries: Binaries, account: Account) =>
   )
 
 /** Copies to a temporary folder and renames it, so that an interrupted copy is never taken for a complete one. */
-function copyWhole(source: string, copy: string) {
+function copyAtomically(source: string, copy: string) {
   const part = `${copy}.part-${process.pid}`
   try {
     cpSync(source, part, { recursive: true, verbatimSymlinks: true })

@@ -22,7 +22,7 @@ import { findProcess } from './processes.ts'
 
 /** The password file is inside the cluster, so that the two can only be created, moved and deleted together. */
 const PASSWORD_FILE = 'svc.password'
-const MAKING = 'data.new-'
+const TEMP_PREFIX = 'data.new-'
 
 /** Makes sure that the home holds a complete cluster of the right version. Returns the password of its superuser. */
 export async function ensureCluster(
@@ -55,14 +55,17 @@ export async function ensureCluster(
  * cluster, and if two start at once, the second finds the cluster of the first and drops its own.
  */
 async function createCluster({ path: home, account }: DatabaseHome, binaries: Binaries): Promise<void> {
-  const making = join(home, `${MAKING}${process.pid}-${findProcess(process.pid)?.started}-${randomHex()}`)
-  const cluster = join(making, 'cluster')
-  const passwordFile = join(making, 'password')
+  const temporary = join(
+    home,
+    `${TEMP_PREFIX}${process.pid}-${findProcess(process.pid)?.started}-${randomHex()}`,
+  )
+  const cluster = join(temporary, 'cluster')
+  const passwordFile = join(temporary, 'password')
   try {
-    mkdirSync(making, { mode: 0o700 })
+    mkdirSync(temporary, { mode: 0o700 })
     writeFileSync(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600 })
     changeOwner(account, passwordFile)
-    changeOwner(account, making)
+    changeOwner(account, temporary)
     await runAs(account, binaries.initdb, [
       ...['-D', cluster, '-U', 'postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
       // C.UTF-8 of the builtin provider sorts text the same on every machine, independent of the C library.
@@ -80,7 +83,7 @@ async function createCluster({ path: home, account }: DatabaseHome, binaries: Bi
     if (/No space left on device|ENOSPC/.test(why)) throw new Error(noSpace(home))
     throw new Error(`the database could not be created in ${home}: ${why}`)
   } finally {
-    rmSync(making, { recursive: true, force: true, maxRetries: 5 })
+    rmSync(temporary, { recursive: true, force: true, maxRetries: 5 })
   }
 }
 
@@ -96,7 +99,7 @@ function noSpace(home: string): string {
 /** Removes what a start that died during initdb left. The folder name contains the process that created it. */
 function removeLeftovers(home: string) {
   for (const name of readdirSync(home)) {
-    const [pid, started] = name.startsWith(MAKING) ? name.slice(MAKING.length).split('-') : []
+    const [pid, started] = name.startsWith(TEMP_PREFIX) ? name.slice(TEMP_PREFIX.length).split('-') : []
     if (pid === undefined || findProcess(Number(pid))?.started === started) continue
     rmSync(join(home, name), { recursive: true, force: true, maxRetries: 5 })
   }

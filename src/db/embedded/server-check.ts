@@ -10,7 +10,7 @@ const DURABLE = ['fsync', 'synchronous_commit', 'full_page_writes'] as const
  * alive, but recovering, shutting down or out of connections. `unreachable`: no answer, even if pg_ctl says that it
  * runs.
  */
-export type Answer =
+export type ServerState =
   | { state: 'ready'; unsafe: string[] }
   | { state: 'starting' }
   | { state: 'unreachable'; reason: string }
@@ -19,7 +19,7 @@ export type Answer =
  * Queries the server over a real connection.
  * @throws Error when the server refuses the password, or serves another cluster than the one in `data`
  */
-export async function askServer(url: string, data: string): Promise<Answer> {
+export async function checkServer(url: string, data: string): Promise<ServerState> {
   const sql = postgres(url, { max: 1, connect_timeout: 3, idle_timeout: 1, onnotice: () => {} })
   try {
     const query = sql<{ name: string; setting: string }[]>`
@@ -36,7 +36,7 @@ export async function askServer(url: string, data: string): Promise<Answer> {
   }
 }
 
-function readFailure(error: unknown, data: string): Answer {
+function readFailure(error: unknown, data: string): ServerState {
   const code = codeOf(error) ?? ''
   if (code === '57P03' || code === '57P01' || code === '53300') return { state: 'starting' }
   if (code.startsWith('28'))

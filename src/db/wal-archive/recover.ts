@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
-import { CHANGES_SEQUENCE, settle } from '../dump/restore.ts'
+import { adjustRestored, CHANGES_SEQUENCE } from '../dump/restore.ts'
 import type { Account } from '../embedded/account.ts'
 import { chooseHome, dataFolder, hasCluster } from '../embedded/home.ts'
 import { inspectPostmaster } from '../embedded/postmaster.ts'
@@ -26,7 +26,7 @@ import { parseLsn, segmentName, segmentNumber, segmentOf, timelineOf } from './l
 const RESTORING = 'restoring-'
 const ATTEMPT_MS = 250
 /** PostgreSQL's message when the log ends before the recovery target. */
-const TOO_LATE = /recovery ended before configured recovery target was reached/
+const LOG_ENDS_EARLY = /recovery ended before configured recovery target was reached/
 
 export interface RecoverOptions {
   archive: Archive
@@ -73,7 +73,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   const scratch = join(place.path, `${RESTORING}${process.pid}`)
   try {
     const restored = await recoverInto(scratch, place.account, options, async (postgres) => {
-      await settleRecovered(postgres.url('postgres'), options.now)
+      await adjustRecovered(postgres.url('postgres'), options.now)
     })
     let aside: string | undefined
     if (existsSync(data)) {
@@ -120,14 +120,17 @@ export async function recoverInto(
   let postgres: EmbeddedPostgres
   try {
     postgres = await start()
-    await promoted(postgres, signal)
+    await waitForPromotion(postgres, signal)
   } catch (error) {
-    if (at === undefined || !(TOO_LATE.test((error as Error).message) || (await endedTooEarly(cluster))))
+    if (
+      at === undefined ||
+      !(LOG_ENDS_EARLY.test((error as Error).message) || (await endedTooEarly(cluster)))
+    )
       throw error
     log(`the archive ends before ${at.toISOString()}: restoring all that it has`)
     writeFileSync(settings, `${own}${recovery}`)
     postgres = await start()
-    await promoted(postgres, signal)
+    await waitForPromotion(postgres, signal)
   }
   try {
     writeFileSync(settings, own)
@@ -235,7 +238,7 @@ async function fetchLog(
 }
 
 /** Waits until the log is replayed and the database accepts writes. */
-async function promoted(postgres: EmbeddedPostgres, signal: AbortSignal): Promise<void> {
+async function waitForPromotion(postgres: EmbeddedPostgres, signal: AbortSignal): Promise<void> {
   for (;;) {
     signal.throwIfAborted()
     const { rows } = await withClient(postgres.url('postgres'), (client) =>
@@ -250,7 +253,7 @@ async function endedTooEarly(cluster: string): Promise<boolean> {
   await sleep(ATTEMPT_MS) // PostgreSQL is still writing the reason
   const log = join(cluster, 'log')
   const files = existsSync(log) ? readdirSync(log) : []
-  return files.some((name) => TOO_LATE.test(readFileSync(join(log, name), 'utf8')))
+  return files.some((name) => LOG_ENDS_EARLY.test(readFileSync(join(log, name), 'utf8')))
 }
 
 async function lastCommitIn(url: string): Promise<Date | undefined> {
@@ -261,14 +264,18 @@ async function lastCommitIn(url: string): Promise<Date | undefined> {
 }
 
 /** As after a restore: old cursors get a reset, and nothing is executed or sent a second time. */
-async function settleRecovered(url: string, now: Date): Promise<void> {
+async function adjustRecovered(url: string, now: Date): Promise<void> {
   await withClient(url, async (client) => {
     await client.query('/* recover.begin */ begin')
     const { rows } = await client.query<{ last: string | null }>(
       `/* recover.changes */ select pg_sequence_last_value($1::regclass)::text as last`,
       [CHANGES_SEQUENCE],
     )
-    await settle(client, { sequences: [], changesSeq: Number(rows[0]?.last ?? 0) }, { was: new Map(), now })
+    await adjustRestored(
+      client,
+      { sequences: [], changesSeq: Number(rows[0]?.last ?? 0) },
+      { was: new Map(), now },
+    )
     await client.query('/* recover.end */ commit')
   })
 }

@@ -90,11 +90,11 @@ export async function* streamWal(
   let failure: Error | undefined
   let wake = (): void => {}
   let connection: (Connection & { sendCopyFromChunk(chunk: Buffer): void }) | undefined
-  const tell = (): void => connection?.sendCopyFromChunk(statusOf(options.stored()))
+  const sendStatus = (): void => connection?.sendCopyFromChunk(statusOf(options.stored()))
   let serverEnd = 0n
   // An empty piece every second lets the caller write what it has, or stop.
-  const telling = setInterval(() => {
-    tell()
+  const statusTimer = setInterval(() => {
+    sendStatus()
     pieces.push({ start: 0n, data: Buffer.alloc(0), serverEnd })
     wake()
   }, 1_000)
@@ -108,7 +108,7 @@ export async function* streamWal(
     handleCopyData({ chunk }: { chunk: Buffer }) {
       const kind = String.fromCharCode(chunk[0] ?? 0)
       if (kind === 'k') {
-        if (chunk[17] === 1) tell()
+        if (chunk[17] === 1) sendStatus()
         serverEnd = chunk.readBigUInt64BE(1)
         pieces.push({ start: 0n, data: Buffer.alloc(0), serverEnd })
       } else if (kind === 'w') {
@@ -146,8 +146,8 @@ export async function* streamWal(
         })
     }
   } finally {
-    clearInterval(telling)
-    tell()
+    clearInterval(statusTimer)
+    sendStatus()
   }
 }
 

@@ -8,7 +8,7 @@ import { baseBackup, identify, openReplication, streamWal } from './replication.
 /** The replication slot that keeps the server from removing log that is not archived yet. */
 const SLOT = 'svc_archive'
 /** How long the buffered beginning of the newest segment may stay out of the archive. */
-const PART_MS = 10_000
+const PART_INTERVAL_MS = 10_000
 
 export interface ArchiveOptions {
   url: string
@@ -46,7 +46,7 @@ export async function writeArchive(options: ArchiveOptions): Promise<Archived> {
     await control.connect()
     return await withClients(options, control, wal)
   } catch (error) {
-    throw inSentence(error)
+    throw asSentence(error)
   } finally {
     await Promise.allSettled([control.end(), wal.end()])
     await Promise.race([ended, sleep(2_000)])
@@ -66,17 +66,16 @@ async function withClients(options: ArchiveOptions, control: Client, wal: Client
   const newest = bases.at(-1)
   const known = (await archive.segments()).filter(({ name, whole }) => whole && timelineOf(name) === timeline)
   const upTo = known.length === 0 ? -1n : segmentNumber(known.at(-1)?.name ?? '', segmentBytes)
-  const hole =
-    newest !== undefined && from > maxOf(upTo + 1n, segmentOf(parseLsn(newest.start), segmentBytes))
-  if (hole) options.log('the server has removed log that the archive lacks; it begins with a new base backup')
+  const gap = newest !== undefined && from > maxOf(upTo + 1n, segmentOf(parseLsn(newest.start), segmentBytes))
+  if (gap) options.log('the server has removed log that the archive lacks; it begins with a new base backup')
 
   const follower = followWal(wal, { ...options, timeline, segmentBytes, from: from * BigInt(segmentBytes) })
   try {
     const base =
       newest === undefined ||
-      hole ||
+      gap ||
       server.now.getTime() - Date.parse(newest.startedAt) >= options.baseEveryMs
-        ? await makeBase(options, { control, systemId, segmentBytes, follower })
+        ? await makeBaseBackup(options, { control, systemId, segmentBytes, follower })
         : undefined
     if (base !== undefined) await prune(options)
     if (options.once) {
@@ -91,7 +90,7 @@ async function withClients(options: ArchiveOptions, control: Client, wal: Client
         const { now } = await stateOf(control)
         if (signal.aborted || last === undefined) break
         if (now.getTime() - Date.parse(last.startedAt) < options.baseEveryMs) continue
-        await makeBase(options, { control, systemId, segmentBytes, follower })
+        await makeBaseBackup(options, { control, systemId, segmentBytes, follower })
         await prune(options)
       }
     }
@@ -159,7 +158,7 @@ function followWal(
   client: Client,
   options: ArchiveOptions & { timeline: number; segmentBytes: number; from: bigint },
 ): Follower {
-  const { archive, timeline, segmentBytes, from, signal, partMs = PART_MS } = options
+  const { archive, timeline, segmentBytes, from, signal, partMs = PART_INTERVAL_MS } = options
   let stored = from
   let position = from
   let stopping = false
@@ -234,7 +233,7 @@ function followWal(
   }
 }
 
-async function makeBase(
+async function makeBaseBackup(
   { url, archive, progress }: ArchiveOptions,
   on: { control: Client; systemId: string; segmentBytes: number; follower: Follower },
 ): Promise<BaseBackup> {
@@ -278,11 +277,11 @@ async function makeBase(
 /** Removes all but the newest base backups, and the log from before the oldest one that is kept. */
 async function prune({ archive, keep, log }: ArchiveOptions): Promise<void> {
   const bases = await archive.bases()
-  const gone = bases.slice(0, -keep)
+  const removed = bases.slice(0, -keep)
   const oldest = bases.at(-keep)
-  if (gone.length === 0 || oldest === undefined) return
+  if (removed.length === 0 || oldest === undefined) return
   // The description first: files without one are never taken for a backup.
-  for (const { id } of gone) {
+  for (const { id } of removed) {
     await archive.store.remove(`base/${id}.json`)
     await archive.store.remove(`base/${id}.tar${archive.suffix}`)
   }
@@ -291,10 +290,10 @@ async function prune({ archive, keep, log }: ArchiveOptions): Promise<void> {
     ({ name }) => timelineOf(name) <= oldest.timeline && segmentNumber(name, oldest.segmentBytes) < first,
   )
   for (const { file } of before) await archive.store.remove(file)
-  log(`removed ${gone.length} base backups and ${before.length} segments of log that are no longer needed`)
+  log(`removed ${removed.length} base backups and ${before.length} segments of log that are no longer needed`)
 }
 
-function inSentence(error: unknown): unknown {
+function asSentence(error: unknown): unknown {
   return (error as { code?: string }).code === '55006'
     ? new Error('another svc wal-archive is writing the log of this database')
     : error

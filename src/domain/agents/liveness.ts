@@ -149,7 +149,7 @@ async function pacesIn(db: Db, keys: readonly number[]): Promise<(Pace & { batch
             select epoch, ts from epochs where batch_key = ${batch} and job_key = u.job_key
             order by epoch desc limit 21) newest) g) e
       where e.gaps >= 3`,
-    { away: () => {} },
+    { onUnreachable: () => {} },
   )
   return paces.map(({ jobKey, ...pace }) => ({ ...pace, jobId: idOf.get(jobKey) as string }))
 }

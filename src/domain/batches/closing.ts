@@ -1,5 +1,5 @@
 import type { Tx } from '../../db/sql.ts'
-import { combined } from '../../db/sql-fragment.ts'
+import { combine } from '../../db/sql-fragment.ts'
 import type { Change } from '../../stream/change.ts'
 import { type Closing, statusOf } from './batch.ts'
 import { lockBatches, saveBatchSummaries } from './for-ingest.ts'
@@ -21,7 +21,7 @@ export async function closeBatches(
   if (states.length === 0) return { closed: [], changes: [] }
   const ran = states.filter((state) => statusOf(state) === 'running')
   for (const state of states) state.closing = closings.get(state.id) ?? null
-  const { text, values } = combined('batches.close', { batches: saveBatchSummaries(states) })
+  const { text, values } = combine('batches.close', { batches: saveBatchSummaries(states) })
   await tx.unsafe(text, values, { prepare: true })
   const { jobs } = ran.length === 0 ? { jobs: [] } : await settleJobs(tx, ran)
   const keys = states.map(({ key }) => key)

@@ -11,14 +11,14 @@ export interface GpuSeconds {
  * How long GPUs were used and idle in these batches, in seconds. Each snapshot counts until the next one of the same
  * job (or of the batch), but at most two of its usual intervals, so that a gap is not counted as hours. Late snapshots
  * may fall between others, so the sums of a batch are recomputed when it changes.
- * @param away is called with the keys of batches whose worker cannot be reached, which are left out; without it that is
+ * @param onUnreachable is called with the keys of batches whose worker cannot be reached, which are left out; without it that is
  *   an error
  */
 export async function sumSnapshots(
   db: Db,
   batchKeys: number[],
   now: Date,
-  away?: (batchKeys: readonly number[]) => void,
+  onUnreachable?: (batchKeys: readonly number[]) => void,
 ): Promise<Map<number, GpuSeconds>> {
   const ends = await db<{ batchKey: number; endedAt: string | null }[]>`/* gpu_hours.ends */
     select key "batchKey", ended_at "endedAt" from batches where key = any (${batchKeys}::bigint[])`
@@ -49,7 +49,9 @@ export async function sumSnapshots(
     select batch_key key, coalesce(sum(seconds) filter (where util >= ${IDLE_BELOW_PCT}), 0) used,
       coalesce(sum(seconds) filter (where util < ${IDLE_BELOW_PCT}), 0) idle
     from single where util <> 'NaN' group by batch_key`,
-    away === undefined ? {} : { away: (own) => away(own.map(({ batchKey }) => batchKey)) },
+    onUnreachable === undefined
+      ? {}
+      : { onUnreachable: (own) => onUnreachable(own.map(({ batchKey }) => batchKey)) },
   )
   const archived = await db<{ key: number; used: number; idle: number }[]>`/* gpu_hours.archived */
     select batch_key key, gpu_used_s used, gpu_idle_s idle from cold_batches

@@ -164,7 +164,7 @@ async function loadFacts(db: Db, keys: number[], clock: Clock): Promise<Map<numb
         from (
           select epoch, ts from epochs where batch_key = ${batch} and job_key = u.job_key
           order by epoch desc limit ${RECENT_EPOCHS}) e) r on true`,
-    { away: () => {} },
+    { onUnreachable: () => {} },
   )
   const epochsOf = new Map(epochs.map((row) => [row.job_key, row]))
   const facts = new Map<number, BatchFacts>()

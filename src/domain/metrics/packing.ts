@@ -1,5 +1,5 @@
 import { byBatch } from '../../db/by-batch.ts'
-import { awaitWorkers, commitInTwoPhases, noteWrites } from '../../db/cluster.ts'
+import { awaitWorkers, commitInTwoPhases, registerWrites } from '../../db/cluster.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 import { TIMES } from './chunks.ts'
 
@@ -150,7 +150,7 @@ export async function packJobs(
   await tx`/* packing.lock */ update batch_progress set last_seen_at = last_seen_at where batch_key = ${batchKey}`
   await awaitWorkers(tx, [batchKey])
   await commitInTwoPhases(tx)
-  await noteWrites(tx, [batchKey])
+  await registerWrites(tx, [batchKey])
   const plans = await planJobs(tx, batchKey, jobKeys, sizes)
   let left = sizes.mostValues
   const undone: number[] = []

@@ -25,7 +25,7 @@ export async function readFrom<T>(
   if (wanted !== 'replica' && wanted !== 'primary')
     throw new Problem('bad_request', { detail: `${HEADER} must be replica or primary` })
   if (replica === undefined) return read(sql)
-  if (wanted === 'replica' && (await replica.holdsAll())) {
+  if (wanted === 'replica' && (await replica.hasCaughtUp())) {
     try {
       const answer = await read(replica.sql)
       replica.counts.replica++

@@ -66,7 +66,7 @@ export function toProblem(error: unknown): Problem {
   const known = FRAMEWORK[code]
   if (known !== undefined) return new Problem(known)
   const fault = databaseFault(error)
-  if (fault === 'away' || fault === 'retry') return new Problem('unavailable', { cause: error })
+  if (fault === 'unavailable' || fault === 'retry') return new Problem('unavailable', { cause: error })
   if (fault === 'timeout') return new Problem('read_timeout', { cause: error })
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return new Problem('bad_request')
   return new Problem('internal', { cause: error })

@@ -4,7 +4,7 @@ import { PrimaryClient } from '../hosts.ts'
 import { LOCK_NOT_AVAILABLE } from '../migrate.ts'
 
 /** Lock timeout of one attempt to hold up writers, and the number of attempts. */
-const PATIENCE = '2s'
+const LOCK_TIMEOUT = '2s'
 const MAX_ATTEMPTS = 30
 
 /**
@@ -12,7 +12,7 @@ const MAX_ATTEMPTS = 30
  * so writers are held up until this transaction has one on every node. Otherwise it could see events without the
  * changes that they made to their batch.
  */
-export async function beginAtOneMoment(client: Client, url: string): Promise<void> {
+export async function beginSnapshot(client: Client, url: string): Promise<void> {
   const begin = async (): Promise<void> => {
     await client.query('/* backup.begin */ begin isolation level repeatable read, read only')
   }
@@ -50,7 +50,7 @@ async function holdWriters(holder: Client): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       await holder.query(`/* backup.hold_begin */ begin`)
-      await holder.query(`/* backup.hold_patience */ set local lock_timeout = '${PATIENCE}'`)
+      await holder.query(`/* backup.hold_patience */ set local lock_timeout = '${LOCK_TIMEOUT}'`)
       await holder.query(`/* backup.hold */ lock table batch_progress, cold_batches in share mode`)
       return
     } catch (error) {
