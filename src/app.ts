@@ -35,40 +35,41 @@ import { createWriter } from './stream/commit.ts'
 import type { ArchiverOptions } from './workers/archiver.ts'
 import { startStoringFields } from './workers/batch-fields.ts'
 import { startPacking } from './workers/pack.ts'
-import { createSweeper, type Sweeper, type SweepOptions, sweepAlone } from './workers/sweeper.ts'
+import { createSweeper, type Sweeper, type SweepOptions, sweepExclusively } from './workers/sweeper.ts'
 import { startTasks } from './workers/tasks.ts'
 
 export interface App {
-  /** Where it answers, such as http://127.0.0.1:8080. */
+  /** The URL it serves, such as http://127.0.0.1:8080. */
   address: string
   /** Where its data is: a folder, or `an external database`. */
   data: string
-  /** The door itself, for tests and for writing the OpenAPI document. */
+  /** The HTTP server, for tests and for generating the OpenAPI document. */
   server: FastifyInstance
-  /** Whether anyone has registered yet. */
+  /** Whether there is any account yet. */
   hasUsers: () => Promise<boolean>
-  /** Runs a task of the background now (workers/background.ts), for tests. */
+  /** Runs a background task now (workers/background.ts), for tests. */
   runTask: (name: string) => Promise<void>
-  /** Drains requests, then closes the listener, the pools and the embedded database. */
+  /** Drains requests, then closes the listener, the connection pools and the embedded database. */
   stop: () => Promise<void>
 }
 
-/** An embedded database that its caller has begun to start. */
+/** An embedded database that the caller is already starting. */
 export interface StartingDatabase {
   started: Promise<EmbeddedPostgres>
-  /** Where its messages go from here on, those so far included. */
+  /** Redirects its messages, including those so far. */
   logTo(log: (message: string) => void): void
 }
 
 /**
- * Connections that wait to be accepted, as far as the system allows (Linux: `net.core.somaxconn`). What finds no room tries
- * again after 1, 3 and 7 seconds: after a restart, or under much load, a whole lab connects at one moment.
+ * The backlog of the listening socket, limited by the system (Linux: `net.core.somaxconn`). Connections that do not fit
+ * are retried by the client after 1, 3 and 7 seconds; after a restart or under load, all clients connect at the same
+ * moment.
  */
 const BACKLOG = 4_096
 
 const MIGRATIONS = join(import.meta.dirname, '..', 'prisma', 'migrations')
 
-/** Opens everything in order, from the database up; a failure on the way closes what was already open. */
+/** Opens all components in order, from the database up. If one fails, those already open are closed. */
 export async function startApp(
   config: Config,
   options: {
@@ -77,7 +78,7 @@ export async function startApp(
     database?: StartingDatabase
     telemetry?: boolean
     streamTimes?: Partial<SseTimes>
-    sweep?: Pick<SweepOptions, 'stretches' | 'steps'>
+    sweep?: Pick<SweepOptions, 'ranges' | 'steps'>
     archive?: Pick<ArchiverOptions, 'settleMs' | 'thawedMs' | 'replacedMs' | 'at'> & { noneForMs?: number }
   } = {},
 ): Promise<App> {
@@ -240,7 +241,7 @@ export async function startApp(
   }
 }
 
-/** The database of the settings, or the embedded one; `dataFolder` is where that keeps its data. */
+/** The configured database, or the embedded one; `dataFolder` is where the latter keeps its data. */
 async function openDatabase(
   config: Config,
   begun: StartingDatabase | undefined,
@@ -255,18 +256,18 @@ async function openDatabase(
 }
 
 /**
- * The sweeper over a database from outside of a server, for the command line; it logs to standard error.
- * @returns a `sweep` that tells how many of each kind went, or undefined while a server sweeps
+ * A sweeper for the command line, outside of a server; it logs to standard error.
+ * @returns a `sweep` that returns how many of each kind were removed, or undefined while a server sweeps
  */
 export function openSweeper(
   config: Config,
   url: string,
-): Pick<Sweeper, 'survey' | 'close'> & { sweep(signal: AbortSignal): ReturnType<typeof sweepAlone> } {
+): Pick<Sweeper, 'survey' | 'close'> & { sweep(signal: AbortSignal): ReturnType<typeof sweepExclusively> } {
   const { log } = createLog(config, process.stderr)
   const sweeper = createSweeper({ url, log, days: config.retention })
   return {
     survey: sweeper.survey,
-    sweep: (signal) => sweepAlone(sweeper, { url, log }, signal),
+    sweep: (signal) => sweepExclusively(sweeper, { url, log }, signal),
     close: sweeper.close,
   }
 }

@@ -1,24 +1,24 @@
 import { Problem } from './problem.ts'
 
 export interface Lane {
-  /** How many pieces of its work run at once; as many as the queue runs, without it. */
+  /** How many tasks of this lane run at once; by default as many as the queue allows. */
   atOnce?: number
-  /** How many wait; more are refused at once. Without it any number waits. */
+  /** How many tasks may wait; more are refused at once. Unlimited by default. */
   waiting?: number
 }
 
 export interface BoundedQueue<Name extends string> {
   /**
-   * Runs the work when it is its turn, in order of arrival within a lane. Throws `overloaded` when too many wait in
-   * that lane already.
+   * Runs the task when it is its turn, in order of arrival within a lane.
+   * @throws Problem `overloaded` when too many tasks wait in that lane
    */
-  through<T>(lane: Name, work: () => Promise<T>): Promise<T>
+  run<T>(lane: Name, work: () => Promise<T>): Promise<T>
   readonly counts: { running: number; waiting: number; refused: number }
 }
 
 /**
- * Lets at most `atOnce` pieces of work run. A free place goes to the lane that runs least, so a crowd in one lane
- * cannot starve another; between equals the lane named first wins.
+ * Runs at most `atOnce` tasks at a time. A free slot goes to the lane with the fewest running tasks, so that one busy
+ * lane cannot starve another; among equal lanes the one declared first wins.
  */
 export function createBoundedQueue<Name extends string>(limits: {
   atOnce: number
@@ -48,7 +48,7 @@ export function createBoundedQueue<Name extends string>(limits: {
   }
   return {
     counts,
-    async through(name, work) {
+    async run(name, work) {
       const lane = lanes.get(name)
       if (lane === undefined) throw new Error(`there is no lane ${name}`)
       const free = counts.running < limits.atOnce && lane.running < lane.atOnce

@@ -1,4 +1,7 @@
-/** Access to what the caller knows to exist. Where that is a mistake these throw, in place of going on without a value. */
+/**
+ * Access to values that the caller knows to exist. If they do not, these functions throw instead of returning
+ * undefined.
+ */
 
 export function itemAt<T>(list: ArrayLike<T>, index: number): T {
   const item = list[index]
@@ -14,15 +17,15 @@ export function entryOf<Key, Value>(map: { get(key: Key): Value | undefined }, k
   return value
 }
 
-/** A value that is there for a reason the types cannot follow, such as the row of an `insert … returning`. */
+/** For values that exist for a reason the types do not express, such as the row of an `insert … returning`. */
 export function required<T>(value: T): NonNullable<T> {
   if (value === undefined || value === null) throw new RangeError('a value that must be there is missing')
   return value
 }
 
-/** The names in a table. */
+/** The keys of a constant table, with their literal types. */
 export const keysOf = <Table extends object>(table: Table) =>
-  // A table that is declared as a constant has no others.
+  // An object declared as a constant has no other keys.
   Object.keys(table) as (keyof Table & string)[]
 
 export const isRecord = (value: unknown): value is Record<string, unknown> =>

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { isProviderSetting, type ProviderConfig, readProviders } from './oauth-config.ts'
 
 /**
- * All configuration (contract §8): one table from which the values, their defaults and the page in
- * docs/operations.md come. Pure: takes an environment, returns a value or one clear error.
+ * All configuration (contract §8) in one table, from which the values, their defaults and the page in
+ * docs/operations.md are generated. Pure: takes an environment, returns a value or one clear error.
  */
 const bool = z
   .enum(['true', 'false', '1', '0', 'yes', 'no'])
@@ -36,7 +36,7 @@ const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with pos
 
 interface Key {
   type: z.ZodType<unknown, string>
-  /** As it would be written in the environment; undefined where the key is optional. */
+  /** As written in the environment; undefined if the setting is optional. */
   fallback?: string | undefined
   what: string
 }
@@ -232,7 +232,7 @@ export const CONFIG_KEYS = {
     'Where finished batches are archived as Parquet: `file:///folder` or `s3://bucket/prefix`. Keep it set while it holds archived batches.',
   ),
   SVC_ARCHIVE_AFTER_DAYS: key(
-    // A preview of a rule counts the last 7 days from the tables.
+    // The preview of a rule counts the last 7 days from the tables.
     wholeNumber(8, 36_500),
     undefined,
     'Days after the end and the last event of a batch after which its telemetry moves into the archive; at least 8. If unset, nothing is archived.',
@@ -266,13 +266,13 @@ type Value<K extends keyof Keys> =
   | (Keys[K]['fallback'] extends string ? never : undefined)
 type Raw = { [K in keyof Keys]: Value<K> }
 
-/** As the archive's store takes it (src/domain/cold/store.ts). */
+/** The settings of the archive's object store (src/domain/cold/store.ts). */
 interface ArchiveConfig {
   url: string
   s3: Record<'endpoint' | 'region' | 'accessKeyId' | 'secretAccessKey', string | undefined>
 }
 
-/** What one user may have at a time. */
+/** How many of each a user may have. */
 export interface Quotas {
   tokens: number
   agents: number
@@ -287,7 +287,7 @@ export interface Config {
   port: number
   dataDir: string
   databaseUrl: string | undefined
-  /** Where long reads are answered; undefined: where it is written. */
+  /** Serves long reads; undefined: the primary does. */
   replica: { url: string; waitS: number } | undefined
   publicUrl: string | undefined
   allowedHosts: string[]
@@ -299,35 +299,35 @@ export interface Config {
   encryptionKey: string | undefined
   /** Encrypts backups and archives. */
   backupPassphrase: string | undefined
-  /** Where else people may sign in; none unless set. */
+  /** External identity providers; empty by default. */
   identityProviders: ProviderConfig[]
   projectAutocreate: boolean
   rateLimit: { eventsPerS: number; burst: number }
   maxBodyBytes: number
   /** In seconds. */
   timeouts: { headers: number; body: number; idle: number; read: number }
-  /** At a time, of one client address. */
+  /** Concurrent requests and streams per client address. */
   perAddress: { requests: number; streams: number }
   quotas: Quotas
   maxSeriesPerJob: number
   stallTimeoutMin: number
   lostAfterMin: number
   idleJobThresholdMin: number
-  /** In days; undefined: for ever. */
+  /** In days; undefined: forever. */
   retention: { logLine: number; event: number | undefined; deleted: number; notification: number }
-  /** How S3 is reached, by the archive and by svc wal-archive. */
+  /** S3 settings, shared by the archive and svc wal-archive. */
   s3: ArchiveConfig['s3']
-  /** Undefined: nothing is archived, and nothing that was archived can be read. */
+  /** Undefined: nothing is archived, and archived batches cannot be read. */
   archive: (ArchiveConfig & { afterDays: number | undefined }) | undefined
   /** Undefined: mail is logged, not sent. */
   smtp: { url: string; from: string } | undefined
-  /** Domains (lower case) that need no confirmation, and mails an hour. */
+  /** Domains (lower case) that need no confirmation, and limits on mails per hour. */
   mail: { allowedDomains: string[]; perProject: number; perRecipient: number }
 }
 
 export class ConfigError extends Error {}
 
-/** Names that other parts of the product read from the same environment (specification §2.4, §4.5). */
+/** Variables that other parts of the product read from the same environment (specification §2.4, §4.5). */
 const CLIENT_NAMES =
   /^SVC_(URL|TOKEN|DEMO_EMAIL|DEMO_PASSWORD|DEMO_LIVE_S|BATCH_ID|JOB_ID|RERUN_OF|RERUN_JOBS|RERUN_DONE|CMD_ID|TEST_.*|AGENT_.*|REPORTER_.*)$/
 
@@ -344,7 +344,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     if (chosen === undefined) continue
     const parsed = type.safeParse(chosen)
     if (!parsed.success) {
-      // Never the value itself: it may hold a password.
+      // Never the value itself: it may contain a password.
       throw new ConfigError(`${set} is not valid: ${parsed.error.issues[0]?.message ?? 'bad value'}`)
     }
     values[name] = parsed.data
@@ -447,9 +447,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
 const present = (value: string | undefined): string | undefined =>
   value === undefined || value.trim() === '' ? undefined : value.trim()
 
-/**
- * A warning if the service answers to other machines while registration is open; else undefined.
- */
+/** A warning if other machines can reach the service while registration is open; else undefined. */
 export function openRegistrationWarning(
   config: Pick<Config, 'host' | 'publicUrl' | 'registration'>,
 ): string | undefined {

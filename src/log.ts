@@ -5,28 +5,31 @@ import { databaseFault } from './db/sql.ts'
 import { passwordsIn, scrub } from './secrets.ts'
 import { codeOf, fieldOf, messageOf } from './thrown.ts'
 
-/** After so long without a fault the service checks whether the database works again. */
+/** The service pings the database after this long without a new fault. */
 const QUIET_MS = 2_000
 const POLL_MS = 500
 
-/** What became of the database, as seen from everything that logs its faults. */
+/** The availability of the database, judging by the faults that are logged. */
 export interface Outages {
-  /** Whether it was last heard of as unavailable, out of room or shutting down. */
+  /** Whether the last fault said that the database is unreachable, out of resources or shutting down. */
   readonly unavailable: boolean
-  /** How often it went unavailable, and how many faults that made. */
+  /** The number of outages, and of faults during them. */
   readonly counts: { outages: number; faults: number }
 }
 
 export interface ServiceLog {
   log: Logger
   outages: Outages
-  /** From now on a database that is not reachable is checked; `url` is its address. Returns a function that ends that. */
+  /**
+   * Starts to ping the database during outages. `url` is its URL.
+   * @returns a function that ends this
+   */
   watch(url: string, ping: () => Promise<unknown>): () => void
 }
 
 /**
- * The log (docs/operations.md "Logs"): JSON lines without secrets. An unreachable database breaks
- * everything at once, so it is logged once, and once more when it is back; failures in between are counted.
+ * The log (docs/operations.md "Logs"): JSON lines without secrets. An unavailable database makes everything fail at
+ * once, so an outage is logged once when it starts and once when it ends; the faults in between are counted.
  */
 export function createLog(
   config: Pick<
@@ -54,7 +57,10 @@ export function createLog(
   let timer: NodeJS.Timeout | undefined
   let ports: number[] = []
 
-  /** The fault of a database that is unavailable, in what is to be logged; other servers may be unavailable as well. */
+  /**
+   * Finds the error of an unavailable database in what is logged. Errors of other servers (by port, or SMTP) do not
+   * count.
+   */
   function unavailableFaultIn(what: unknown): unknown {
     if (typeof what !== 'object' || what === null) return undefined
     const error = what instanceof Error ? what : fieldOf(what, 'err')
@@ -86,7 +92,7 @@ export function createLog(
   function note(fault: unknown): void {
     const code = codeOf(fault)
     const message = messageOf(fault)
-    // This server ended its connections itself: a request whose client has gone may be at work when it stops.
+    // This server closed its connections itself: a request of a disconnected client may still run during shutdown.
     if (code === 'CONNECTION_ENDED') return
     counts.faults++
     last = performance.now()
@@ -137,7 +143,7 @@ export function createLog(
   }
 }
 
-/** Without what the database quotes of rows and parameters. */
+/** Omits the properties in which the database quotes rows and parameters. */
 function describe(error: Error): unknown {
   const { detail, where, query, parameters, args, ...rest } = pino.stdSerializers.err(error) as Record<
     string,

@@ -1,41 +1,41 @@
 import { z } from 'zod'
 
 /**
- * Identity providers from `SVC_OAUTH_<IDP>_*` (contract §3), one for each name in place of `<IDP>`. Pure, like
- * config.ts, which reads the rest. The page in docs/operations.md tells of the same keys.
+ * Identity providers from `SVC_OAUTH_<IDP>_*` (contract §3), one per `<IDP>`. Pure, like config.ts, which reads the
+ * other settings. docs/operations.md documents the same variables.
  */
 export interface ProviderConfig {
-  /** `<IDP>` in lower case: what its addresses are called, `/api/oauth/{id}/start`. */
+  /** `<IDP>` in lower case, as in the path `/api/oauth/{id}/start`. */
   id: string
-  /** What people know it by. */
+  /** The name shown to users. */
   name: string
   clientId: string
-  /** Undefined for a client without a secret, which PKCE alone protects. */
+  /** Undefined for a public client, which only PKCE protects. */
   clientSecret: string | undefined
-  /** How the secret is sent; undefined: as the provider says that it wants it. */
+  /** How the secret is sent; undefined: as the provider's discovery document says. */
   clientAuth: 'basic' | 'post' | undefined
   scopes: string
-  /** Domains of verified addresses, in lower case; empty: no limit. */
+  /** Allowed domains of verified addresses, in lower case; empty: no restriction. */
   allow: string[]
   endpoints: DiscoveredEndpoints | GivenEndpoints
 }
-/** OpenID Connect: the issuer tells where everything is. */
+/** OpenID Connect: endpoints come from the issuer's discovery document. */
 export interface DiscoveredEndpoints {
   kind: 'discovered'
   issuer: string
 }
-/** Plain OAuth 2.0, such as GitHub's: no ID token, so the identity comes from an API of the provider. */
+/** Plain OAuth 2.0, such as GitHub's: without an ID token, so the identity comes from an API of the provider. */
 export interface GivenEndpoints {
   kind: 'given'
   authorizeUrl: string
   tokenUrl: string
   userinfoUrl: string
-  /** A list of `{email, primary, verified}`, where the other does not tell a verified address. */
+  /** Returns a list of `{email, primary, verified}`, for providers whose user info has no verified address. */
   emailsUrl: string | undefined
 }
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/
-/** Secrets and codes travel there, so plain HTTP is for this machine alone. */
+/** Secrets and codes are sent there, so plain HTTP is allowed for this machine only. */
 const secureUrl = z
   .url({ protocol: /^https?$/, error: 'must be an address that begins with https://', abort: true })
   .refine((text) => {
@@ -51,12 +51,12 @@ const domains = z
       .map((one) => one.trim().toLowerCase().replace(/^@/, ''))
       .filter((one) => one !== ''),
   )
-  // An empty list would let everyone in, which is never intended.
+  // An empty list would admit everyone, which is never intended.
   .pipe(
     z.array(z.string().regex(/^[a-z0-9-]+(\.[a-z0-9-]+)*$/, 'must be domains, separated by commas')).min(1),
   )
 
-/** The last parts of the names. */
+/** The suffixes of the variables. */
 export const OAUTH_KEYS = {
   ISSUER: secureUrl.transform((text) => text.replace(/\/\.well-known\/openid-configuration$/, '')),
   CLIENT_ID: z.string().min(1),
@@ -75,13 +75,10 @@ type Values = { [S in Suffix]?: z.output<(typeof OAUTH_KEYS)[S]> | undefined }
 
 const NAME = new RegExp(`^SVC_OAUTH_([A-Z0-9]+(?:_[A-Z0-9]+)*)_(${Object.keys(OAUTH_KEYS).join('|')})$`)
 
-/** Whether a name of the environment is one of these settings. */
+/** Whether an environment variable is one of these settings. */
 export const isProviderSetting = (name: string): boolean => NAME.test(name)
 
-/**
- * @returns the providers in the order of their ids, or one line on the first variable that is wrong, which never
- * holds its value
- */
+/** @returns the providers sorted by id, or one line about the first wrong variable, which never contains its value */
 export function readProviders(env: Record<string, string | undefined>): ProviderConfig[] | { fault: string } {
   const found = new Map<string, Values>()
   for (const [name, value] of Object.entries(env)) {
@@ -103,7 +100,7 @@ export function readProviders(env: Record<string, string | undefined>): Provider
   return providers
 }
 
-/** The provider, or what its settings lack. */
+/** The provider, or a message about what its settings lack. */
 function providerOf(idp: string, values: Values): ProviderConfig | string {
   const called = (suffix: Suffix): string => `SVC_OAUTH_${idp}_${suffix}`
   const { ISSUER, AUTHORIZE_URL, TOKEN_URL, USERINFO_URL } = values

@@ -1,16 +1,16 @@
 import { keysOf } from './checked.ts'
 /**
- * Where a refusal is met, if not at single routes, which http/server/refusals.ts names.
+ * Where a refusal can occur, if not only at the routes that http/server/refusals.ts names.
  *
- *  every route   any of REST may answer it
- *  no route      GraphQL, subscriptions and the links in mail alone
- *  address       no answer has its status: a sign-in through an identity provider ends with the code in the page's address
+ * - every route: any REST route may answer it
+ * - no route: only GraphQL, subscriptions and the links in mail
+ * - address: never a response status; a sign-in through an identity provider ends with the code in the page's URL
  */
 export type AnsweredBy = 'every route' | 'no route' | 'address'
 
 /**
- * Every refusal of the service, in one table. A code is stable, so clients may switch on it. Throw one as
- * `new Problem(code)`; only the transports (http, graphql) turn it into a status (RFC 9457, contract "General rules").
+ * Every refusal of the service, in one table. Codes are stable, so clients may switch on them. Throw one as `new
+ * Problem(code)`; only the transports (http, graphql) turn it into a status (RFC 9457, contract "General rules").
  */
 export const PROBLEMS = {
   // 400
@@ -158,7 +158,7 @@ export const PROBLEMS = {
 export type ProblemCode = keyof typeof PROBLEMS
 export const PROBLEM_CODES: ProblemCode[] = keysOf(PROBLEMS)
 
-/** One fault of the input: `path` in dotted form, such as `data.epoch`. */
+/** One invalid input field: `path` in dotted form, such as `data.epoch`. */
 export interface FieldError {
   path: string
   message: string
@@ -170,12 +170,12 @@ export interface ProblemDetails {
   /** Whole seconds, sent as `Retry-After`. */
   retryAfterS?: number
   headers?: Record<string, string>
-  /** Further members of the answer's body (RFC 9457 §3.2), such as the challenge of a second factor. */
+  /** Additional members of the response body (RFC 9457 §3.2), such as the challenge of a second factor. */
   members?: Record<string, unknown>
   cause?: unknown
 }
 
-/** A refusal with a stable code. Thrown anywhere; the transports turn it into an answer. */
+/** A refusal with a stable code. Thrown anywhere; the transports turn it into a response. */
 export class Problem extends Error {
   readonly code: ProblemCode
   readonly status: number
@@ -188,7 +188,7 @@ export class Problem extends Error {
 
   constructor(code: ProblemCode, details: ProblemDetails = {}) {
     const [status, title] = PROBLEMS[code]
-    // The stack of a refusal helps no one, and capturing it costs as much as the rest of refusing a request.
+    // The stack of a refusal is useless, and capturing it costs as much as the rest of the refusal.
     const { stackTraceLimit } = Error
     if (status !== 500) Error.stackTraceLimit = 0
     super(details.detail ?? title, details.cause === undefined ? undefined : { cause: details.cause })

@@ -1,22 +1,22 @@
 import { randomBytes } from 'node:crypto'
 
 /**
- * Removes from a text everything that looks like a secret of this service. The last safety net below logs
- * and error answers, in which none should be: a token in the place of a batch's id, a link to a share in a channel.
+ * Removes everything from a text that looks like a secret of this service. Logs and error responses should contain
+ * none; this is the last safety net, for example for a token sent as a batch id, or a share link posted as a channel.
  */
 
-/** Tokens of programs, by their prefixes (domain/tokens). */
+/** Tokens, by their prefixes (domain/tokens). */
 const TOKEN = /\b(em_live_|em_read_|ag_live_)[\w%-]+/g
-/** The JWT of a session: three parts, of which the first two begin with `{"`. */
+/** The JWT of a session: three parts, the first two of which start with `{"`. */
 const JWT = /\beyJ[\w-]{10,}\.eyJ[\w-]+\.[\w-]*/g
-/** A cookie holds 32 random bytes, a share's link 24, the links in mail 32: in base64url. */
+/** Cookies and the links in mail hold 32 random bytes, share links 24, in base64url. */
 const RANDOM = /(?<![\w-])(?:[\w-]{43}|[\w-]{32})(?![\w-])/g
-/** The password in an address of a database or a mail server. */
+/** The password in the URL of a database or a mail server. */
 const ADDRESS = /(\b[a-z][a-z0-9+.-]*:\/\/[^\s:/@"']*:)[^\s/"']+@/gi
 
 const HIDDEN = '[hidden]'
 
-/** @param own secrets that are known by their letters, such as a database's password */
+/** @param own known secrets, such as the database's password */
 export function scrub(text: string, own: readonly string[] = []): string {
   const scrubbed = text
     .replace(ADDRESS, `$1${HIDDEN}@`)
@@ -27,7 +27,8 @@ export function scrub(text: string, own: readonly string[] = []): string {
 }
 
 /**
- * Random bytes in base64url, as `scrub` recognises them. One text in 230 of 24 bytes has no digit and would pass for a name.
+ * Random bytes in base64url that `scrub` recognizes. One of 230 random texts of 24 bytes has no digit and would pass
+ * for a name, so such texts are not used.
  */
 export function makeSecret(bytes: 24 | 32): string {
   for (;;) {
@@ -36,10 +37,10 @@ export function makeSecret(bytes: 24 | 32): string {
   }
 }
 
-/** Names of batches rarely have exactly this length and a small letter, a capital letter and a digit. */
+/** Batch names rarely have exactly this length together with a lower-case letter, an upper-case letter and a digit. */
 const isRandom = (word: string): boolean => /[a-z]/.test(word) && /[A-Z]/.test(word) && /\d/.test(word)
 
-/** The passwords within addresses of servers, as they are written there and as they are meant. */
+/** The passwords in server URLs, both percent-encoded and decoded. */
 export function passwordsIn(...urls: (string | undefined)[]): string[] {
   return urls.flatMap((url) => {
     const written = /^[a-z][a-z0-9+.-]*:\/\/[^:/@]*:(.*)@[^@]*$/i.exec(url ?? '')?.[1]

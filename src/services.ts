@@ -11,39 +11,41 @@ import type { Ingest } from './ingest/index.ts'
 import type { Outages } from './log.ts'
 import type { Writer } from './stream/commit.ts'
 
-/** What app.ts passes to the transports: opened once, closed once. */
+/** What app.ts passes to the transports. Opened and closed once. */
 export interface Services {
   config: Config
-  /** The pool that reads use. */
+  /** The connection pool for reads. */
   sql: Sql
-  /** What long reads may be answered from. */
+  /** The replica that may serve long reads. */
   replica: Replica | undefined
-  /** Reads plain lists of entities; every write is refused. */
+  /** Reads entities for GraphQL; writes are refused. */
   prisma: PrismaClient
   /** What `commit` writes through. */
   writer: Writer
   ingest: Ingest
-  /** Who may follow which channels, and the hub that tells every change. */
+  /** Who may follow which channels, and the hub that sends changes. */
   live: Live
-  /** The sums of the dashboard, kept from request to request. */
+  /** Cached sums of the dashboard. */
   dashboardCache: DashboardCache
-  /** Writes streams to clients. */
+  /** Sends server-sent events to clients. */
   sse: Sse
   now: () => Date
-  /** Since when events can come in without a break: silence before it proves nothing (domain/liveness.ts). */
+  /**
+   * Since when events could be received without interruption; silence before that proves nothing (domain/liveness.ts).
+   */
   startedAt: Date
   log: Logger
-  /** Whether the database is there, as far as the log has heard. */
+  /** Whether the database is available, judging by logged errors. */
   outages: Outages
   /** Where the embedded PostgreSQL keeps its data; undefined with an external database. */
   dataFolder: string | undefined
-  /** Whether requests and counters go to OpenTelemetry's SDK. */
+  /** Whether traces and metrics go to the OpenTelemetry SDK. */
   telemetry?: boolean | undefined
   /** Names of migrations that the database lacks. */
   pendingMigrations: () => Promise<string[]>
 }
 
-/** The moment of a request, for what is derived from silence. */
+/** The time of a request, with the thresholds of liveness. */
 export const clockOf = ({
   config,
   now,

@@ -1,12 +1,9 @@
 import { type Attributes, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 
-/**
- * Spans of what the service does (docs/operations.md "OpenTelemetry"). Without an SDK (cli/telemetry.ts) they are those of
- * the API alone, which keep nothing.
- */
+/** Tracing spans (docs/operations.md "OpenTelemetry"). Without an SDK (cli/telemetry.ts) the API's spans do nothing. */
 export const tracer = trace.getTracer('svc')
 
-/** Runs `work` in a span, which is its caller's child and tells what it throws. */
+/** Runs `work` in a child span of the current one, and records an error on it. */
 export function inSpan<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T> {
   return tracer.startActiveSpan(name, { attributes }, async (span) => {
     try {
@@ -21,15 +18,19 @@ export function inSpan<T>(name: string, attributes: Attributes, work: () => Prom
 }
 
 let statements = false
-/** For cli/telemetry.ts, once there is an SDK and before a pool is opened: statements have spans from now on. */
+/**
+ * cli/telemetry.ts calls this after the SDK is set up and before a connection pool is opened: statements get spans from
+ * then on.
+ */
 export const traceStatements = (): void => {
   statements = true
 }
 export const tracesStatements = (): boolean => statements
 
 /**
- * The span of a statement, as a child of what asks for it: a statement that no request, commit or task waits for has none.
- * @param name its name (docs/architecture.md "Conventions"), never its text
+ * Starts the span of a statement as a child of the current span. Statements outside of requests, commits and tasks have
+ * none.
+ * @param name the statement's name (docs/architecture.md "Conventions"), never its text
  */
 export function startStatement(name: string): Span | undefined {
   if (trace.getActiveSpan()?.isRecording() !== true) return undefined
@@ -37,7 +38,7 @@ export function startStatement(name: string): Span | undefined {
   return tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes })
 }
 
-/** Its kind and code only: messages may quote what users sent. */
+/** Records only the error's type, because messages may quote user data. */
 export function failSpan(span: Span, error: unknown): void {
   span.setStatus({ code: SpanStatusCode.ERROR })
   span.setAttribute('error.type', error instanceof Error ? error.name : typeof error)

@@ -6,7 +6,7 @@ import { pino } from 'pino'
 import type { Sql } from '../../src/db/sql.ts'
 import { openStore } from '../../src/domain/cold/index.ts'
 import { createArchiver } from '../../src/workers/archiver.ts'
-import { rebuildEmptyIndexes } from '../../src/workers/rebuild-indexes.ts'
+import { rebuildBloatedIndexes } from '../../src/workers/rebuild-indexes.ts'
 
 const NO_S3 = { endpoint: undefined, region: undefined, accessKeyId: undefined, secretAccessKey: undefined }
 
@@ -31,7 +31,7 @@ export async function archiveAll(url: string, sql: Sql): Promise<{ bytes: number
         (select count(*)::int from batches where cold_at is null) warm from cold_batches c`
     if (archived === undefined || archived.warm > 0) throw new Error('not every batch was archived')
     await sql.unsafe('/* bench.vacuum_archived */ vacuum')
-    await rebuildEmptyIndexes({ url, log }, new AbortController().signal)
+    await rebuildBloatedIndexes({ url, log }, new AbortController().signal)
     return { bytes: archived.bytes, rows: archived.rows }
   } finally {
     await archiver.close()

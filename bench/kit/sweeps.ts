@@ -80,7 +80,7 @@ async function sweep({ database }: Side, stretches?: typeof OPEN): Promise<Swept
     log,
     now: () => new Date(),
     days: DAYS,
-    ...(stretches && { stretches }),
+    ...(stretches && { ranges: stretches }),
   })
   try {
     const own = process.cpuUsage()

@@ -113,7 +113,7 @@ function costLimit(): Plugin {
       if (cost <= LIMITS.heavyCost) return
       setExecuteFn((given) =>
         heavy
-          .through('query', async () => executeFn(given))
+          .run('query', async () => executeFn(given))
           .catch((error) => {
             if (!(error instanceof Problem)) throw error
             const { status, retryAfterS = 1 } = error

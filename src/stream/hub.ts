@@ -58,10 +58,9 @@ export function createHub<V>(options: {
 }): Hub<V> {
   const { sql, onControl, controlTypes, failed, now } = options
   const counts = { streams: 0, frames: 0, failed: 0 }
-  const byChannel = new Map<string, Set<Subscriber<V>>>()
-  const all = new Set<Subscriber<V>>()
+  const subscribers = createSubscriberIndex<V>()
   const backfills = createBoundedQueue({ atOnce: BACKFILLS, lanes: { backfill: {} } })
-  const gate = <T>(work: () => Promise<T>): Promise<T> => backfills.through('backfill', work)
+  const gate = <T>(work: () => Promise<T>): Promise<T> => backfills.run('backfill', work)
   const factory = createMessageFactory<V>({
     loaders: options.loaders,
     failed: (error, change) => {
@@ -72,7 +71,7 @@ export function createHub<V>(options: {
   })
   const tail = createTail({
     url: options.listenUrl,
-    hasSubscribers: () => all.size > 0,
+    hasSubscribers: () => subscribers.all.size > 0,
     publish,
     failed: (error) => failed(error, 'following the change log'),
     pollMs: options.pollMs ?? 1_000,
@@ -83,38 +82,18 @@ export function createHub<V>(options: {
   async function publish(page: readonly LoggedChange[]): Promise<() => void> {
     const control = page.filter((change) => controlTypes.has(change.type))
     if (control.length > 0) onControl(control)
-    const followed = page.filter((change) => byChannel.has(change.channel))
+    const followed = page.filter((change) => subscribers.of(change.channel) !== undefined)
     const messages = await factory.messagesOf(followed)
     const bySeq = new Map(followed.map((change, i) => [change.seq, messages[i]]))
     return () => {
       for (const change of page) {
-        const subscribers = byChannel.get(change.channel)
-        if (subscribers === undefined) continue
+        const followers = subscribers.of(change.channel)
+        if (followers === undefined) continue
         const changeMessages = bySeq.get(change.seq)
-        for (const subscriber of subscribers) subscriber.deliver(change, changeMessages)
-        counts.frames += subscribers.size
+        for (const follower of followers) follower.deliver(change, changeMessages)
+        counts.frames += followers.size
       }
     }
-  }
-
-  function add(subscriber: Subscriber<V>): void {
-    all.add(subscriber)
-    for (const channel of subscriber.followings.keys()) {
-      const followers = byChannel.get(channel)
-      if (followers === undefined) byChannel.set(channel, new Set([subscriber]))
-      else followers.add(subscriber)
-    }
-    counts.streams = all.size
-  }
-
-  function remove(subscriber: Subscriber<V>): void {
-    all.delete(subscriber)
-    for (const channel of subscriber.followings.keys()) {
-      const followers = byChannel.get(channel)
-      followers?.delete(subscriber)
-      if (followers?.size === 0) byChannel.delete(channel)
-    }
-    counts.streams = all.size
   }
 
   return {
@@ -128,10 +107,12 @@ export function createHub<V>(options: {
     subscribe(followings, { after, since, closed }) {
       const shared = { sql, factory, head: () => tail.head, gate, now }
       const { subscription, subscriber } = createSubscription(shared, followings, { after, since }, () => {
-        remove(subscriber)
+        subscribers.remove(subscriber)
+        counts.streams = subscribers.all.size
         closed()
       })
-      add(subscriber)
+      subscribers.add(subscriber)
+      counts.streams = subscribers.all.size
       return subscription
     },
     wake: tail.wake,
@@ -144,9 +125,35 @@ export function createHub<V>(options: {
       })
     },
     async stop() {
-      for (const subscriber of [...all]) subscriber.close()
+      for (const subscriber of [...subscribers.all]) subscriber.close()
       await listener?.stop()
       await tail.stop()
+    },
+  }
+}
+
+/** The open subscriptions, by channel. */
+function createSubscriberIndex<V>() {
+  const all = new Set<Subscriber<V>>()
+  const byChannel = new Map<string, Set<Subscriber<V>>>()
+  return {
+    all: all as ReadonlySet<Subscriber<V>>,
+    of: (channel: string): ReadonlySet<Subscriber<V>> | undefined => byChannel.get(channel),
+    add(subscriber: Subscriber<V>): void {
+      all.add(subscriber)
+      for (const channel of subscriber.followings.keys()) {
+        const followers = byChannel.get(channel)
+        if (followers === undefined) byChannel.set(channel, new Set([subscriber]))
+        else followers.add(subscriber)
+      }
+    },
+    remove(subscriber: Subscriber<V>): void {
+      all.delete(subscriber)
+      for (const channel of subscriber.followings.keys()) {
+        const followers = byChannel.get(channel)
+        followers?.delete(subscriber)
+        if (followers?.size === 0) byChannel.delete(channel)
+      }
     },
   }
 }

@@ -4,11 +4,11 @@ import type { PendingInvitation } from '../domain/invitations/index.ts'
 import { type EmailMessage, line } from '../domain/notifications/index.ts'
 
 /**
- * Mails about accounts. Pure: no I/O in this file. Names come from people, so each is one line of plain text; a mail to
- * an address that is not confirmed contains no text that another user may choose freely.
+ * Texts of mails about accounts. Pure: no I/O in this file. Names come from users, so each is reduced to one line of
+ * plain text; a mail to an unconfirmed address contains no text that another user may choose freely.
  */
 
-/** Asks the owner of an address to confirm it; `link` is good once, until the request expires. */
+/** Asks the owner of an address to confirm it. `link` works once, until the request expires. */
 export function confirmationEmail(mail: PendingMail, link: string): EmailMessage {
   const until = mail.expiresAt.slice(0, 10)
   if (mail.purpose === 'account') {

@@ -9,12 +9,12 @@ import type { EmailMessage } from '../domain/notifications/index.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import { messageOf } from '../thrown.ts'
 import { confirmationEmail, invitationEmail } from './account-emails.ts'
-import { addressIn, composeMail, homeOf } from './outgoing.ts'
+import { addressIn, baseUrlOf, composeMail } from './outgoing.ts'
 import { MailRejected, MailUnconfirmed, openSmtp } from './smtp.ts'
 
 interface Services {
   config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
-  /** Where the service listens; that of the configuration may be 0. */
+  /** The port that the service listens on; the configured one may be 0. */
   port: () => number
   sql: Sql
   writer: Writer
@@ -23,16 +23,16 @@ interface Services {
 }
 
 /**
- * The task `account_mail` of graphile-worker: links that confirm addresses, and invitations. A token is in
- * its mail alone; the database holds its hash, and neither goes to the log. Throws when the server did not take a mail,
- * and graphile-worker repeats it with growing pauses.
+ * The task `account_mail` of graphile-worker: confirmation links for addresses, and invitations. A token is only in its
+ * mail; the database holds its hash, and neither is logged. Throws when the server did not accept a mail;
+ * graphile-worker then retries with growing pauses.
  */
 export function createAccountMailTask({ config, port, sql, writer, now, log }: Services): Task {
   const write = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
     commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
-  const home = (): string => homeOf(config, port())
+  const home = (): string => baseUrlOf(config, port())
 
-  /** @param undo what is taken back when the server did not take the mail */
+  /** @param undo reverts the preparation when the server did not accept the mail */
   async function send(to: string, message: EmailMessage, undo: () => Promise<unknown>): Promise<void> {
     const { smtp } = config
     if (smtp === undefined) return
@@ -41,7 +41,7 @@ export function createAccountMailTask({ config, port, sql, writer, now, log }: S
       const messageId = `<svc.account.${randomUUID()}@${from.split('@').at(-1)}>`
       const bytes = await composeMail({ from: smtp.from, to, message, date: now(), messageId })
       const session = await openSmtp(smtp.url)
-      await session.hand({ from, to, bytes }, async () => {})
+      await session.send({ from, to, bytes }, async () => {})
       session.close()
     } catch (error) {
       const about = { to, why: messageOf(error) }

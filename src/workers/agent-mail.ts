@@ -16,8 +16,8 @@ interface Services {
 }
 
 /**
- * The task `agent_mail` of graphile-worker: tells the owner of an agent that another registration replaced its token
- * (contract §10). It throws while the mail server cannot be reached, and graphile-worker repeats it with growing pauses.
+ * The task `agent_mail` of graphile-worker: notifies the owner of an agent that another registration replaced its token
+ * (contract §10). It throws while the mail server cannot be reached; graphile-worker then retries with growing pauses.
  */
 export function createAgentMailTask({ config, sql, now, log }: Services): Task {
   return async (payload) => {
@@ -55,7 +55,7 @@ export function createAgentMailTask({ config, sql, now, log }: Services): Task {
     })
     try {
       const session = await openSmtp(url)
-      await session.hand({ from: addressIn(from), to: email, bytes }, async () => {})
+      await session.send({ from: addressIn(from), to: email, bytes }, async () => {})
       session.close()
     } catch (error) {
       const final = error instanceof MailUnconfirmed || (error instanceof MailRejected && error.permanent)
@@ -65,5 +65,5 @@ export function createAgentMailTask({ config, sql, now, log }: Services): Task {
   }
 }
 
-/** Without what would end a header line. */
+/** Replaces line breaks, which would end a header line. */
 const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, 253)

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { openSql, PAGED_READS } from '../db/sql.ts'
+import { openSql, PAGED_READS, type Sql, type Tx } from '../db/sql.ts'
 import {
   batchesToArchive,
   batchesToDrop,
@@ -19,15 +19,15 @@ import {
   thaw,
   writeArchive,
 } from '../domain/cold/index.ts'
-import { commit, createWriter } from '../stream/commit.ts'
+import { commit, createWriter, type Writer } from '../stream/commit.ts'
 
 /**
- * Moves finished batches into the archive, one at a time: write, read back, note, and some minutes later drop the rows.
- * Each step is complete by itself, so a kill at any moment leaves the rows, or a verified archive, or both; the next
- * round goes on from there.
+ * Moves finished batches into the archive, one at a time: write the archive, verify it by reading it back, record that,
+ * and some minutes later drop the rows. Each step is atomic, so after a crash there are the rows, or a verified
+ * archive, or both, and the next round continues from there.
  */
 export interface Archiver {
-  /** When a round is due. */
+  /** The schedule of rounds, in cron syntax. */
   readonly at: string
   round(signal: AbortSignal): Promise<ArchiverRound>
   close(): Promise<void>
@@ -44,21 +44,21 @@ export interface ArchiverOptions {
   url: string
   log: Logger
   store: () => Promise<ObjectStore>
-  /** Days after its end that a batch stays. */
+  /** Days after its end that a batch stays in the tables. */
   afterDays: number
   kept: () => Kept
   now: () => Date
-  /** How long rows stay after their archive was verified: a read that began before may still run. */
+  /** How long rows stay after their archive was verified, because reads that started before may still use them. */
   settleMs?: number
-  /** How long a batch stays after it was brought back. */
+  /** How long a batch stays in the tables after it was restored from the archive. */
   thawedMs?: number
-  /** How long objects stay that were replaced: a backup of the database may refer to them. */
+  /** How long replaced objects are kept, because a backup of the database may refer to them. */
   replacedMs?: number
-  /** When a round is due, as cron writes it. */
+  /** The schedule of rounds, in cron syntax. */
   at?: string
 }
 
-/** The cron task, and the lock that a round holds. */
+/** The name of the cron task, and of the lock that a round holds. */
 export const ARCHIVE_TASK = 'archive'
 const EVERY_20_MINUTES = '*/20 * * * *'
 const DAY_MS = 86_400_000
@@ -67,118 +67,150 @@ const REPLACED_MS = 35 * DAY_MS
 const BATCHES_AT_ONCE = 50
 
 export function createArchiver(options: ArchiverOptions): Archiver {
-  const { log, afterDays, kept, now } = options
-  const settleMs = options.settleMs ?? SETTLE_MS
-  const thawedMs = options.thawedMs ?? DAY_MS
-  const replacedMs = options.replacedMs ?? REPLACED_MS
   const sql = openSql(options.url, {
     name: 'archive',
     max: 2,
     settings: { ...PAGED_READS, synchronous_commit: 'on' },
   })
   const writer = createWriter(sql)
-  const ago = (ms: number): string => new Date(now().getTime() - ms).toISOString()
-
   return {
     at: options.at ?? EVERY_20_MINUTES,
-    async round(signal) {
-      const done: ArchiverRound = { written: 0, dropped: 0, removed: 0, failed: 0 }
-      const store = await options.store()
-      const refused = new Set<number>()
-
-      async function attempt(batchKey: number, what: string, work: () => Promise<void>): Promise<void> {
-        try {
-          await work()
-        } catch (error) {
-          done.failed++
-          refused.add(batchKey)
-          log.error(
-            { err: error, batchKey },
-            `archive: ${what} failed; nothing was dropped, and it is tried again`,
-          )
-          await noteProblem(sql, batchKey, `${what}: ${(error as Error).message}`).catch(() => {})
-        }
-      }
-
-      async function drop(): Promise<void> {
-        // By the database's clock, as they were marked.
-        for (const { key } of await batchesToDrop(sql, await databaseAgo(settleMs))) {
-          if (signal.aborted) return
-          await attempt(key, 'dropping', async () => {
-            try {
-              if (await commit(writer, async (tx) => ({ result: await dropRows(tx, key), changes: [] })))
-                done.dropped++
-            } catch (error) {
-              if (!(error instanceof ChangedMeanwhile)) throw error
-              await noteOutdated(sql, key)
-            }
-          })
-        }
-      }
-
-      async function databaseAgo(ms: number): Promise<string> {
-        const [row] = await sql<
-          { at: string }[]
-        >`/* cold.clock */ select now() - ${ms}::float8 * interval '1 millisecond' "at"`
-        return (row as { at: string }).at
-      }
-
-      async function write(): Promise<void> {
-        for (;;) {
-          const due = await batchesToArchive(sql, {
-            ended: ago(afterDays * DAY_MS),
-            thawed: ago(thawedMs),
-            limit: BATCHES_AT_ONCE + refused.size,
-          })
-          const next = due.filter(({ key }) => !refused.has(key))
-          if (next.length === 0) return
-          for (const batch of next) {
-            if (signal.aborted) return
-            await attempt(batch.key, 'writing', async () => {
-              const location = newLocation(batch, now())
-              const until = new Date(Date.now() + replacedMs).toISOString()
-              await commit(writer, async (tx) => ({
-                result: await noteWriting(tx, batch.key, location, until),
-                changes: [],
-              }))
-              const written = await writeArchive(sql, store, batch.key, location, now())
-              await commit(writer, async (tx) => ({
-                result: await noteVerified(tx, batch.key, written),
-                changes: [],
-              }))
-              done.written++
-            })
-          }
-        }
-      }
-
-      async function expire(): Promise<void> {
-        for (const { key } of await batchesWithDue(sql, kept())) {
-          if (signal.aborted) return
-          await attempt(key, 'applying retention', async () => {
-            await thaw(sql, store, key, kept())
-            await commit(writer, async (tx) => ({ result: await noteRewrite(tx, key), changes: [] }))
-          })
-        }
-      }
-
-      async function remove(): Promise<void> {
-        for (const { location } of await dueRemovals(sql)) {
-          if (signal.aborted) return
-          await store.removeFolder(location)
-          await noteRemoved(sql, location)
-          done.removed++
-        }
-      }
-
-      await drop()
-      await expire()
-      await write()
-      if (settleMs === 0) await drop()
-      await remove()
-      if (Object.values(done).some((n) => n > 0)) log.info({ ...done }, 'archive: a round is over')
-      return done
-    },
+    round: async (signal) => new Round(options, { sql, writer, store: await options.store() }, signal).run(),
     close: () => sql.end({ timeout: 5 }),
+  }
+}
+
+class Round {
+  readonly #log: Logger
+  readonly #sql: Sql
+  readonly #writer: Writer
+  readonly #store: ObjectStore
+  readonly #signal: AbortSignal
+  readonly #afterDays: number
+  readonly #kept: () => Kept
+  readonly #now: () => Date
+  readonly #settleMs: number
+  readonly #thawedMs: number
+  readonly #replacedMs: number
+  readonly #done: ArchiverRound = { written: 0, dropped: 0, removed: 0, failed: 0 }
+  /** Batches that failed in this round; they are not tried again until the next one. */
+  readonly #failedKeys = new Set<number>()
+
+  constructor(
+    options: ArchiverOptions,
+    { sql, writer, store }: { sql: Sql; writer: Writer; store: ObjectStore },
+    signal: AbortSignal,
+  ) {
+    this.#log = options.log
+    this.#sql = sql
+    this.#writer = writer
+    this.#store = store
+    this.#signal = signal
+    this.#afterDays = options.afterDays
+    this.#kept = options.kept
+    this.#now = options.now
+    this.#settleMs = options.settleMs ?? SETTLE_MS
+    this.#thawedMs = options.thawedMs ?? DAY_MS
+    this.#replacedMs = options.replacedMs ?? REPLACED_MS
+  }
+
+  async run(): Promise<ArchiverRound> {
+    await this.#dropArchivedRows()
+    await this.#applyRetention()
+    await this.#writeArchives()
+    if (this.#settleMs === 0) await this.#dropArchivedRows()
+    await this.#removeReplacedObjects()
+    if (Object.values(this.#done).some((n) => n > 0))
+      this.#log.info({ ...this.#done }, 'archive: a round is over')
+    return this.#done
+  }
+
+  async #dropArchivedRows(): Promise<void> {
+    // Compared by the database's clock, which also set the time of verification.
+    for (const { key } of await batchesToDrop(this.#sql, await this.#databaseTimeAgo(this.#settleMs))) {
+      if (this.#signal.aborted) return
+      await this.#attempt(key, 'dropping', async () => {
+        try {
+          if (await this.#commit((tx) => dropRows(tx, key))) this.#done.dropped++
+        } catch (error) {
+          if (!(error instanceof ChangedMeanwhile)) throw error
+          await noteOutdated(this.#sql, key)
+        }
+      })
+    }
+  }
+
+  async #applyRetention(): Promise<void> {
+    for (const { key } of await batchesWithDue(this.#sql, this.#kept())) {
+      if (this.#signal.aborted) return
+      await this.#attempt(key, 'applying retention', async () => {
+        await thaw(this.#sql, this.#store, key, this.#kept())
+        await this.#commit((tx) => noteRewrite(tx, key))
+      })
+    }
+  }
+
+  async #writeArchives(): Promise<void> {
+    for (;;) {
+      const due = await batchesToArchive(this.#sql, {
+        ended: this.#timeAgo(this.#afterDays * DAY_MS),
+        thawed: this.#timeAgo(this.#thawedMs),
+        limit: BATCHES_AT_ONCE + this.#failedKeys.size,
+      })
+      const next = due.filter(({ key }) => !this.#failedKeys.has(key))
+      if (next.length === 0) return
+      for (const batch of next) {
+        if (this.#signal.aborted) return
+        await this.#attempt(batch.key, 'writing', () => this.#writeArchive(batch))
+      }
+    }
+  }
+
+  async #writeArchive(batch: { key: number; project: string; id: string }): Promise<void> {
+    const location = newLocation(batch, this.#now())
+    const until = new Date(Date.now() + this.#replacedMs).toISOString()
+    await this.#commit((tx) => noteWriting(tx, batch.key, location, until))
+    const written = await writeArchive(this.#sql, this.#store, batch.key, location, this.#now())
+    await this.#commit((tx) => noteVerified(tx, batch.key, written))
+    this.#done.written++
+  }
+
+  async #removeReplacedObjects(): Promise<void> {
+    for (const { location } of await dueRemovals(this.#sql)) {
+      if (this.#signal.aborted) return
+      await this.#store.removeFolder(location)
+      await noteRemoved(this.#sql, location)
+      this.#done.removed++
+    }
+  }
+
+  /** Runs a step for one batch. An error is logged and recorded, and the round continues with the next batch. */
+  async #attempt(batchKey: number, what: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      this.#done.failed++
+      this.#failedKeys.add(batchKey)
+      this.#log.error(
+        { err: error, batchKey },
+        `archive: ${what} failed; nothing was dropped, and it is tried again`,
+      )
+      await noteProblem(this.#sql, batchKey, `${what}: ${(error as Error).message}`).catch(() => {})
+    }
+  }
+
+  #commit<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    return commit(this.#writer, async (tx) => ({ result: await work(tx), changes: [] }))
+  }
+
+  #timeAgo(ms: number): string {
+    return new Date(this.#now().getTime() - ms).toISOString()
+  }
+
+  async #databaseTimeAgo(ms: number): Promise<string> {
+    const [row] = await this.#sql<
+      { at: string }[]
+    >`/* cold.clock */ select now() - ${ms}::float8 * interval '1 millisecond' "at"`
+    return (row as { at: string }).at
   }
 }

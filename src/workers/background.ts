@@ -32,7 +32,7 @@ export interface Background {
 }
 
 export interface CronTask {
-  /** Five fields, in UTC. */
+  /** Cron syntax with five fields, in UTC. */
   at: string
   /** Should check `signal` between its steps. An error is logged; the task runs again at its next time. */
   run: (signal: AbortSignal) => Promise<void>
@@ -102,7 +102,7 @@ export async function startBackground(options: {
     async runNow(name) {
       const task = cron[name]
       if (task === undefined) throw new Error(`there is no cron task ${name}`)
-      await runAlone(pool, { name, wait: true }, stopping.signal, task.run)
+      await runExclusively(pool, { name, wait: true }, stopping.signal, task.run)
     },
     async stop() {
       stopping.abort()
@@ -131,7 +131,7 @@ function cronTasks(cron: Record<string, CronTask>, pool: Pool, stopping: AbortSi
     Object.entries(cron).map(([name, { run: work }]): [string, Task] => [
       name,
       async () =>
-        void (await runAlone(pool, { name, wait: false }, stopping, (signal) =>
+        void (await runExclusively(pool, { name, wait: false }, stopping, (signal) =>
           inSpan(`task ${name}`, {}, () => work(signal)),
         )),
     ]),
@@ -220,7 +220,7 @@ async function migrateQueue(sql: Sql, pgPool: Pool, logger: Logger): Promise<voi
  * queue alone would run a task twice at once if it takes longer than its interval.
  * @returns false if another server runs it and `wait` is false
  */
-export async function runAlone(
+export async function runExclusively(
   pool: Pool,
   { name, wait }: { name: string; wait: boolean },
   stopping: AbortSignal,
@@ -231,7 +231,7 @@ export async function runAlone(
   const lose = (): void => lost.abort()
   client.once('error', lose)
   client.once('end', lose)
-  let kept = true
+  let mayHoldLock = true
   try {
     const lock = [TASK_LOCKS, name]
     if (wait) await client.query('/* background.alone */ select pg_advisory_lock($1, hashtext($2))', lock)
@@ -240,18 +240,18 @@ export async function runAlone(
         '/* background.try_alone */ select pg_try_advisory_lock($1, hashtext($2)) mine',
         lock,
       )
-      kept = rows[0]?.mine === true
-      if (!kept) return false
+      mayHoldLock = rows[0]?.mine === true
+      if (!mayHoldLock) return false
     }
     await work(AbortSignal.any([stopping, lost.signal]))
     await client.query('/* background.not_alone */ select pg_advisory_unlock($1, hashtext($2))', lock)
-    kept = false
+    mayHoldLock = false
     return true
   } finally {
     client.off('error', lose)
     client.off('end', lose)
     // Closes a connection that may still hold the lock.
-    client.release(kept)
+    client.release(mayHoldLock)
   }
 }
 

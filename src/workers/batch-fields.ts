@@ -8,8 +8,8 @@ const EVERY_MS = 5_000
 const BATCHES_AT_ONCE = 200
 
 /**
- * Stores the fields of batches that nothing changes now, each once, also where events come for one that has ended, until
- * `signal` is aborted. Several servers may do so side by side: the second finds the batch locked or stored.
+ * Stores the computed fields of batches that have stopped changing, including ended batches that receive late events,
+ * until `signal` is aborted. Several servers may do this at once: the second finds the batch locked or already stored.
  */
 export async function storeFieldsOfBatches(
   { sql, writer, log }: { sql: Sql; writer: Writer; log: Logger },
@@ -25,7 +25,7 @@ export async function storeFieldsOfBatches(
       try {
         await commit(writer, async (tx) => ({ result: await storeFields(tx, key), changes: [] }))
       } catch (err) {
-        // Lists go on computing this one.
+        // Lists keep computing these fields.
         log.warn({ err, batch: key }, 'the fields of a batch could not be stored; it is tried again')
       }
     }

@@ -18,7 +18,7 @@ import {
 } from '../domain/notifications/index.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import { messageOf } from '../thrown.ts'
-import { addressIn, composeMail, homeOf } from './outgoing.ts'
+import { addressIn, baseUrlOf, composeMail } from './outgoing.ts'
 import { MailRejected, MailUnconfirmed, openSmtp } from './smtp.ts'
 
 interface Services {
@@ -30,13 +30,13 @@ interface Services {
   log: Logger
 }
 
-/** What a digest tells of one by one; the rest is counted. */
+/** Entries in a digest; the remaining mails are only counted. */
 const MAX_ENTRIES = 20
 const HOUR_MS = 3_600_000
 
 /**
- * The cron task `mail_digests`: one mail to each recipient for all that the budgets of past hours held back. A digest is
- * marked before it is handed over, as any mail is, so it is sent at most once.
+ * The cron task `mail_digests`: sends each recipient one mail for everything that the hourly limits held back. Like
+ * other mails, a digest is marked before it is transmitted, so it is sent at most once.
  */
 export async function sendDigests(services: Services, signal: AbortSignal): Promise<void> {
   const { config, sql, now } = services
@@ -57,13 +57,13 @@ async function sendDigest(
     commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
   const waiting = await heldMails(sql, addressKey)
   const tokens = await write((tx) => tokensOf(tx, addressKey, waiting, config.mail.allowedDomains))
-  const gone = waiting.filter(({ ruleId }) => !tokens.has(ruleId)).map(({ firing }) => firing)
-  if (gone.length > 0) await write((tx) => dropHeld(tx, addressKey, gone))
+  const blocked = waiting.filter(({ ruleId }) => !tokens.has(ruleId)).map(({ firing }) => firing)
+  if (blocked.length > 0) await write((tx) => dropHeld(tx, addressKey, blocked))
   const included = waiting.filter(({ ruleId }) => tokens.has(ruleId))
   const first = included[0]
   if (first === undefined) return
 
-  const home = homeOf(config, port())
+  const home = baseUrlOf(config, port())
   const entries: DigestEntry[] = []
   for (const { firing, project } of included.slice(0, MAX_ENTRIES)) {
     const facts = await readFacts(sql, firing)
@@ -84,8 +84,9 @@ async function sendDigest(
       unsubscribe: `${home}/mail/${tokens.get(first.ruleId)}`,
     })
     const session = await openSmtp(smtp.url)
-    await session.hand({ from, to: first.address, bytes }, async () => {
-      if (!(await write((tx) => beginDigest(tx, addressKey, firings)))) throw new Error('told already')
+    await session.send({ from, to: first.address, bytes }, async () => {
+      if (!(await write((tx) => beginDigest(tx, addressKey, firings))))
+        throw new Error('already sent or being sent')
     })
     session.close()
     await write((tx) => endDigest(tx, addressKey, firings, 'sent'))
@@ -99,7 +100,7 @@ async function sendDigest(
   }
 }
 
-/** The secret of the recipient's links, for each rule that may still mail them. */
+/** The token of the recipient's links, for each rule that may still send them mail. */
 async function tokensOf(
   tx: Tx,
   addressKey: string,

@@ -1,12 +1,12 @@
-/** Work that is done again and again until it is stopped; one round at a time. */
+/** Repeats work until it is stopped; one round at a time. */
 export interface Loop {
-  /** Ends the pause, or asks the running round to end, and waits for it. */
+  /** Aborts the pause or the running round, and waits for it. */
   stop(): Promise<void>
 }
 
 /**
- * @param work one round; should look at `signal` between its steps
- * @param failed called with what a round threw; the next round follows all the same
+ * @param work one round; should check `signal` between its steps
+ * @param failed called with an error of a round; the loop continues
  */
 export function startLoop(options: {
   everyMs: number

@@ -20,7 +20,7 @@ import {
 import type { Change } from '../stream/change.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import { errorOf } from '../thrown.ts'
-import { addressIn, composeMail, homeOf } from './outgoing.ts'
+import { addressIn, baseUrlOf, composeMail } from './outgoing.ts'
 import { MailRejected, MailUnconfirmed, openSmtp, type SmtpSession } from './smtp.ts'
 
 interface Services {
@@ -122,7 +122,7 @@ class Mailer {
         await this.#send(session, facts, mail, { from: smtp.from, bytes })
       } catch (error) {
         session = undefined
-        if (!(await this.#settle(facts, mail, errorOf(error)))) failures.push(errorOf(error))
+        if (!(await this.#recordFailure(facts, mail, errorOf(error)))) failures.push(errorOf(error))
       }
     }
     session?.close()
@@ -148,8 +148,8 @@ class Mailer {
     { from, bytes }: { from: string; bytes: Buffer },
   ): Promise<void> {
     const { now } = this.#services
-    await session.hand({ from: addressIn(from), to: mail.address, bytes }, async () => {
-      if (!(await this.#write((tx) => markStarted(tx, mail, 'begun', now())))) throw new NotToSend()
+    await session.send({ from: addressIn(from), to: mail.address, bytes }, async () => {
+      if (!(await this.#write((tx) => markStarted(tx, mail, 'begun', now())))) throw new SendCancelled()
     })
     await this.#writeStep(facts, (tx) => markEnded(tx, mail, 'sent', null, now()))
   }
@@ -158,10 +158,10 @@ class Mailer {
    * Records why a mail was not sent.
    * @returns false if it must be tried again
    */
-  async #settle(facts: Facts, mail: Mail, error: Error): Promise<boolean> {
+  async #recordFailure(facts: Facts, mail: Mail, error: Error): Promise<boolean> {
     const { log, now } = this.#services
     const reserved = { projectKey: facts.project.key, address: mail.address }
-    if (error.cause instanceof NotToSend) {
+    if (error.cause instanceof SendCancelled) {
       await this.#write((tx) => releaseMail(tx, reserved, now()))
       return true
     }
@@ -215,7 +215,7 @@ class Mailer {
       // The same for every attempt, so that a mail server can recognize duplicates.
       messageId: `<svc.${facts.firing}.${who}@${domain}>`,
       ...(facts.batch === null ? {} : { references: `<svc.batch.${facts.batch.key}@${domain}>` }),
-      // Without the batch: the length of a header line is limited, that of a batch's id hardly is.
+      // Without the batch, because header lines have a limited length and batch ids may be long.
       unsubscribe: byRule,
     })
   }
@@ -227,7 +227,7 @@ class Mailer {
   }
 
   #home(): string {
-    return homeOf(this.#services.config, this.#services.port())
+    return baseUrlOf(this.#services.config, this.#services.port())
   }
 
   #write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
@@ -247,4 +247,4 @@ const timelineOf = ({ batch }: Facts): Change[] =>
   batch === null ? [] : [{ channel: `batch:${batch.id}`, type: 'commands', batchKey: batch.key, keys: [] }]
 
 /** Another worker has started to send this mail, or its rule was deleted. */
-class NotToSend extends Error {}
+class SendCancelled extends Error {}

@@ -1,7 +1,7 @@
 import MailComposer from 'nodemailer/lib/mail-composer'
 import type { Config } from '../config.ts'
 
-/** One mail to one recipient, as bytes for the server. */
+/** Composes one mail to one recipient, as bytes for the mail server. */
 export function composeMail(mail: {
   from: string
   to: string
@@ -9,7 +9,7 @@ export function composeMail(mail: {
   date: Date
   messageId?: string
   references?: string
-  /** How the recipient ends mail of this kind (RFC 8058); mail that its recipient requested has none. */
+  /** The link that unsubscribes (RFC 8058); omitted for mail that the recipient requested. */
   unsubscribe?: string
 }): Promise<Buffer> {
   const { from, to, message, date, messageId, references, unsubscribe } = mail
@@ -36,8 +36,11 @@ export function composeMail(mail: {
   return composer.compile().build()
 }
 
-/** The address of the service in links. @param port where it listens; that of the configuration may be 0 */
-export function homeOf({ publicUrl, host }: Pick<Config, 'publicUrl' | 'host'>, port: number): string {
+/**
+ * The base URL of the service, for links.
+ * @param port the port that the service listens on; the configured one may be 0
+ */
+export function baseUrlOf({ publicUrl, host }: Pick<Config, 'publicUrl' | 'host'>, port: number): string {
   const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host
   return publicUrl ?? `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }

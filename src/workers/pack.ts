@@ -12,36 +12,36 @@ import { commit, type Writer } from '../stream/commit.ts'
 import { type Loop, startLoop } from './loop.ts'
 
 const EVERY_MS = 5_000
-/** The newest jobs are looked at in every round; the others, so many a round, in turn. */
+/** Every round covers the newest jobs, plus this many of the other jobs in turn. */
 const NEWEST_KEYS = 2_000
 const OTHER_KEYS = 5_000
 const MAX_JOBS = 2_000
-/** A job that keeps losing its chunks to late events is packed once in so long. */
+/** The minimum interval between two packings of a job whose chunks late events keep dissolving. */
 const RETRY_MS = 60_000
 
 export interface Packer {
-  /** Packs what waits; returns when nothing among the keys it looked at does. */
+  /** Packs the due jobs of one round. */
   round(signal?: AbortSignal): Promise<void>
 }
 
-/** Several servers may pack side by side: the batch's lock orders them, and each looks again once it holds it. */
+/** Several servers may pack at once: the batch's lock serializes them, and each checks again once it holds the lock. */
 export function createPacker({
   sql,
   writer,
   sizes,
-  againMs = RETRY_MS,
+  againMs: retryMs = RETRY_MS,
 }: {
   sql: Sql
   writer: Writer
   sizes?: PackingSizes
   againMs?: number
 }): Packer {
-  let at = 0
+  let nextKey = 0
   const packedAt = new Map<number, number>()
 
   function isDue({ jobKey, unpacked }: Packable, now: number): boolean {
     const last = packedAt.get(jobKey)
-    return !unpacked || last === undefined || now - last >= againMs
+    return !unpacked || last === undefined || now - last >= retryMs
   }
 
   async function pack(keys: { from: number; to: number }, signal: AbortSignal | undefined): Promise<void> {
@@ -58,7 +58,7 @@ export function createPacker({
           result: await packJobs(tx, batchKey, left, sizes),
           changes: [],
         }))
-        // Half of the time belongs to those who wait for the batch's lock.
+        // Leaves half of the time to transactions that wait for the batch's lock.
         if (left.length > 0) await sleep(performance.now() - begun)
       }
       for (const jobKey of jobs) packedAt.set(jobKey, now)
@@ -68,20 +68,20 @@ export function createPacker({
   return {
     async round(signal) {
       const now = performance.now()
-      for (const [jobKey, last] of packedAt) if (now - last >= againMs) packedAt.delete(jobKey)
+      for (const [jobKey, last] of packedAt) if (now - last >= retryMs) packedAt.delete(jobKey)
       const newest = await newestJobKey(sql)
       const recent = Math.max(0, newest - NEWEST_KEYS)
       await pack({ from: recent + 1, to: newest }, signal)
       if (recent === 0) return
-      if (at >= recent) at = 0
-      const to = Math.min(recent, at + OTHER_KEYS)
-      await pack({ from: at + 1, to }, signal)
-      at = to
+      if (nextKey >= recent) nextKey = 0
+      const to = Math.min(recent, nextKey + OTHER_KEYS)
+      await pack({ from: nextKey + 1, to }, signal)
+      nextKey = to
     },
   }
 }
 
-/** Packs the series of jobs that ended and the cold part of those that run, until it is stopped. */
+/** Packs the series of ended jobs, and the older part of running ones, until it is stopped. */
 export function startPacking({ sql, writer, log }: { sql: Sql; writer: Writer; log: Logger }): Loop {
   const packer = createPacker({ sql, writer })
   return startLoop({

@@ -3,23 +3,25 @@ import { LOCK_NOT_AVAILABLE } from '../db/migrate.ts'
 import { openSql, type Sql } from '../db/sql.ts'
 import { codeOf } from '../thrown.ts'
 
-/** The cron task, and the lock that a round holds. */
+/** The name of the cron task, and of the lock that a round holds. */
 export const REBUILD_TASK = 'rebuild_indexes'
 
-/** Pages of 8 kB. Less is not worth a rebuild, and a larger index is seldom emptied. */
+/** Pages of 8 kB. Smaller indexes are not worth a rebuild, and larger ones are seldom emptied. */
 const MIN_PAGES = 256
-/** Rebuilt, it would have one page in so many; an index in use is never as empty by splits and updates. */
-const EMPTY_FACTOR = 4
 /**
- * Of the table. A rebuild reads it in one snapshot, and meanwhile no row that changes elsewhere is vacuumed: some
- * minutes for 64 GB.
+ * How many times larger than after a rebuild the index must be. Page splits and updates never bloat an index this much.
+ */
+const MIN_BLOAT = 4
+/**
+ * The table's size. A rebuild reads the table in one snapshot, during which vacuum removes no rows anywhere in the
+ * database: some minutes for 64 GB.
  */
 const MAX_TABLE_PAGES = 8_388_608
-/** For transactions that were there before. Above the 60 seconds that a read may take. */
+/** How long to wait for older transactions; longer than the 60 seconds that a read may take. */
 const WAIT = '120s'
 
 interface Index {
-  /** Quoted where it has to be, with its schema. */
+  /** Schema-qualified, and quoted if necessary. */
   name: string
   table: string
 }
@@ -28,8 +30,8 @@ export interface RebuildOptions {
   url: string
   log: Logger
   /**
-   * How long a rebuild waits for transactions that were there before it, as PostgreSQL writes it. It does not begin while
-   * one has been open for as long already.
+   * How long a rebuild waits for transactions that are older than it, as a PostgreSQL interval. It does not start while
+   * one has been open for that long.
    */
   wait?: string
 }
@@ -41,32 +43,32 @@ export interface Rebuilt {
 }
 
 /**
- * Rebuilds indexes that are mostly empty pages. Archiving and retention empty pages all over an index; PostgreSQL uses
- * them again for the same index but never gives them back. One at a time, beside writers and readers, who wait for
- * nothing; the rebuild waits for transactions that were there before it. What an earlier rebuild left when it was cut
- * off is dropped first.
+ * Rebuilds indexes that consist mostly of empty pages. Archiving and retention empty pages all over an index;
+ * PostgreSQL reuses them for the same index but never returns them. Indexes are rebuilt one at a time without blocking
+ * readers or writers; the rebuild waits for older transactions. Leftovers of an interrupted rebuild are dropped first.
  *
- * On a Citus cluster only tables of the coordinator are looked at: what its catalogue has of distributed tables is empty.
+ * On a Citus cluster only tables of the coordinator are covered, because its catalog has no sizes of distributed
+ * tables.
  *
- * The caller holds the lock of the task but no snapshot: a rebuild would wait for it for ever.
+ * The caller must hold the lock of the task but no snapshot: a rebuild would wait for that forever.
  */
-export async function rebuildEmptyIndexes(
+export async function rebuildBloatedIndexes(
   { url, log, wait = WAIT }: RebuildOptions,
   signal: AbortSignal,
 ): Promise<Rebuilt[]> {
   const settings = { statement_timeout: '0', lock_timeout: wait, jit: 'off' }
   const sql = openSql(url, { name: 'rebuild indexes', max: 1, settings })
-  // PostgreSQL completes what is under way, or the next round drops what is left of it.
+  // PostgreSQL finishes the running rebuild, or the next round drops its leftovers.
   const stop = (): void => void sql.end({ timeout: 0 })
   signal.addEventListener('abort', stop, { once: true })
   const done: Rebuilt[] = []
   try {
     await dropLeftovers(sql, log)
-    for (const { name, table } of await emptyIndexes(sql)) {
+    for (const { name, table } of await bloatedIndexes(sql)) {
       if (signal.aborted || (await hasOldTransaction(sql, wait))) break
-      // How much the index holds may have changed since it was counted.
+      // The index may have changed since its size was estimated.
       await sql.unsafe(`/* indexes.analyze */ analyze ${table}`)
-      const index = (await emptyIndexes(sql)).find((one) => one.name === name)
+      const index = (await bloatedIndexes(sql)).find((one) => one.name === name)
       if (index === undefined) continue
       const rebuilt = await rebuild(sql, index, log)
       if (rebuilt !== undefined) done.push(rebuilt)
@@ -89,7 +91,7 @@ async function rebuild(sql: Sql, { name, table }: Index, log: Logger): Promise<R
   } catch (error) {
     if (codeOf(error) !== LOCK_NOT_AVAILABLE) throw error
     log.info({ index: name, table }, 'an index was not rebuilt: a transaction was open for too long')
-    // Writers would keep it up to date until the next round.
+    // Otherwise writers would maintain the leftover index until the next round.
     await dropLeftovers(sql, log)
     return undefined
   }
@@ -106,10 +108,10 @@ async function sizeOf(sql: Sql, name: string): Promise<number> {
 }
 
 /**
- * B-trees of this schema, by the catalogue as the last vacuum or ANALYZE left it: what a rebuilt one would take is its rows
- * times their width, 90% of each page full, without what PostgreSQL saves on equal keys.
+ * Bloated B-trees of this schema, from the catalog as of the last VACUUM or ANALYZE. The size after a rebuild is
+ * estimated as the number of rows times their width, with pages 90% full and without deduplication of equal keys.
  */
-const emptyIndexes = (sql: Sql): Promise<readonly Index[]> => sql<Index[]>`/* indexes.empty */
+const bloatedIndexes = (sql: Sql): Promise<readonly Index[]> => sql<Index[]>`/* indexes.empty */
   select format('%I.%I', n.nspname, c.relname) "name", format('%I.%I', n.nspname, t.relname) "table"
   from pg_index i
   join pg_class c on c.oid = i.indexrelid join pg_am m on m.oid = c.relam and m.amname = 'btree'
@@ -122,7 +124,7 @@ const emptyIndexes = (sql: Sql): Promise<readonly Index[]> => sql<Index[]>`/* in
     where a.attrelid = c.oid) w
   where n.nspname = current_schema() and i.indisvalid and c.relpages >= ${MIN_PAGES} and c.reltuples >= 0
     and t.relpages <= ${MAX_TABLE_PAGES}
-    and ${EMPTY_FACTOR} * (c.reltuples * (12 + w.width) / (0.9 * current_setting('block_size')::int) + 2) < c.relpages
+    and ${MIN_BLOAT} * (c.reltuples * (12 + w.width) / (0.9 * current_setting('block_size')::int) + 2) < c.relpages
   order by c.relpages desc`
 
 async function hasOldTransaction(sql: Sql, age: string): Promise<boolean> {
@@ -132,7 +134,7 @@ async function hasOldTransaction(sql: Sql, age: string): Promise<boolean> {
   return rows.length > 0
 }
 
-/** Indexes that a rebuild began and did not finish, nor is about to. A name that is gone by then is passed over. */
+/** Drops indexes of interrupted rebuilds, unless a rebuild is running on their table. Missing indexes are ignored. */
 async function dropLeftovers(sql: Sql, log: Logger): Promise<void> {
   const left = await sql<{ name: string }[]>`/* indexes.leftovers */
     select format('%I.%I', n.nspname, c.relname) "name"

@@ -3,34 +3,34 @@ import { parseConnectionUrl } from 'nodemailer/lib/shared'
 import SMTPConnection, { type SMTPConnectionAuth } from 'nodemailer/lib/smtp-connection'
 import { errorOf } from '../thrown.ts'
 
-/** The server did not take the mail, and said so, or was never given it. `permanent`: it never will. */
+/** The server rejected the mail, or it was never transmitted. `permanent`: a retry cannot succeed. */
 export class MailRejected extends Error {
   readonly permanent: boolean
   constructor(cause: Error, permanent: boolean) {
     super(cause.message, { cause })
-    this.name = 'NotTaken'
+    this.name = 'MailRejected'
     this.permanent = permanent
   }
 }
 
-/** The mail was handed over, and no answer came: it may have been accepted or not, and that cannot be found out. */
+/** The mail was transmitted, but the answer was lost, so it is unknown whether the server accepted it. */
 export class MailUnconfirmed extends Error {
   constructor(cause: Error) {
     super(cause.message, { cause })
-    this.name = 'NoAnswer'
+    this.name = 'MailUnconfirmed'
   }
 }
 
 export interface SmtpSession {
   /**
-   * Hands one mail over.
-   * @param begin is awaited once the server has agreed to all of the envelope, and before the first byte of the message:
-   *   as late as a mark can be made that the mail was handed over
-   * @throws MailRejected, MailUnconfirmed; the session cannot be used after that. What `begin` throws becomes MailRejected.
+   * Sends one mail.
+   * @param beforeMessage awaited after the server has accepted the envelope and before the first byte of the message,
+   * which is the latest point at which the mail can be marked as transmitted. If it throws, `send` throws MailRejected
+   * @throws MailRejected, MailUnconfirmed; the session cannot be used after that
    */
-  hand(
+  send(
     mail: { from: string; to: string; bytes: Buffer },
-    begin: () => Promise<void>,
+    beforeMessage: () => Promise<void>,
   ): Promise<{ response: string }>
   close(): void
 }
@@ -43,14 +43,14 @@ interface SmtpError extends Error {
 }
 
 /**
- * Connects and signs in. Straight on nodemailer's connection rather than its transport, which begins to read a message
- * before the server has agreed to it, so that nothing can be done between the two.
- * @throws NotTaken
+ * Connects and signs in. Uses nodemailer's SMTP connection instead of its transport, which starts to read a message
+ * before the server has accepted the envelope, so that nothing can happen between the two.
+ * @throws MailRejected
  */
 export async function openSmtp(url: string): Promise<SmtpSession> {
   const { auth, ...options } = parseConnectionUrl(url)
   const connection = new SMTPConnection({ ...TIMES, ...options })
-  // The next call finds a failure that happens while nothing is being sent.
+  // If the connection fails while idle, the next call reports it.
   let failed: (error: Error) => void = () => {}
   connection.on('error', (error: Error) => failed(error))
   const step = <T>(run: (done: (error?: Error | null, value?: T) => void) => void): Promise<T> =>
@@ -69,15 +69,15 @@ export async function openSmtp(url: string): Promise<SmtpSession> {
 
   return {
     close: () => connection.quit(),
-    async hand({ from, to, bytes }, begin) {
-      let handed = false
-      let over = false
-      let beginning: Promise<void> | undefined
+    async send({ from, to, bytes }, begin) {
+      let messageStarted = false
+      let failedAlready = false
+      let beforeMessageDone: Promise<void> | undefined
       async function* message(): AsyncGenerator<Buffer> {
-        beginning = begin()
-        await beginning
-        if (over) return
-        handed = true
+        beforeMessageDone = begin()
+        await beforeMessageDone
+        if (failedAlready) return
+        messageStarted = true
         yield bytes
       }
       try {
@@ -86,12 +86,12 @@ export async function openSmtp(url: string): Promise<SmtpSession> {
           connection.send(envelope, Readable.from(message()), done),
         )
       } catch (error) {
-        over = true
+        failedAlready = true
         connection.close()
-        await beginning?.catch(() => {})
+        await beforeMessageDone?.catch(() => {})
         const { responseCode, command } = error as SmtpError
-        if (handed && responseCode === undefined) throw new MailUnconfirmed(errorOf(error))
-        const aboutTheMail = handed || command === 'RCPT TO'
+        if (messageStarted && responseCode === undefined) throw new MailUnconfirmed(errorOf(error))
+        const aboutTheMail = messageStarted || command === 'RCPT TO'
         throw new MailRejected(
           errorOf(error),
           aboutTheMail && responseCode !== undefined && responseCode >= 500,

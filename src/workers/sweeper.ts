@@ -28,17 +28,17 @@ import {
 } from '../domain/retention/index.ts'
 import { commit, createWriter, type Writer } from '../stream/commit.ts'
 import { countPrunable, pruneChanges } from '../stream/prune.ts'
-import { runAlone } from './background.ts'
+import { runExclusively } from './background.ts'
 
 /**
- * Removes what is past its time (specification §1.7, §6.5; contract §7), in transactions of some thousand rows with a
- * pause after each, so that ingest goes on beside it. Each step is atomic: after an interruption the next sweep
- * continues from there.
+ * The retention sweep: removes data older than its retention period (specification §1.7, §6.5; contract §7), in
+ * transactions of some thousand rows with a pause after each, so that ingest can continue. Each step is atomic: after
+ * an interruption the next sweep continues from there.
  */
 export interface Sweeper {
-  /** @returns how many of each kind went; fewer when `signal` ended it */
+  /** @returns how many of each kind were removed; incomplete if `signal` was aborted */
   sweep(signal: AbortSignal): Promise<Record<Kind, number>>
-  /** What a sweep would remove now; changes nothing. Null: of no project. */
+  /** What a sweep would remove now; changes nothing. `project` is null for data that belongs to no project. */
   survey(): Promise<{ kind: Kind; project: string | null; n: number }[]>
   close(): Promise<void>
 }
@@ -47,33 +47,33 @@ export interface SweepOptions {
   url: string
   log: Logger
   days: RetentionDays
-  /** The moment by which data is past its time. Default: the database's clock at the start of each sweep. */
+  /** The time by which data is compared. Default: the database's clock at the start of each sweep. */
   now?: () => Date
   /** The clock of this machine, which must agree with the database's. */
   hostNow?: () => Date
-  /** Smaller in tests. */
-  stretches?: RangeSizes
+  /** Tests use smaller sizes. */
+  ranges?: RangeSizes
   steps?: StepSizes
 }
 
-/** The cron task, and the lock that a sweep holds. */
+/** The name of the cron task, and of the lock that a sweep holds. */
 export const SWEEP_TASK = 'sweep'
 
 const MIN_PAUSE_MS = 5
-const TELL_EVERY_MS = 10_000
-/** Batches whose events are looked for together. */
+const PROGRESS_MS = 10_000
+/** Batches whose events are looked up together. */
 const BATCHES_AT_ONCE = 20
 
 export function createSweeper(options: SweepOptions): Sweeper {
   const { log, days } = options
-  const stretches = options.stretches ?? RANGES
+  const ranges = options.ranges ?? RANGES
   const steps = options.steps ?? STEPS
-  // Its statements are look-ups by key, however large the tables are.
+  // Its statements are look-ups by key, regardless of table sizes.
   const sql = openSql(options.url, { name: 'sweep', max: 2, settings: POINT_LOOKUPS })
   const writer = createWriter(sql)
 
   async function cutoffs(): Promise<Cutoffs> {
-    const databaseNow = await agreedTime(sql, options.hostNow ?? (() => new Date()))
+    const databaseNow = await checkedDatabaseTime(sql, options.hostNow ?? (() => new Date()))
     return cutoffsOf(days, options.now?.() ?? databaseNow)
   }
 
@@ -85,13 +85,13 @@ export function createSweeper(options: SweepOptions): Sweeper {
         writer,
         log,
         cutoffs: due,
-        stretches,
+        ranges,
         steps,
         signal,
       })
       const failures: unknown[] = []
       for (const part of [round.payloads, round.deletedBatches, round.leftovers, round.changes]) {
-        // One part that fails does not keep the others from their work.
+        // If one part fails, the others still run.
         await part().catch((error) => failures.push(error))
         if (signal.aborted) break
       }
@@ -101,28 +101,28 @@ export function createSweeper(options: SweepOptions): Sweeper {
           longestMs: Math.round(round.longestMs()),
           ...(signal.aborted && { ended: 'early' }),
         },
-        'sweep: what went',
+        'sweep: removed',
       )
       if (failures.length === 1) throw failures[0]
       if (failures.length > 1) throw new AggregateError(failures, 'several parts of the sweep failed')
       return round.done
     },
-    survey: async () => survey(sql, await cutoffs(), stretches),
+    survey: async () => survey(sql, await cutoffs(), ranges),
     close: () => sql.end({ timeout: 5 }),
   }
 }
 
 /**
- * The database's time, if this machine has about the same. One of two clocks that differ is wrong, and nothing says
- * which: by a clock that is weeks ahead, everything would be past its time.
+ * The database's time, if this machine's clock roughly agrees. If two clocks differ, one is wrong, and it is unknown
+ * which: by a clock that is weeks ahead, all data would be expired.
  * @throws Error with one line for the operator
  */
-async function agreedTime(sql: Sql, hostNow: () => Date): Promise<Date> {
+async function checkedDatabaseTime(sql: Sql, hostNow: () => Date): Promise<Date> {
   const before = hostNow().getTime()
   const [row] = await sql<{ ms: number }[]>`/* sweep.clock */
     select (extract(epoch from clock_timestamp()) * 1000)::float8 ms`
   if (row === undefined) throw new Error('the database did not tell its time')
-  // The database answered somewhere between the two: a slow answer is no difference.
+  // The database answered between the two readings, so a slow answer does not count as a difference.
   const aheadMs = Math.max(before - row.ms, row.ms - hostNow().getTime())
   if (aheadMs > MAX_SKEW_MS) {
     throw new Error(
@@ -134,10 +134,10 @@ async function agreedTime(sql: Sql, hostNow: () => Date): Promise<Date> {
 const MAX_SKEW_MS = 5 * 60_000
 
 /**
- * One sweep from outside of a server.
- * @returns how many of each kind went; undefined while a server sweeps
+ * Runs one sweep outside of a server.
+ * @returns how many of each kind were removed; undefined while a server sweeps
  */
-export async function sweepAlone(
+export async function sweepExclusively(
   sweeper: Sweeper,
   { url, log }: Pick<SweepOptions, 'url' | 'log'>,
   signal: AbortSignal,
@@ -146,7 +146,7 @@ export async function sweepAlone(
   const pool = openPool(url, { name: 'sweep lock', max: 1, failed })
   try {
     let done: Record<Kind, number> | undefined
-    await runAlone(pool, { name: SWEEP_TASK, wait: false }, signal, async (until) => {
+    await runExclusively(pool, { name: SWEEP_TASK, wait: false }, signal, async (until) => {
       done = await sweeper.sweep(until)
     })
     return done
@@ -160,24 +160,24 @@ interface RoundOptions {
   writer: Writer
   log: Logger
   cutoffs: Cutoffs
-  stretches: RangeSizes
+  ranges: RangeSizes
   steps: StepSizes
   signal: AbortSignal
 }
 
-function createRound({ sql, writer, log, cutoffs, stretches, steps, signal }: RoundOptions) {
+function createRound({ sql, writer, log, cutoffs, ranges, steps, signal }: RoundOptions) {
   const done = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<Kind, number>
-  let toldAt = performance.now()
+  let reportedAt = performance.now()
   let longestMs = 0
 
-  /** One step in a transaction of its own, and a pause as long as it took: half of the time is left to others. */
+  /** Runs one step in its own transaction, and pauses for as long as it took, to leave half of the time to others. */
   async function step<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const begun = performance.now()
     const result = await commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
     const ended = performance.now()
     longestMs = Math.max(longestMs, ended - begun)
-    if (ended - toldAt > TELL_EVERY_MS) {
-      toldAt = ended
+    if (ended - reportedAt > PROGRESS_MS) {
+      reportedAt = ended
       log.info({ ...done }, 'sweep: so far')
     }
     await sleep(Math.max(MIN_PAUSE_MS, ended - begun), undefined, { signal }).catch(() => {})
@@ -185,26 +185,26 @@ function createRound({ sql, writer, log, cutoffs, stretches, steps, signal }: Ro
   }
 
   async function payloads(): Promise<void> {
-    for (const stretch of await rangesDue(sql, cutoffs, stretches)) {
+    for (const range of await rangesDue(sql, cutoffs, ranges)) {
       const left: { oldestLine: string | null; oldestOther: string | null } = {
         oldestLine: null,
         oldestOther: null,
       }
-      const end = (stretch + 1) * stretches.ids
-      for (let from = stretch * stretches.ids, to = end; from < end; from = to, to = end) {
+      const end = (range + 1) * ranges.ids
+      for (let from = range * ranges.ids, to = end; from < end; from = to, to = end) {
         for (const perPage of PASSES) {
           if (signal.aborted) return
           const slice = { from, to, perPage }
-          const swept = await step((tx) => sweepSlice(tx, slice, cutoffs, stretches))
+          const swept = await step((tx) => sweepSlice(tx, slice, cutoffs, ranges))
           done.log_lines += swept.lines
           done.event_payloads += swept.payloads
-          left.oldestLine = earlier(left.oldestLine, swept.oldestLine)
-          left.oldestOther = earlier(left.oldestOther, swept.oldestOther)
+          left.oldestLine = earliest(left.oldestLine, swept.oldestLine)
+          left.oldestOther = earliest(left.oldestOther, swept.oldestOther)
           to = swept.next ?? to
           if (!swept.unfinished) break
         }
       }
-      await step((tx) => noteSwept(tx, stretch, left, stretches))
+      await step((tx) => noteSwept(tx, range, left, ranges))
     }
   }
 
@@ -230,12 +230,12 @@ function createRound({ sql, writer, log, cutoffs, stretches, steps, signal }: Ro
 
   async function leftovers(): Promise<void> {
     for (const { kind, step: remove } of LEFTOVERS) {
-      let went: number
+      let removed: number
       do {
         if (signal.aborted) return
-        went = await step((tx) => remove(tx, cutoffs, steps.rows))
-        done[kind] += went
-      } while (went > 0)
+        removed = await step((tx) => remove(tx, cutoffs, steps.rows))
+        done[kind] += removed
+      } while (removed > 0)
     }
   }
 
@@ -246,8 +246,8 @@ function createRound({ sql, writer, log, cutoffs, stretches, steps, signal }: Ro
   return { done, longestMs: () => longestMs, payloads, deletedBatches, leftovers, changes }
 }
 
-/** Instants as shown have fractions of several lengths, so they are compared as times first. */
-function earlier(a: string | null, b: string | null): string | null {
+/** Instants in shown form have fractions of different lengths, so they are compared as times. */
+function earliest(a: string | null, b: string | null): string | null {
   if (a === null || b === null) return a ?? b
   return Date.parse(b) < Date.parse(a) ? b : a
 }
@@ -259,8 +259,8 @@ async function survey(
 ): Promise<{ kind: Kind; project: string | null; n: number }[]> {
   const found: { kind: Kind; project: string | null; n: number }[] = []
   const byProject = new Map<string, { lines: number; payloads: number }>()
-  for (const stretch of await rangesDue(sql, cutoffs, sizes)) {
-    for (const { project, lines, payloads } of await countDue(sql, stretch, cutoffs, sizes)) {
+  for (const range of await rangesDue(sql, cutoffs, sizes)) {
+    for (const { project, lines, payloads } of await countDue(sql, range, cutoffs, sizes)) {
       const sum = byProject.get(project) ?? { lines: 0, payloads: 0 }
       byProject.set(project, { lines: sum.lines + lines, payloads: sum.payloads + payloads })
     }

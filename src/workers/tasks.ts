@@ -12,15 +12,15 @@ import { ARCHIVE_TASK, type ArchiverOptions, createArchiver } from './archiver.t
 import { type Background, startBackground } from './background.ts'
 import { sendDigests } from './digests.ts'
 import { createMailTask } from './mail.ts'
-import { REBUILD_TASK, rebuildEmptyIndexes } from './rebuild-indexes.ts'
+import { REBUILD_TASK, rebuildBloatedIndexes } from './rebuild-indexes.ts'
 import { createSweeper, SWEEP_TASK, type SweepOptions } from './sweeper.ts'
 import { watch } from './watch.ts'
 
 /**
- * Starts all that a server does in the background: mail, rules, retention, the archive.
- * @param options.writerSql the pool that the queue uses
- * @param options.store where finished batches are archived; without it they stay
- * @param options.sweepNow in place of the database's clock, for tests
+ * Starts all background work of a server: mail, rules, retention, the archive.
+ * @param options.writerSql the connection pool that the queue uses
+ * @param options.store where finished batches are archived; without it none are
+ * @param options.sweepNow replaces the database's clock in tests
  */
 export async function startTasks(options: {
   url: string
@@ -34,7 +34,7 @@ export async function startTasks(options: {
   store: (() => Promise<ObjectStore>) | undefined
   kept: () => Kept
   sweepNow: (() => Date) | undefined
-  sweep: Pick<SweepOptions, 'stretches' | 'steps'> | undefined
+  sweep: Pick<SweepOptions, 'ranges' | 'steps'> | undefined
   archive: Pick<ArchiverOptions, 'settleMs' | 'thawedMs' | 'replacedMs' | 'at'> | undefined
 }): Promise<Background> {
   const { url, config, sql, writer, log, now, sweepNow } = options
@@ -73,7 +73,7 @@ export async function startTasks(options: {
         }),
         [REBUILD_TASK]: {
           at: '37 * * * *',
-          run: async (signal) => void (await rebuildEmptyIndexes({ url, log }, signal)),
+          run: async (signal) => void (await rebuildBloatedIndexes({ url, log }, signal)),
         },
         watch: { at: '* * * * *', run: (signal) => watch({ sql, writer, log, clock }, signal) },
       },

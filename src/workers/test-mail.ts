@@ -4,9 +4,9 @@ import { addressIn, composeMail } from './outgoing.ts'
 import { openSmtp } from './smtp.ts'
 
 /**
- * Connects and signs in to the mail server, and hands over a test mail to `to`, if that is given.
- * @returns what the server said to the mail
- * @throws NotTaken, NoAnswer
+ * Connects and signs in to the mail server, and sends a test mail to `to` if given.
+ * @returns the server's answer to the mail
+ * @throws MailRejected, MailUnconfirmed
  */
 export async function sendTestMail(
   smtp: NonNullable<Config['smtp']>,
@@ -27,7 +27,7 @@ export async function sendTestMail(
       date,
       messageId: `<svc.doctor.${randomUUID()}@${from.split('@').at(-1)}>`,
     })
-    return (await session.hand({ from, to, bytes }, async () => {})).response
+    return (await session.send({ from, to, bytes }, async () => {})).response
   } finally {
     session.close()
   }

@@ -4,12 +4,13 @@ import { agentsDue, batchesDue, type WatchResult, watchAgents, watchBatches } fr
 import type { Clock } from '../domain/liveness.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 
-/** Batches or agents of one transaction, which holds their locks. */
-const AT_ONCE = 50
+/** Batches or agents per transaction, which holds their locks. */
+const BATCH_SIZE = 50
 
 /**
- * Looks once for what went silent, idle, lost or offline, and for what came back (contract §7 "Stalled", "Idle"): a
- * verdict, a message and mail for each episode, once, however many servers there are.
+ * Checks once which batches, jobs and agents have become stalled, idle, lost or offline, and which have recovered
+ * (contract §7 "Stalled", "Idle"). Each episode is recorded, sent to streams and mailed once, regardless of the number
+ * of servers.
  */
 export async function watch(
   { sql, writer, log, clock }: { sql: Sql; writer: Writer; log: Logger; clock: () => Clock },
@@ -21,13 +22,13 @@ export async function watch(
     [await batchesDue(sql, at), watchBatches],
     [await agentsDue(sql, at), watchAgents],
   ] as const) {
-    for (let n = 0; n < keys.length && !signal.aborted; n += AT_ONCE) {
-      const some = keys.slice(n, n + AT_ONCE)
-      const looked = await commit(writer, (tx) => watcher(tx, some, at))
-      total.opened += looked.opened
-      total.cleared += looked.cleared
-      total.lost += looked.lost
+    for (let n = 0; n < keys.length && !signal.aborted; n += BATCH_SIZE) {
+      const some = keys.slice(n, n + BATCH_SIZE)
+      const result = await commit(writer, (tx) => watcher(tx, some, at))
+      total.opened += result.opened
+      total.cleared += result.cleared
+      total.lost += result.lost
     }
   }
-  if (total.opened + total.cleared + total.lost > 0) log.info(total, 'verdicts changed')
+  if (total.opened + total.cleared + total.lost > 0) log.info(total, 'alert episodes changed')
 }

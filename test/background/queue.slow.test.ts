@@ -104,7 +104,7 @@ test('after all its connections were cut a server goes on by itself', async () =
   await expect.poll(() => doneOf('before the cut').length, TIMEOUT).toBe(1)
   for (let i = 0; i < 3; i++) {
     await database.sql`select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and application_name in ('svc background', 'svc presence')`
+      where datname = current_database() and application_name in ('svc background', 'svc heartbeat')`
     await sleep(200)
   }
   await add('note', 'after the cut')

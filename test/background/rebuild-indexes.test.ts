@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openSql, type Sql, type Tx } from '../../src/db/sql.ts'
-import { REBUILD_TASK, rebuildEmptyIndexes } from '../../src/workers/rebuild-indexes.ts'
+import { REBUILD_TASK, rebuildBloatedIndexes } from '../../src/workers/rebuild-indexes.ts'
 import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
 import { openStream, SOON } from '../live/stream.ts'
 
@@ -55,7 +55,7 @@ const leftovers = () =>
     select c.relname "name" from pg_index i join pg_class c on c.oid = i.indexrelid where not i.indisvalid`
 
 const rebuild = (wait?: string) =>
-  rebuildEmptyIndexes(
+  rebuildBloatedIndexes(
     {
       url: door.app.config.databaseUrl as string,
       log: pino({ level: 'silent' }),

@@ -312,14 +312,14 @@ describe('two servers', () => {
     expect(body.series[0].values[0]).toBe(7)
   })
 
-  test('sweep once between them, and say what went', async () => {
+  test('sweep once between them, and log what they removed', async () => {
     await send(...training('shared', 20 * DAY_S, true))
     await Promise.all([stage.app.runTask('sweep'), second.runTask('sweep'), second.runTask('sweep')])
     expect(await linesOf('shared')).toHaveLength(2)
     const told = second
       .logged()
       .split('\n')
-      .filter((line) => line.includes('sweep: what went'))
+      .filter((line) => line.includes('sweep: removed'))
       .map((line) => JSON.parse(line).log_lines as number)
     expect(told).toHaveLength(3)
     // The first sweep of all three took the lines; the others found none.

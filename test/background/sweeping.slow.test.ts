@@ -98,7 +98,7 @@ describe('of many lines', () => {
       log: pino({ level: 'silent' }),
       now: () => new Date(Date.now() + days * 86_400_000),
       days: { logLine: 14, event: undefined, deleted: 30, notification: 90 },
-      stretches,
+      ranges: stretches,
     })
     const [due] = (await sweeper.survey()).filter(({ kind }) => kind === 'log_lines')
     const done = await sweeper.sweep(new AbortController().signal).finally(() => sweeper.close())

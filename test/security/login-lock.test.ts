@@ -79,9 +79,9 @@ test('a crowd of new accounts leaves a place for people who sign in', async () =
         end()
       }),
     )
-  const crowd = Array.from({ length: 4 }, (_, i) => gate.through('new-account', work(`new ${i}`)))
-  await expect(gate.through('new-account', work('one too many'))).rejects.toThrow('busy')
-  const person = gate.through('sign-in', work('person'))
+  const crowd = Array.from({ length: 4 }, (_, i) => gate.run('new-account', work(`new ${i}`)))
+  await expect(gate.run('new-account', work('one too many'))).rejects.toThrow('busy')
+  const person = gate.run('sign-in', work('person'))
   await new Promise(setImmediate)
   expect(gate.counts).toEqual({ running: 2, waiting: 3, refused: 1 })
   open[1]?.()

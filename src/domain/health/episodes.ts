@@ -48,12 +48,12 @@ export async function updateEpisodes(
       : tx`v.kind = 'agent_offline' and v.subject_key = any (${scope.agents}::bigint[])`
   const cleared = await tx<
     { kind: EpisodeKind; subject: number; batch: number | null }[]
-  >`/* verdicts.clear */
+  >`/* episodes.clear */
     update verdicts v set cleared_at = ${now.toISOString()}
     where v.cleared_at is null and ${within}
       and not exists (select from ${found} where f.kind = v.kind and f.subject = v.subject_key)
     returning v.kind, v.subject_key subject, v.batch_key batch`
-  const opened = await tx<{ kind: EpisodeKind; subject: number; fresh: boolean }[]>`/* verdicts.open */
+  const opened = await tx<{ kind: EpisodeKind; subject: number; fresh: boolean }[]>`/* episodes.open */
     insert into verdicts (kind, subject_key, batch_key, since, reason, judged_at)
     select f.kind, f.subject, f.batch, f.since, f.reason, ${now.toISOString()}::timestamptz from ${found}
     where not exists (

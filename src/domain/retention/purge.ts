@@ -154,7 +154,7 @@ export async function forgetBatches(tx: Tx, batchKeys: readonly number[], now: s
   await tx`/* retention.forget_shares */ delete from shares where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_templates */ delete from payload_templates where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_conflicts */ delete from start_conflicts where batch_key = any (${keys}::bigint[])`
-  await tx`/* retention.forget_verdicts */ delete from verdicts where batch_key = any (${keys}::bigint[])`
+  await tx`/* retention.forget_episodes */ delete from verdicts where batch_key = any (${keys}::bigint[])`
   await forgetArchived(tx, keys)
   await tx`/* retention.forget_batches */
     update batches set emptied_at = ${now}, experiment_type = null, host = null, username = null, commit_sha = null,

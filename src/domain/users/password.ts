@@ -41,7 +41,7 @@ export function requireUncommonPassword(password: string): void {
 export const hashPassword = (
   password: string,
   lane: 'sign-in' | 'new-account' = 'sign-in',
-): Promise<string> => gate.through(lane, () => hash(normal(password), COST))
+): Promise<string> => gate.run(lane, () => hash(normal(password), COST))
 
 /**
  * Whether the password matches the hash; false without a hash (an unknown user, or one with another way to sign in),
@@ -51,6 +51,6 @@ export async function verifyPassword(
   passwordHash: string | null | undefined,
   password: string,
 ): Promise<boolean> {
-  const right = await gate.through('sign-in', () => verify(passwordHash ?? DUMMY_HASH, normal(password)))
+  const right = await gate.run('sign-in', () => verify(passwordHash ?? DUMMY_HASH, normal(password)))
   return right && passwordHash != null
 }
