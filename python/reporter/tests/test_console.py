@@ -85,7 +85,9 @@ def test_a_bar_that_takes_long_is_sent_now_and_then(monkeypatch: pytest.MonkeyPa
     assert captured(write) == ["stdout: 1%", "stdout: 4%", "stdout: 7%", "stdout: 9%"]
 
 
-def test_more_than_1000_lines_a_second_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_more_than_1000_lines_a_second_the_last_are_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     on_terminal(monkeypatch)
     now = [10.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
@@ -101,11 +103,26 @@ def test_more_than_1000_lines_a_second_are_counted(monkeypatch: pytest.MonkeyPat
     lines = captured(write)
     assert lines[999:1002] == [
         "stdout: 999",
-        "stdout: [500 lines left out: more than 1,000 a second]",
-        "stdout: later",
+        "stdout: [450 lines left out: more than 1,000 a second]",
+        "stdout: 1450",
     ]
-    assert lines[-1] == "stderr: [201 lines left out: more than 1,000 a second]"
-    assert len(lines) == 1_000 + 1 + 1_000 + 1
+    assert lines[1050:1052] == ["stdout: 1499", "stdout: later"]
+    assert lines[-51:-49] == ["stdout: [151 lines left out: more than 1,000 a second]", "stdout: 1150"]
+    assert lines[-1] == "stdout: 1199"
+    assert len(lines) == 2 * (1_000 + 1 + 50)
+
+
+def test_the_end_of_a_burst_is_sent_without_a_further_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_terminal(monkeypatch)
+    lines: list[str] = []
+    capture = ConsoleCapture(lambda _stream, line, _at: lines.append(line))
+    capture.start()
+    try:
+        sys.stdout.write("".join(f"{n}\n" for n in range(1_100)))
+        until(lambda: lines[-1:] == ["1099"])
+    finally:
+        capture.stop()
+    assert lines[1_000:1_002] == ["[50 lines left out: more than 1,000 a second]", "1050"]
 
 
 def test_what_sending_prints_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -280,6 +280,34 @@ run.close()
     assert [event["event_type"] for event in lines_of(spill / "b.jsonl")][:2] == ["batch_start", "job_start"]
 
 
+@pytest.mark.parametrize("responds", [True, False])
+def test_a_second_ctrl_c_cuts_the_end_of_the_run_short_and_does_not_lose_it(
+    server: FakeIngest, proxy: FaultProxy, spill: Path, responds: bool
+) -> None:
+    body = """
+from svc_reporter import _pipeline
+wait = _pipeline.Pipeline._wait
+def wait_and_interrupt(*arguments):
+    _pipeline.Pipeline._wait = wait
+    os.kill(os.getpid(), signal.SIGINT)  # the user presses Ctrl-C again while close() waits
+    wait(*arguments)
+_pipeline.Pipeline._wait = wait_and_interrupt
+run = svc.init("vision", batch_id="b", url=os.environ["URL"], token="em_live_test", stop_poll_s=0, resources_s=0,
+               environment=False, close_timeout_s=60)
+run.log({"loss": 1.0})
+os.kill(os.getpid(), signal.SIGINT)
+"""
+    if not responds:
+        proxy.always = HANG
+    begin = time.monotonic()
+    _, err = process.run(body, {"URL": proxy.url}, code=-signal.SIGINT)
+    assert time.monotonic() - begin < 30
+    assert err.splitlines()[-1].startswith("svc: run b ended: KeyboardInterrupt")
+    assert "Error in sys.excepthook" not in err
+    end = server.events[-1] if responds else lines_of(spill / "b.jsonl")[-1]
+    assert (end["event_type"], end["data"]["reason"]) == ("batch_failed", "KeyboardInterrupt")
+
+
 def test_a_users_own_sigterm_handler_is_left_alone(server: FakeIngest) -> None:
     body = (
         """

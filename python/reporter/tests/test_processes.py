@@ -91,6 +91,49 @@ with run:
     assert server.types() == ["batch_start", "job_start", "log_line", "job_done", "batch_done"]
 
 
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_worker_process_that_imports_the_script_begins_no_run_of_its_own(server: FakeIngest, method: str) -> None:
+    body = f"""
+import multiprocessing
+run = svc.init("vision", url=os.environ["URL"], token="em_live_test", stop_poll_s=0, resources_s=0, environment=False)
+if __name__ == "__main__":
+    with multiprocessing.get_context("{method}").Pool(2) as pool:
+        print(*pool.map(abs, range(3)))
+    run.log({{"loss": 1.0}})
+"""
+    out, err = process.run(body, {"URL": server.url})
+    assert out.split() == ["0", "1", "2"]
+    assert server.types().count("batch_start") == server.types().count("job_epoch") == 1
+    assert server.events[-1]["event_type"] == "batch_done"
+    assert err.count("svc: run ") == 2, err
+
+
+def test_a_forked_child_does_not_say_that_the_run_ended(server: FakeIngest) -> None:
+    body = """
+run = svc.init("vision", name="mine", url=os.environ["URL"], token="em_live_test", stop_poll_s=0, resources_s=0,
+               environment=False)
+if os.fork() == 0:
+    raise SystemExit(3)
+os.wait()
+if os.fork() == 0:
+    svc.init("vision", name="of the child", url=os.environ["URL"], token="em_live_test", quiet=True)
+    os._exit(0)
+os.wait()
+if os.fork() == 0:
+    with run:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os._exit(0)
+os.wait()
+print("the parent goes on", file=sys.stderr)
+"""
+    _, err = process.run(body, {"URL": server.url})
+    assert [line.split(":")[1] for line in err.splitlines() if line.startswith("svc: run mine")] == [
+        " run mine",
+        " run mine ended with the script",
+    ]
+    assert err.index("the parent goes on") < err.index("ended with the script")
+
+
 CHILDREN = """
 import multiprocessing
 def child(seed):

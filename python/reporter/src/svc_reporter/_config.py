@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 from ._environment import without_secrets
-from ._plain import plain
+from ._plain import named_fields, plain
 
 Send = Callable[[dict[str, Any]], None]
 
@@ -71,7 +71,7 @@ def plain_config(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def config_of(given: Any) -> dict[str, Any]:
-    """A dictionary, an argparse.Namespace, a dataclass or an object with attributes, as a dictionary.
+    """The configuration as a dictionary: of a mapping, or the fields of a namespace, dataclass or other object.
 
     Raises TypeError for anything else.
     """
@@ -79,7 +79,9 @@ def config_of(given: Any) -> dict[str, Any]:
         return {}
     if isinstance(given, Mapping):
         return {str(key): value for key, value in given.items()}
-    fields = getattr(given, "__dict__", None)
+    fields = named_fields(given)
+    if fields is None:
+        fields = getattr(given, "__dict__", None)
     if not isinstance(fields, dict) or isinstance(given, type):
         raise TypeError(f"config must be a dictionary or an object with attributes, got {type(given).__name__}")
     return {key: value for key, value in fields.items() if not key.startswith("_")}

@@ -15,11 +15,13 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 LINES_PER_S = 1_000
-"""Of both streams together. Further lines are counted, and one line reports their number after the second."""
+"""Of both streams together. Of further lines only the last are sent, after a line with the number of the others."""
+_LAST_LINES = 50
+"""How many last lines of a burst are sent: they may say why the process ended."""
 _LINE_LIMIT = 16 * 1024
 """Characters of one line; a longer one is cut, with a note."""
 _PROGRESS_EVERY_S = 10.0
@@ -61,6 +63,8 @@ class ConsoleCapture:
         self._thread: threading.Thread | None = None
         self._second = 0.0
         self._sent = self._omitted = 0
+        self._last_lines: deque[tuple[str, str, float]] = deque(maxlen=_LAST_LINES)
+        """Stream, line and time.monotonic() of the last lines beyond LINES_PER_S in this second."""
         self.omitted = 0
         """How many lines were not sent in all, because there were more than LINES_PER_S."""
 
@@ -92,7 +96,7 @@ class ConsoleCapture:
             now = time.monotonic()
             for stream in self._streams:
                 self._emit(stream.name, stream.rest(now), now)
-            self._send_omitted("stderr", now)
+            self._send_omitted()
         self._on = False
         self._streams = []
         _active.discard(self)
@@ -132,32 +136,43 @@ class ConsoleCapture:
             self.drain()  # the thread is too slow: let the writer wait
 
     def _run(self) -> None:
-        while self._wakes.get() and self._on and self._pid == os.getpid():
+        while self._is_woken() and self._on and self._pid == os.getpid():
             time.sleep(_DRAIN_S)
             self._waiting = True  # set before draining, so that a later write wakes the thread again
             self.drain()
 
+    def _is_woken(self) -> bool:
+        """Wait for a write. False when the capture ends."""
+        while self._last_lines:
+            try:
+                return self._wakes.get(timeout=1.0)
+            except Empty:  # nothing was written for a second: the burst is over
+                with self._lock:
+                    self._send_omitted()
+        return self._wakes.get()
+
     def _emit(self, name: str, lines: list[str], at: float) -> None:
         for line in lines:
-            is_new_second = at - self._second >= 1.0
-            omitted = self._omitted if is_new_second else 0
-            if is_new_second:
-                self._second, self._sent, self._omitted = at, 0, 0
-            fits = self._sent < LINES_PER_S
-            if fits:
+            if at - self._second >= 1.0:
+                self._send_omitted()
+                self._second, self._sent = at, 0
+            if self._sent < LINES_PER_S:
                 self._sent += 1
-            else:
+                self._send_line(name, line, at)
+                continue
+            if len(self._last_lines) == _LAST_LINES:
                 self._omitted += 1
                 self.omitted += 1
-            if omitted:
-                self._send_line(name, _omitted_message(omitted), at)
-            if fits:
-                self._send_line(name, line, at)
+            self._last_lines.append((name, line, at))
 
-    def _send_omitted(self, name: str, at: float) -> None:
+    def _send_omitted(self) -> None:
+        """Send what was left for the end of the second: how many lines were left out, and the last ones."""
         omitted, self._omitted = self._omitted, 0
-        if omitted:
-            self._send_line(name, _omitted_message(omitted), at)
+        last_lines, self._last_lines = self._last_lines, deque(maxlen=_LAST_LINES)
+        for position, (name, line, at) in enumerate(last_lines):
+            if omitted and position == 0:
+                self._send_line(name, _omitted_message(omitted), at)
+            self._send_line(name, line, at)
 
     def _send_line(self, name: str, line: str, at: float) -> None:
         self._thread_state.sending = True

@@ -14,8 +14,11 @@ _REASON_LIMIT = 2_000
 
 
 def reason_of(error: BaseException | None) -> str | None:
-    """The reason of a failure, from the exception; None for a clean end, also by `sys.exit()` or `sys.exit(0)`."""
-    if error is None:
+    """The reason of a failure, from the exception; None for a clean end, also by `sys.exit()` or `sys.exit(0)`.
+
+    GeneratorExit is a clean end: the caller left its loop over a generator that contains the `with` block.
+    """
+    if error is None or isinstance(error, GeneratorExit):
         return None
     if isinstance(error, StopRequested):
         return STOPPED
@@ -29,7 +32,7 @@ def reason_of(error: BaseException | None) -> str | None:
 
 
 def trace_of(error: BaseException | None, trace: TracebackType | None) -> str | None:
-    """The traceback as text; None if there is no error, or it is a stop, an exit or Ctrl-C."""
-    if error is None or isinstance(error, (StopRequested, SystemExit, KeyboardInterrupt)):
+    """The traceback as text; None if there is no error, or it is a clean end, a stop, an exit or Ctrl-C."""
+    if error is None or isinstance(error, (StopRequested, SystemExit, KeyboardInterrupt, GeneratorExit)):
         return None
     return full_trace(error, trace)

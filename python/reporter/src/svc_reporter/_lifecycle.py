@@ -38,6 +38,8 @@ _original_exit: Callable[..., NoReturn] | None = None
 """The sys.exit that was replaced; None while it is not."""
 _exit_failure: str | None = None
 """The status of the last call of sys.exit, if it means failure. Nothing else keeps it until interpreter exit."""
+_survived_error: BaseException | None = None
+"""The error in sys.last_value after which the process went on, as a notebook or an interactive session does."""
 forked: list[Callable[[], None]] = []
 """Functions to be called in a forked child."""
 
@@ -50,6 +52,8 @@ def opened(reporter: OpenReporter) -> None:
         atexit.register(_at_exit)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_after_fork)
+        _watch_cells()
+    _goes_on()
     if is_worker_process() and _finalised_pid != os.getpid():
         _finalised_pid = os.getpid()
         # multiprocessing ends its children by os._exit, without atexit, but runs its finalizers.
@@ -120,7 +124,7 @@ def _signals_with_handler() -> int:
 
 
 def _on_signal(number: int, _frame: FrameType | None) -> None:
-    if not _shield.shield.postpone(number, lambda: _end_by_signal(number)):
+    if not _shield.shield.postpone_end(number, lambda: _end_by_signal(number)):
         _end_by_signal(number)
 
 
@@ -156,8 +160,25 @@ def _recording_exit(status: Any = None, /) -> NoReturn:
     raise SystemExit(status)
 
 
+def _goes_on(*_: Any) -> None:
+    """The process goes on after whatever error came before, so that error is not its end."""
+    global _survived_error, _exit_failure
+    _survived_error, _exit_failure = getattr(sys, "last_value", None), None
+
+
+def _watch_cells() -> None:
+    """In IPython and notebooks: a cell that begins shows that the process went on after the error of an earlier one."""
+    try:
+        shell = sys.modules["IPython"].get_ipython()
+        shell.events.register("pre_run_cell", _goes_on)
+    except Exception:
+        return  # no IPython, or one without these events
+
+
 def _at_exit() -> None:
     error = getattr(sys, "last_value", None)  # an uncaught exception
+    if error is _survived_error:
+        error = None
     failure = f"{type(error).__name__}: {error}" if error is not None else _exit_failure
     for reporter in reversed(_open):
         reporter.end_at_exit(failure)

@@ -26,6 +26,9 @@ from ._worker import Worker
 _FLUSH_SHARE = 0.7
 """Share of the close timeout for the waiting events; the rest is for the last event, with the delivery counts."""
 
+_HURRY_S = 1.0
+"""Seconds that close() may still take after a signal: enough for the last event, if the service responds."""
+
 _WRITE_TIMEOUT_S = 0.5
 """Seconds beyond its deadline that close() waits for a thread that is writing to disk."""
 
@@ -134,7 +137,8 @@ class Pipeline:
 
     def flush(self, timeout_s: float) -> bool:
         """Wait up to `timeout_s` seconds. True if the service has every event so far."""
-        self._wait(lambda: self._is_idle() and not self._worker.is_draining(), time.monotonic() + timeout_s)
+        end = time.monotonic() + timeout_s
+        self._wait(lambda: self._is_idle() and not self._worker.is_draining(), lambda: end)
         delivery = self.delivery
         return delivery.pending <= 0 and delivery.spilled == 0
 
@@ -144,15 +148,17 @@ class Pipeline:
         The calling thread writes events that are still unsent to the spill file. Never raises.
         """
         begin = time.monotonic()
-        deadline = begin + timeout_s
-        self._shutdown.deadline = deadline  # no wait of any thread may exceed it
+        self._shutdown.begin(timeout_s)  # no wait of any thread may exceed this deadline
         self._worker.pace.send_now()
         before = self._queue.produced  # other threads may report while this one waits
-        self._wait(lambda: self._is_idle() or self._settled() >= before, begin + timeout_s * _FLUSH_SHARE)
+        self._wait(
+            lambda: self._is_idle() or self._settled() >= before,
+            lambda: begin + (self._deadline() - begin) * _FLUSH_SHARE,
+        )
         last_event()
         self._shutdown.ending = True
         self._overflow.stop()
-        self._wait(self._is_settled, deadline)
+        self._wait(self._is_settled, self._deadline)
         self._worker.recovered.set()
         for transport in (self._transport, self._replay_transport):
             if transport is not None:
@@ -163,8 +169,12 @@ class Pipeline:
                 thread.join(0.2)  # long enough to release its claimed file
         self._print_losses()
 
+    def hurry(self) -> None:
+        """For a signal while the same thread is in close(): end it soon."""
+        self._shutdown.hurry(_HURRY_S)
+
     def cut_short(self) -> None:
-        """For a signal that interrupts close(): stop waiting, and write unsent events to disk now."""
+        """For a signal while another thread is in close(): write unsent events to disk now."""
         self._shutdown.deadline = time.monotonic()
         self._spill_rest()
 
@@ -197,14 +207,18 @@ class Pipeline:
         replaying = replayer is not None and replayer.is_alive() and not replayer.waiting
         return self._is_idle() and not self._worker.is_alive() and not replaying
 
-    def _wait(self, done: Callable[[], bool], until: float) -> None:
-        """Poll `done` until it is true or time.monotonic() reaches `until`.
+    def _deadline(self) -> float:
+        deadline = self._shutdown.deadline
+        return time.monotonic() if deadline is None else deadline
+
+    def _wait(self, done: Callable[[], bool], until: Callable[[], float]) -> None:
+        """Poll `done` until it is true or time.monotonic() reaches `until()`, which a signal may move forward.
 
         No condition variable: a signal handler may run this while the frame that it interrupted holds the lock.
         """
         step = 0.0005
         while not done():
-            left = until - time.monotonic()
+            left = until() - time.monotonic()
             if left <= 0:
                 return
             self._worker.pace.send_now()

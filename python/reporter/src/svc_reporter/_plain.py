@@ -5,15 +5,22 @@ Runs in the caller's thread, because a tensor may change or be freed after the c
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import re
 from collections.abc import Mapping
+from datetime import timedelta
 from enum import Enum
 from typing import Any
+from uuid import UUID
 
 MAX_DEPTH = 32
 """The service rejects a depth over 64, and the envelope takes a few levels."""
 MAX_ITEMS = 10_000
 MAX_REPR = 1_000
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+"""In the default repr of objects; it differs in every process, so values of two runs would never be equal."""
 
 _BIGGEST = 1 << 1023
 """Larger integers overflow a double; the service rejects them (contract §1)."""
@@ -58,8 +65,9 @@ def _convert(value: Any, depth: int) -> Any:
         return "<too deep>"
     if isinstance(value, Enum):
         return plain(value.value, depth + 1)
-    if isinstance(value, Mapping):
-        return {str(key): plain(item, depth + 1) for key, item in list(value.items())[:MAX_ITEMS]}
+    named = value if isinstance(value, Mapping) else named_fields(value)
+    if named is not None:
+        return {str(key): plain(item, depth + 1) for key, item in list(named.items())[:MAX_ITEMS]}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(item, depth + 1) for item in list(value)[:MAX_ITEMS]]
     if isinstance(value, bool):
@@ -74,7 +82,9 @@ def _convert(value: Any, depth: int) -> Any:
     count = size() if callable(size) else size
     if hasattr(value, "item") and (count == 1 or getattr(value, "shape", None) == () or _numel(value) == 1):
         return plain(value.item(), depth + 1)  # NumPy and torch scalars, and arrays of one element
-    if hasattr(value, "tolist") and (_numel(value) or 0) <= MAX_ITEMS:
+    if hasattr(value, "tolist"):
+        if (_numel(value) or 0) > MAX_ITEMS:
+            return f"<{type(value).__name__} of shape {tuple(getattr(value, 'shape', ()))}>"
         return plain(value.tolist(), depth + 1)
     if hasattr(value, "isoformat"):
         return str(value.isoformat())
@@ -82,8 +92,28 @@ def _convert(value: Any, depth: int) -> Any:
         return str(value)
     if hasattr(value, "__float__"):
         return plain(float(value), depth + 1)
-    text = repr(value)
+    if isinstance(value, (UUID, timedelta)):
+        return str(value)
+    if callable(value) and hasattr(value, "__qualname__"):  # a function or a class
+        return f"{value.__module__}.{value.__qualname__}"
+    text = _ADDRESS.sub("", repr(value))
     return text if len(text) <= MAX_REPR else text[:MAX_REPR] + "…"
+
+
+def named_fields(value: Any) -> dict[str, Any] | None:
+    """The fields of a dataclass, named tuple, namespace or Pydantic model; None for anything else."""
+    if isinstance(value, type):
+        return None
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if type(value).__name__ in ("Namespace", "SimpleNamespace"):
+        return dict(vars(value))
+    for method in ("_asdict", "model_dump"):
+        made = getattr(value, method, None)
+        if callable(made):
+            found = made()
+            return found if isinstance(found, dict) else None
+    return None
 
 
 def _numel(value: Any) -> int | None:

@@ -62,11 +62,20 @@ def world_size(env: Mapping[str, str] | None = None) -> int:
 def is_worker_process() -> bool:
     """Whether this is a child process of multiprocessing or joblib (DataLoader, pool), or a worker of Ray."""
     process = sys.modules.get("multiprocessing.process")  # always loaded in such a child
-    if process is not None and process.parent_process() is not None:
+    if process is not None and (process.parent_process() is not None or _imports_main_module(process)):
         return True
     ray: Any = sys.modules.get("ray._private.worker")
     worker = getattr(ray, "global_worker", None)
     return worker is not None and getattr(worker, "mode", None) == getattr(ray, "WORKER_MODE", 1)
+
+
+def _imports_main_module(process: Any) -> bool:
+    """Whether this child, or the server that forks children, is importing the main module of the script.
+
+    Before Python calls a function in a spawned child, it runs the top level of the script there once more. The child
+    has no `parent_process()` yet, but this attribute.
+    """
+    return bool(getattr(process.current_process(), "_inheriting", False))
 
 
 def any_rank(flag: bool) -> bool:

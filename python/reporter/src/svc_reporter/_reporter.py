@@ -441,6 +441,14 @@ class Reporter:
     def _end(self, timeout_s: float, failure: str | None, trace: str | None) -> None:
         if self._pid != os.getpid():
             return
+        with shield.cut_short_by_signals(self._hurry):
+            self._end_within(timeout_s, failure, trace)
+
+    def _hurry(self) -> None:
+        if self._pipeline is not None:
+            self._pipeline.hurry()
+
+    def _end_within(self, timeout_s: float, failure: str | None, trace: str | None) -> None:
         with self._lock:
             pipeline = self._pipeline
             if pipeline is None or self._closing:
@@ -490,7 +498,7 @@ class Reporter:
         if self._pid != os.getpid():
             return
         pipeline = self._usable_pipeline()
-        if self._closing:  # the signal interrupted close(): write unsent events to disk
+        if self._closing:  # another thread is in close(): write unsent events to disk
             if pipeline is not None and not self._closed:
                 pipeline.cut_short()
             return

@@ -53,7 +53,7 @@ def init(
     quiet: bool = False,
     **reporter: Any,
 ) -> Run:
-    """Start a run and print its address. `config` is a dictionary or an argparse namespace.
+    """Start a run and print its address. `config` is a dictionary, an argparse namespace or a dataclass.
 
     `environment` is True, False or the names of the parts to record (`libraries`, `gpus`, `git`, `diff`, `entry`,
     `cluster`). With `console=False` printed lines are not sent to the run's log; `quiet=True` prints nothing. Other
@@ -71,7 +71,7 @@ def init(
     given = config_of(config)
     made = Reporter(project, experiment_type, n_total, tags=tags, **reporter)
     if _current is not None:
-        _current.finish()
+        _current._finish(None, None, f"finished, because {f'run {name}' if name else 'another run'} begins")
     run = Run(made, given, name=name, job=job, step_unit=step_unit.strip(), quiet=quiet)
     run._begin({"name": name, "group": group, "notes": notes}, parts, console)
     return run
@@ -246,7 +246,7 @@ class Run:
             self._console.start()
             reporter.drain_console = self._console.drain
 
-    def _finish(self, error: BaseException | None, trace: TracebackType | None) -> None:
+    def _finish(self, error: BaseException | None, trace: TracebackType | None, clean_end: str = "finished") -> None:
         with self._lock:
             if self._finished:
                 return
@@ -259,9 +259,10 @@ class Run:
                 main.done(self._final_metrics())
             else:
                 main._end_failed(reason, trace_of(error, trace))
-        self._reporter.__exit__(None if error is None else type(error), error, trace)
-        how = "finished" if reason is None else f"ended: {reason.splitlines()[0][:200]}"
-        self._print_end(how)
+        try:
+            self._reporter.__exit__(None if error is None else type(error), error, trace)
+        finally:  # also if Ctrl-C came meanwhile
+            self._print_end(clean_end if reason is None else f"ended: {reason.splitlines()[0][:200]}")
 
     def _at_exit(self) -> None:
         """At interpreter exit without `finish`: the reporter is closed next, and knows whether the script failed."""
@@ -289,7 +290,7 @@ class Run:
     def _print_end(self, how: str) -> None:
         kept = self._reporter.delivery.spilled
         note = f"; {kept:,} events are on disk, the next run or `svc-reporter sync` sends them" if kept else ""
-        if not self._reporter._disabled:
+        if not self._reporter._disabled and self._reporter.is_of_this_process():
             self._print_status(f"run {self.name or self.id} {how}{note}" + (f": {self.url}" if self.url else ""))
 
     def _end_extras(self) -> dict[str, Any]:
@@ -412,7 +413,10 @@ def _on_exception(kind: type[BaseException], error: BaseException, trace: Traceb
         previous_hook(kind, error, trace)
     finally:
         if run is not None and run._reporter._pid == os.getpid():
-            run._finish(error, trace)
+            try:
+                run._finish(error, trace)
+            except KeyboardInterrupt:
+                pass  # another Ctrl-C: the process is ending already, and the run has ended
 
 
 def _cwd() -> str:

@@ -1,15 +1,17 @@
-"""Postpones Ctrl-C, the interrupt of a stop and ending signals while an event is being recorded.
+"""Postpones Ctrl-C, the interrupt of a stop and ending signals while an event is being recorded, or a run ends.
 
 Python runs signal handlers in the main thread between any two instructions. An exception raised there while an event is
-being recorded would lose the event, or count an event that was not queued. `with shield:` postpones the effect of the
-handlers to the end of the block. Blocks may be nested, and take microseconds.
+being recorded would lose the event, or count an event that was not queued; while a run ends, it would lose its end.
+`with shield:` postpones the effect of the handlers to the end of the block. Blocks may be nested, and take
+microseconds; the end of a run takes longer, so a signal cuts it short.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -23,6 +25,8 @@ class Shield:
         self._depth = 0
         """Open blocks of the main thread; only that thread runs signal handlers."""
         self._postponed: dict[int, Callable[[], object]] = {}
+        self._hurry: Callable[[], object] | None = None
+        """Called when Ctrl-C or an ending signal is postponed."""
 
     def __enter__(self) -> None:
         if _ident() == self.main:
@@ -34,6 +38,20 @@ class Shield:
             if self._postponed and not self._depth:
                 self._run_postponed()
 
+    @contextmanager
+    def cut_short_by_signals(self, hurry: Callable[[], object]) -> Iterator[None]:
+        """A block that may take seconds: Ctrl-C and ending signals call `hurry`, and take effect at its end."""
+        is_main = _ident() == self.main
+        before = self._hurry
+        with self:
+            if is_main:
+                self._hurry = hurry
+            try:
+                yield
+            finally:
+                if is_main:
+                    self._hurry = before
+
     def postpone(self, number: int, effect: Callable[[], object]) -> bool:
         """For a signal handler: postpone `effect` to the end of the block. False if no block is open.
 
@@ -44,11 +62,20 @@ class Shield:
         self._postponed[number] = effect
         return True
 
+    def postpone_end(self, number: int, effect: Callable[[], object]) -> bool:
+        """`postpone` for a signal with which the user wants the process to end: nothing may take long now."""
+        if not self.postpone(number, effect):
+            return False
+        if self._hurry is not None:
+            self._hurry()
+        return True
+
     def reset(self) -> None:
         """In a forked child: the thread that forked may have been inside a block."""
         self.main = threading.main_thread().ident
         self._depth = 0
         self._postponed.clear()
+        self._hurry = None
 
     def _run_postponed(self) -> None:
         postponed, self._postponed = self._postponed, {}
@@ -85,5 +112,5 @@ def restore() -> None:
 
 
 def _on_interrupt(number: int, frame: FrameType | None) -> None:
-    if not shield.postpone(number, lambda: signal.default_int_handler(number, frame)):
+    if not shield.postpone_end(number, lambda: signal.default_int_handler(number, frame)):
         signal.default_int_handler(number, frame)

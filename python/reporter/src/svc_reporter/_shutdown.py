@@ -13,8 +13,20 @@ class Shutdown:
         """time.monotonic() by which close() must end; None while the reporter is open."""
         self.ending = False
         """The last event is in the queue: threads end once they have no work left."""
+        self._limit = float("inf")
+        """time.monotonic() that no deadline may exceed."""
         self.abandoned = False
         """The closing thread has taken all unsent events; other threads must not use them any more."""
+
+    def begin(self, seconds: float) -> None:
+        """The reporter closes, within so many seconds."""
+        self.deadline = min(time.monotonic() + seconds, self._limit)
+
+    def hurry(self, seconds: float) -> None:
+        """close() may take at most so many more seconds, whether it has begun or not."""
+        self._limit = min(self._limit, time.monotonic() + seconds)
+        if self.deadline is not None:
+            self.deadline = min(self.deadline, self._limit)
 
     @property
     def closing(self) -> bool:
