@@ -161,7 +161,7 @@ def _recording_exit(status: Any = None, /) -> NoReturn:
 
 
 def _goes_on(*_: Any) -> None:
-    """The process goes on after whatever error came before, so that error is not its end."""
+    """The process goes on after the error that came last, so that error is not its end."""
     global _survived_error, _exit_failure
     _survived_error, _exit_failure = getattr(sys, "last_value", None), None
 
