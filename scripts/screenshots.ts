@@ -69,7 +69,10 @@ async function take(page: Page, { path, before }: ScenePage, file: string): Prom
   await page.waitForFunction(() => document.querySelector('[aria-label="Loading"]') === null)
   await before?.(page)
   await page.waitForLoadState('load')
-  await page.waitForFunction(() => [...document.fonts].some(({ status }) => status === 'loaded'))
+  // Pages of the documentation have no fonts of their own.
+  await page.waitForFunction(
+    () => document.fonts.size === 0 || [...document.fonts].some(({ status }) => status === 'loaded'),
+  )
   await page.evaluate(() => document.fonts.ready)
   await page.waitForTimeout(600)
   await page.screenshot({ path: file, animations: 'disabled' })

@@ -129,6 +129,36 @@ test('jobs are put together by what they have in common besides params, too', as
   })
 })
 
+test('a number is one group however it was written; a text is not a number', async () => {
+  const batch_id = 'written'
+  const values = ['1', '1.0', '1.00e0', '0.10', '1e-1', '"2.10"', '"2.1"', '-0.0', '0']
+  const events = [
+    JSON.stringify(makeEvent('batch_start', { batch_id })),
+    ...values.flatMap((value, n) => {
+      const of = { batch_id, job_id: `job ${n}` }
+      const start = JSON.stringify(makeEvent('job_start', { ...of, data: { momentum: 'as written' } }))
+      return [
+        start.replace('"as written"', value),
+        JSON.stringify(makeEvent('job_epoch', { ...of, data: { epoch: 0, loss: 1 } })),
+      ]
+    }),
+  ]
+  const sent = await door.app.call('POST', '/api/events/batch', {
+    token: door.token,
+    body: `[${events.join()}]`,
+  })
+  expect(sent.status).toBe(200)
+  const path = `/api/batches/${batch_id}/metrics/groups?group_by=param.momentum`
+  const { body } = await door.app.call('GET', path, { token: door.session })
+  expect((body.groups as { group: string; jobs: number }[]).map(({ group, jobs }) => [group, jobs])).toEqual([
+    ['0', 2],
+    ['0.1', 2],
+    ['1', 3],
+    ['2.1', 1],
+    ['2.10', 1],
+  ])
+})
+
 test.each([
   ['group_by=lr', 'group_by'],
   ['group_by=param.', 'group_by'],

@@ -119,8 +119,38 @@ test('only what differs stands in the table of differences; a batch that is gone
   const names = () => table.locator('tbody tr td:first-child').allTextContents()
   await expect.poll(names).toContain('host')
   expect(await names()).not.toContain('parameter hidden')
+  // Two batches: one column each, the machine of the second is its own.
+  expect(await table.locator('th').allTextContents()).toEqual(['Field', 'first', 'second'])
+  const host = table.locator('tbody tr', { has: page.getByText('host', { exact: true }) })
+  expect((await host.locator('td').allTextContents()).at(-1)).toBe('box9')
+  await page.getByLabel('Show also what is the same').check()
+  await expect.poll(names).toContain('parameter hidden')
+  await expect.poll(names).toContain('host (differs)')
+  await page.waitForURL(/same=true/)
   await page.getByRole('link', { name: 'Leave out second' }).click()
   await page.getByRole('heading', { name: 'Compare 8 jobs of 1 batch' }).waitFor()
+  // Of one batch its jobs are compared.
+  await expect.poll(names).toContain('parameter hidden (differs)')
+  await context.close()
+})
+
+test('on a very wide screen the parts below the curves stand two in a row', async () => {
+  const { page, context } = await asAda({ width: 2560 })
+  await page.goto(address())
+  await ready(page)
+  await page.locator('[data-best]').first().waitFor()
+  await settled(page)
+  const place = async (title: string) => {
+    const box = await page.getByRole('heading', { name: title, exact: true }).boundingBox()
+    if (box === null) throw new Error(`${title} has no place`)
+    return box
+  }
+  const [scatter, groups] = [await place('Scatter plot'), await place('last val_loss by parameter')]
+  expect(groups.x).toBeGreaterThan(scatter.x + 1_000)
+  expect(groups.y).toBe(scatter.y)
+  const [best, differences] = [await place('Best epochs'), await place('What differs')]
+  expect([best.x, differences.x]).toEqual([scatter.x, groups.x])
+  expect(best.y).toBe(differences.y)
   await context.close()
 })
 

@@ -240,6 +240,39 @@ test('a batch that failed of the one error of its jobs says it once; another rea
   }
 })
 
+test('a run that failed says its reason once, on its own page and on that of its job', async () => {
+  const of = eventsOf('one-run')
+  await send(app, reporter, [
+    of('batch_start', 3600, { experiment_type: 'run', n_total: 1 }),
+    of('job_start', 3590, {}, 'main'),
+    of('job_failed', 2400, { reason: 'bad shape', traceback: SHAPE }, 'main'),
+    of('batch_failed', 2300, { reason: 'bad shape', traceback: SHAPE }),
+  ])
+  for (const [path, traceback] of [
+    ['/b/one-run', 'Traceback of one-run'],
+    ['/b/one-run/j/main', 'Traceback of main'],
+  ] as const)
+    await onPage(1440, path, async (page) => {
+      await page.getByRole('region', { name: traceback }).getByText('ValueError: bad shape').waitFor()
+      // The line that raised it, and what it raised.
+      expect(await page.getByText('bad shape').count()).toBe(2)
+      expect(await page.locator('[data-failure]').count()).toBe(0)
+    })
+})
+
+test('a failed job without a traceback says that none was reported', async () => {
+  const of = eventsOf('untraced')
+  await send(app, reporter, [
+    of('batch_start', 3600, { experiment_type: 'sweep', n_total: 1 }),
+    of('job_start', 3590, {}, 'killed'),
+    of('job_failed', 2400, { reason: 'killed by SIGKILL' }, 'killed'),
+  ])
+  await onPage(1440, '/b/untraced/jobs', async (page) => {
+    await page.locator('[data-failure]').getByRole('button').click()
+    await page.getByText('No traceback was reported.').waitFor()
+  })
+})
+
 test('an ETA names its range where the range is wider than a minute', () => {
   const at = Math.ceil(Date.now() / 60_000) * 60_000
   const within = etaText({ eta_s: 600, low_s: 600, high_s: 610 }, at)

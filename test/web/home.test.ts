@@ -55,6 +55,26 @@ test('letters are found in order, whole words before scattered ones', () => {
   ])
 })
 
+test('on a very wide screen what finished stands beside what runs', async () => {
+  const { page, context } = await asAda({ width: 2560 })
+  await page.goto('/')
+  const place = async (title: string) => {
+    const box = await page.getByRole('heading', { name: title }).boundingBox()
+    if (box === null) throw new Error(`${title} has no place`)
+    return box
+  }
+  await page.getByRole('link', { name: 'live', exact: true }).first().waitFor()
+  const [first, running, done] = [
+    await place('Needs attention'),
+    await place('Running now'),
+    await place('Recently finished'),
+  ]
+  expect(running.x).toBe(first.x)
+  expect(done.x).toBeGreaterThan(first.x + 1_000)
+  expect(done.y).toBe(first.y)
+  await context.close()
+})
+
 test('home shows what runs, and what needs attention: why, and one action', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/')

@@ -45,6 +45,14 @@ test('a group is named by its value in six digits, or as many as tell it from th
   expect(named([0.12345612, 0.12345637, 0.5000001])).toEqual(['0.1234561', '0.1234564', '0.5'])
 })
 
+test('texts that look alike as numbers, such as versions, are groups of their own', () => {
+  const jobs = ['2.1', '2.10', '2.1'].map((torch, n) => job(n, { torch }, 1).job)
+  expect(groupsOf(jobs, groupNames(jobs, 'param.torch'))).toEqual([
+    { name: 'torch = 2.1', jobs: 2 },
+    { name: 'torch = 2.10', jobs: 1 },
+  ])
+})
+
 test('different numbers have different names, however close they are', () => {
   const near = fc.tuple(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.integer({ min: -3, max: 3 }))
   fc.assert(
@@ -82,6 +90,15 @@ test('jobs are grouped by the values of parameters, the best mean first, with it
   const both = jobGroups(rows, by, axis(rows, 'last.loss'))
   expect(both.map(({ values }) => values.join())).toEqual(['4,not set', '2,adam', '2,sgd', '4,sgd'])
   expect(both.at(-1)?.spread).toBe(undefined)
+})
+
+test('numbers that are alike in four digits are groups of their own', () => {
+  const rows = [0.12341, 0.12344, 0.12341].map((lr, n) => job(n, { lr }, n))
+  const groups = jobGroups(rows, [axis(rows, 'param.lr')], axis(rows, 'last.loss'))
+  expect(groups.map(({ values, rows }) => [values, rows.length])).toEqual([
+    [['0.12341'], 2],
+    [['0.12344'], 1],
+  ])
 })
 
 test('a parameter of many numbers is grouped by bins, of equal ratios where its axis is logarithmic', () => {

@@ -47,6 +47,12 @@ beforeAll(async () => {
     ...[0, 1, 2].map((epoch) => halting('job_epoch', 50, { epoch, val_loss: 1 / (epoch + 1) }, 'main')),
   ])
   await app.call('POST', '/api/batches/halting/stop', { token: ada.token })
+  const quiet = eventsOf('quiet')
+  await send(app, reporter, [
+    quiet('batch_start', 60, { experiment_type: 'run', n_total: 1 }),
+    quiet('job_start', 59, {}, 'main'),
+    ...[0, 1, 2].map((epoch) => quiet('job_epoch', 50, { epoch, val_loss: 1 / (epoch + 1) }, 'main')),
+  ])
 }, 180_000)
 afterAll(async () => {
   await browser?.close()
@@ -55,11 +61,21 @@ afterAll(async () => {
 
 const drawn = (page: Page) => page.locator('[data-points]', { hasText: 'points' }).first().waitFor()
 const PHONE = 390
+/** Longer than a phone is wide. */
+const SIGN = 'Job main has reported no epoch since 10:02, and one usually takes it 12 s'
+const SIGNS = [
+  SIGN,
+  'The agent on gpu-7 has been away since 10:01, and no event came: the process may still run there',
+]
+const warned = (page: Page) =>
+  page.getByRole('region', { name: 'Liveness' }).getByText(SIGN).first().waitFor()
 const PAGES: [string, string, (page: Page) => Promise<unknown>, width?: number][] = [
   ['Home', '/', (page) => page.getByText('Running now').waitFor()],
   ['a project', '/p/digits', (page) => page.getByRole('link', { name: 'night-sweep' }).first().waitFor()],
   ['a batch', '/b/night-sweep', drawn],
   ['a batch that is to stop, on a phone,', '/b/halting', drawn, PHONE],
+  ['a batch whose signs of trouble come late', '/b/quiet', warned],
+  ['a batch whose signs of trouble come late, on a phone,', '/b/quiet', warned, PHONE],
   ['its jobs', '/b/night-sweep/jobs', (page) => page.locator('[data-job="good"]').waitFor()],
   ['a job', '/b/night-sweep/j/good', (page) => page.getByText('val_loss').first().waitFor()],
   ['resources', '/b/machine/resources', (page) => page.getByText('never idle').first().waitFor()],
@@ -77,10 +93,23 @@ test.each(
         if (!entry.hadRecentInput) seen.shift += entry.value
     }).observe({ type: 'layout-shift', buffered: true })
   })
-  await page.route(/\/(graphql|api\/)(?!.*stream)/, async (route) => {
+  await page.route(/\/api\/(?!.*stream)/, async (route) => {
     await new Promise((done) => setTimeout(done, LATE_MS))
     // The page may have gone meanwhile.
     await route.continue().catch(() => undefined)
+  })
+  await page.route('/graphql', async (route) => {
+    const response = await route.fetch().catch(() => undefined)
+    if (response === undefined) return
+    const json = await response.json()
+    const health = json.data?.batch?.health
+    if (path === '/b/quiet' && health) {
+      health.reasons = SIGNS
+      // After all else that the page shows.
+      await drawn(page)
+    }
+    await new Promise((done) => setTimeout(done, LATE_MS))
+    await route.fulfill({ response, json }).catch(() => undefined)
   })
   await page.goto(path)
   await whole(page)

@@ -46,6 +46,9 @@ describe('a selection', () => {
   })
 })
 
+/** Two rows of buttons and what is around them; three are at least 116 pixels. */
+const TWO_ROWS = 90
+
 describe('jobs of a batch', () => {
   const BATCH = 'selected-sweep'
   let app: TestApp
@@ -210,6 +213,67 @@ describe('jobs of a batch', () => {
         ['job-3', '0.375', 'x', '0.8'],
       ])
     }))
+
+  test('that are selected are compared by what they were given, with differences marked, alone or with other batches', () =>
+    onPage(`/b/${BATCH}/jobs?sel=${encodeURIComponent('["job-3","job-2"]')}`, async (page) => {
+      await bar(page).getByRole('link', { name: 'Compare configuration' }).click()
+      await page.getByRole('heading', { name: 'Compare 2 jobs of 1 batch' }).waitFor()
+      const table = page.getByRole('region', { name: 'What differs' }).last()
+      const rows = () =>
+        table
+          .locator('tbody tr')
+          .evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent)))
+      expect(await table.locator('th').allTextContents()).toEqual(['Field', 'job-2', 'job-3'])
+      expect((await rows()).slice(0, 2)).toEqual([
+        ['parameter lr (differs)', '0.25', '0.375'],
+        ['parameter note (differs)', '=1+1', 'x'],
+      ])
+      expect(await rows()).toContainEqual(['experiment type', 'sweep', 'sweep'])
+      expect(await seriousFindings(page)).toEqual([])
+      await page.reload()
+      await expect.poll(async () => (await rows()).length).toBeGreaterThan(3)
+      await page.getByLabel('Show also what is the same').uncheck()
+      await expect
+        .poll(async () => (await rows()).map(([name]) => name))
+        .toEqual(['parameter lr', 'parameter note'])
+      await page.getByRole('button', { name: 'Compare all 6 jobs' }).click()
+      await page.getByRole('heading', { name: 'Compare 6 jobs of 1 batch' }).waitFor()
+    }))
+
+  test('have a toolbar of at most two rows on a phone, with the rest in a menu', () =>
+    onPage(
+      `/b/${BATCH}/jobs?sel=${encodeURIComponent('["job-1","job-4"]')}`,
+      async (page) => {
+        await bar(page).getByText('2 selected').waitFor()
+        expect((await bar(page).boundingBox())?.height).toBeLessThan(TWO_ROWS)
+        await bar(page).getByRole('button', { name: 'More' }).click()
+        await expect
+          .poll(() => page.getByRole('menuitem').allTextContents())
+          .toEqual([' Compare configuration', ' Open as sweep', 'Tag', 'Copy ids'])
+        await page.getByRole('menuitem', { name: 'Tag' }).click()
+        await page.getByLabel('Add tags').waitFor()
+      },
+      { width: 390 },
+    ))
+
+  test('of a project have one, too', () =>
+    onPage(
+      '/p/digits',
+      async (page) => {
+        await page.getByLabel(`Select ${BATCH}`).check()
+        const batches = page.getByRole('toolbar', { name: 'Selected batches' })
+        await batches.getByText('1 selected').waitFor()
+        expect((await batches.boundingBox())?.height).toBeLessThan(TWO_ROWS)
+        await batches.getByRole('button', { name: 'More' }).click()
+        await expect
+          .poll(() => page.getByRole('menuitem').allTextContents())
+          .toEqual(['Tag', 'Set as baseline', 'Star', 'Archive', 'Report', 'Share', 'Delete'])
+        await page.getByRole('menuitem', { name: 'Star' }).click()
+        await batches.getByRole('button', { name: 'More' }).click()
+        await page.getByRole('menuitem', { name: 'Remove star' }).waitFor()
+      },
+      { width: 390 },
+    ))
 
   test.each([
     [390, 'dark'],

@@ -280,5 +280,8 @@ function groupOf(db: Db, groupBy: ReadOptions['groupBy']): Fragment {
     return groupBy.field === 'batch'
       ? db`(select b.id from batches b where b.key = j.batch_key)`
       : db`j.${db(groupBy.field)}`
-  return db`j.params ->> ${groupBy.param}::text`
+  // JSON keeps a number as it was written: 1 and 1.0 are one value.
+  const param = db`j.params -> ${groupBy.param}::text`
+  const text = db`j.params ->> ${groupBy.param}::text`
+  return db`case jsonb_typeof(${param}) when 'number' then trim_scale((${text})::numeric)::text else ${text} end`
 }

@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link, useParams, useRouterState } from '@tanstack/react-router'
 import { Menu, Search } from 'lucide-react'
 import type { User } from '../lib/api/types.ts'
@@ -42,10 +43,12 @@ export function TopBar(props: { me: User | null | undefined; onMenu: () => void;
 }
 
 function Breadcrumb() {
-  const { slug, batchId, hostId } = useParams({ strict: false })
+  const { slug, batchId, hostId, reportId } = useParams({ strict: false })
   const path = useRouterState({ select: (state) => state.location.pathname })
   const of = useRowPart(batchStore, batchId ?? '', (batch) => batch?.project)
-  const project = slug ?? of
+  // The page of a report reads it; here it is only looked up.
+  const report = useQuery<{ project: string }>({ queryKey: ['report', reportId], enabled: false }).data
+  const project = slug ?? of ?? report?.project
   return (
     <nav aria-label="Breadcrumb" className="flex min-w-0 items-center gap-1.5 text-muted">
       {project === undefined && batchId === undefined && hostId === undefined && (
@@ -60,6 +63,14 @@ function Breadcrumb() {
         <Link {...links.project(project)} className="max-w-48 truncate hover:text-ink hover:underline">
           {project}
         </Link>
+      )}
+      {report !== undefined && (
+        <>
+          <span aria-hidden="true">/</span>
+          <Link {...links.reports(report.project)} className="text-ink hover:underline">
+            Reports
+          </Link>
+        </>
       )}
       {batchId !== undefined && (
         <>

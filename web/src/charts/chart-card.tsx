@@ -220,7 +220,7 @@ export function ChartCard(
             data-full-screen
             aria-label={`Full screen: ${name}`}
             title="Full screen (f)"
-            className={`${buttonLook('quiet')} h-5 px-1`}
+            className={`${buttonLook('quiet')} h-5 px-1!`}
             onClick={onFullScreen}
           >
             <Maximize2 className="size-3.5" aria-hidden="true" />
@@ -256,7 +256,7 @@ export function ChartCard(
               lines && saveCsv(name, shownOf(lines, jobs, curves), x === 'metric' ? unit : undefined),
           }}
           aria-label={`Menu of ${name}`}
-          className={`${buttonLook('quiet')} h-5 px-1`}
+          className={`${buttonLook('quiet')} h-5 px-1!`}
         >
           <Ellipsis className="size-4" aria-hidden="true" />
         </OpenLater>

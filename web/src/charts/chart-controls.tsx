@@ -59,7 +59,8 @@ export function ChartControls(props: {
           data-search
           type="search"
           aria-label="Find series by regular expression"
-          placeholder="Filter series: loss|acc"
+          placeholder="Filter series"
+          title="A regular expression, such as loss|acc"
           className={`${inputLook} ${filterLook}`}
           value={search.series ?? ''}
           onChange={(event) => onChange({ series: event.target.value })}
@@ -141,7 +142,7 @@ function metricsFor(metrics: readonly string[], { x }: ChartSearch): readonly st
 }
 
 const Check = (props: { label: string; on: boolean | undefined; onChange: (on: boolean) => void }) => (
-  <label className="flex items-center gap-1.5 whitespace-nowrap">
+  <label className="flex items-center gap-1.5 px-1 whitespace-nowrap">
     <input
       type="checkbox"
       checked={props.on ?? false}

@@ -56,8 +56,11 @@ export function useGroupNames(jobs: readonly Job[], by: string | undefined): Gro
   return useMemo(() => names, [names?.key])
 }
 
+/** Numbers come without zeros at their ends, so `2.10` is a text, such as a version, and not 2.1. */
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d*[1-9])?(e[-+]?\d+)?$/
+
 const numberOf = (text: string | null): number | undefined =>
-  text === null || text.trim() === '' || !Number.isFinite(Number(text)) ? undefined : Number(text)
+  text === null || !NUMBER.test(text) || !Number.isFinite(Number(text)) ? undefined : Number(text)
 
 /** A seed keeps all of its digits; a learning rate that was drawn at random has 17 of them. */
 const shortened = (value: number, digits: number): number =>

@@ -68,10 +68,15 @@ function Entry(props: Choices & { job: string }) {
       >
         {job}
       </button>
-      <span className="max-w-24 truncate text-xs text-muted" title={told.name}>
-        {told.value === undefined || told.value === null ? '' : number(told.value)}
+      <span
+        // The acts take the place of the value, not of a part of it.
+        className={`flex min-w-0 items-center gap-1 ${kept ? '' : 'lg:group-hover:invisible lg:group-focus-within:invisible'}`}
+      >
+        <span className="max-w-24 truncate text-xs text-muted" title={told.name}>
+          {told.value === undefined || told.value === null ? '' : number(told.value)}
+        </span>
+        <StatusShape status={row.status} />
       </span>
-      <StatusShape status={row.status} />
       <span
         className={`flex shrink-0 items-center ${kept ? '' : 'lg:absolute lg:right-0 lg:rounded lg:bg-hover lg:opacity-0 lg:group-hover:opacity-100 lg:group-focus-within:opacity-100'}`}
       >

@@ -18,7 +18,7 @@ export function ChartMenu(props: {
   const { name } = props
   return (
     <DropdownMenu.Root modal={false} defaultOpen>
-      <DropdownMenu.Trigger className={`${buttonLook('quiet')} h-5 px-1`} aria-label={`Menu of ${name}`}>
+      <DropdownMenu.Trigger className={`${buttonLook('quiet')} h-5 px-1!`} aria-label={`Menu of ${name}`}>
         <Ellipsis className="size-4" aria-hidden="true" />
       </DropdownMenu.Trigger>
       <DropdownMenu.Portal container={props.container}>

@@ -32,7 +32,7 @@ export function AddMetric(props: {
       className="flex w-72 max-w-[calc(100vw-16px)] flex-col gap-2 p-3"
       container={props.container}
       trigger={{
-        className: `${buttonLook('quiet')} h-5 px-1`,
+        className: `${buttonLook('quiet')} h-5 px-1!`,
         'aria-label': `Add a metric to ${name}`,
         title: 'Add a metric',
         children: <Plus className="size-4" aria-hidden="true" />,

@@ -113,7 +113,8 @@ export function ChartsView({
               <input
                 type="search"
                 aria-label="Find jobs by regular expression"
-                placeholder="Filter jobs: seed[01]"
+                placeholder="Filter jobs"
+                title="A regular expression, such as seed[01]"
                 className={`${inputLook} ${filterLook}`}
                 value={search.jobs ?? ''}
                 onChange={(event) => change({ jobs: event.target.value })}

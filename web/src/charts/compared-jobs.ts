@@ -88,6 +88,17 @@ export function useCompared(ids: readonly string[], { live = false }: { live?: b
   })
 }
 
+/** Of a batch that has some of these jobs only they: other batches can be added to a selection. */
+export function chosenJobs(
+  rows: readonly Compared[],
+  jobs: readonly string[] | undefined,
+): readonly Compared[] {
+  if (jobs === undefined) return rows
+  const wanted = new Set(jobs)
+  const having = new Set(rows.filter((row) => wanted.has(row.job.id)).map((row) => row.batch.id))
+  return rows.filter((row) => wanted.has(row.job.id) || !having.has(row.batch.id))
+}
+
 /** The series of all of them: one request for a series, however many batches they are of. */
 export function useComparedSource(rows: readonly Compared[]): SeriesSource {
   return useMemo(() => {

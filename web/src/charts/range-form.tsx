@@ -16,7 +16,7 @@ export function YRange(props: {
       className="w-56 p-3"
       container={props.container}
       trigger={{
-        className: `${buttonLook('quiet')} h-5 px-1 text-xs ${props.range ? 'text-accent!' : ''}`,
+        className: `${buttonLook('quiet')} h-5 px-1! text-xs ${props.range ? 'text-accent!' : ''}`,
         children: (
           <>
             {props.range ? (

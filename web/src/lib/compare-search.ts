@@ -19,6 +19,10 @@ const CURVES = [
 /** What the address says of a comparison: a link restores it. */
 export interface CompareSearch extends Pick<ChartSearch, (typeof CURVES)[number]> {
   batches: string[]
+  /** Ids of jobs: of a batch that has some of them only these are compared. */
+  ids?: string[]
+  /** Lists also what does not differ. */
+  same?: boolean
   /** Series that are drawn, by name. */
   keys?: string[]
   /** Axes of the parallel coordinates, in their order. */
@@ -50,6 +54,9 @@ export function readCompareSearch(given: Record<string, unknown>): CompareSearch
   // An older link named one series.
   const keys = list(given.keys) ?? list(given.key === undefined ? [] : [given.key])
   const [axes, groups, brush] = [list(given.axes), list(given.groups), brushIn(given.brush)]
+  const ids = list(given.ids)
+  if (ids) found.ids = ids
+  if (given.same === true) found.same = true
   if (keys) found.keys = keys
   if (axes) found.axes = axes
   if (groups) found.groups = groups

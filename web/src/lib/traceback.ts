@@ -33,6 +33,15 @@ export function errorOf(traceback: string): string {
   return (raised ?? lines.at(-1) ?? '').trim()
 }
 
+/** The reason of a failure, unless one of these tracebacks or errors has it already. */
+export function unsaidReason(
+  reason: string | null | undefined,
+  beside: readonly string[],
+): string | undefined {
+  const text = reason?.trim() ?? ''
+  return text === '' || beside.some((one) => one.includes(text)) ? undefined : text
+}
+
 /** `train.py:143 in forward` */
 export const placeText = ({ file, line, call }: Frame): string =>
   `${file.split(/[\\/]/).at(-1)}:${line}${call ? ` in ${call}` : ''}`

@@ -48,9 +48,12 @@ export function number(value: unknown): string {
 }
 /** Values further apart than this have no decimals in common that say enough of the least. */
 const MAX_RATIO = 1_000
+/** With more, the zeros are more than the digits. */
+const MAX_DECIMALS = 7
 /**
  * Says the numbers of a column with the same decimals, so that they are read down: four digits of the median. Those of
- * which that leaves nothing, whole numbers, and columns over several orders of magnitude are said as `number` does.
+ * which that leaves nothing, whole numbers, small fractions, and columns over several orders of magnitude are said as
+ * `number` does.
  */
 export function fixedLike(values: readonly unknown[]): (value: unknown) => string {
   const sizes = values
@@ -59,7 +62,8 @@ export function fixedLike(values: readonly unknown[]): (value: unknown) => strin
     .sort((a, b) => a - b)
   const [least = 0, most = 0, median = 0] = [sizes[0], sizes.at(-1), sizes[sizes.length >> 1]]
   if (sizes.every(Number.isInteger) || most / least > MAX_RATIO || most >= 1e6) return number
-  const decimals = Math.min(6, Math.max(0, 3 - Math.floor(Math.log10(median))))
+  const decimals = Math.max(0, 3 - Math.floor(Math.log10(median)))
+  if (decimals > MAX_DECIMALS) return number
   return (value) => {
     if (typeof value !== 'number' || !Number.isFinite(value) || Math.abs(value) >= 1e6) return number(value)
     const text = value.toFixed(decimals)

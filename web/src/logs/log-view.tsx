@@ -118,7 +118,7 @@ export function LogView(props: {
           hideLabel
           value={search.level ?? ''}
           onChange={(level) => change({ level, line: undefined })}
-          options={[['', 'every level'], ...LEVELS.map((level) => [level, `${level} and above`] as const)]}
+          options={[['', 'All levels'], ...LEVELS.map((level) => [level, `${level} and above`] as const)]}
         />
         <Choice
           label="Stream"
@@ -126,7 +126,7 @@ export function LogView(props: {
           value={search.stream ?? ''}
           onChange={(stream) => change({ stream: stream === '' ? undefined : stream, line: undefined })}
           options={[
-            ['', 'every line'],
+            ['', 'All lines'],
             ['stdout', 'stdout'],
             ['stderr', 'stderr'],
           ]}
@@ -137,12 +137,12 @@ export function LogView(props: {
             hideLabel
             value={search.job ?? ''}
             onChange={(next) => change({ job: next, line: undefined })}
-            options={[['', 'every job'], ...jobs.map((one) => [one, one] as const)]}
+            options={[['', 'All jobs'], ...jobs.map((one) => [one, one] as const)]}
           />
         )}
         <label className="flex items-center gap-1.5">
           <input type="checkbox" checked={stay} onChange={(event) => setStay(event.target.checked)} />
-          follow
+          Follow
         </label>
         <label className="flex items-center gap-1.5">
           <input
@@ -150,7 +150,7 @@ export function LogView(props: {
             checked={search.wrap ?? false}
             onChange={(event) => change({ wrap: event.target.checked || undefined })}
           />
-          wrap
+          Wrap
         </label>
         <Button
           title="The last traceback, among the lines around it"

@@ -1,8 +1,11 @@
 import { CircleHelp } from 'lucide-react'
 import { type CSSProperties, type ReactNode, useId } from 'react'
 
-/** A question mark beside a term, which explains it: the browser's own popover, closed by Escape and a click elsewhere. */
-export function Help({ term, children }: { term: string; children: ReactNode }) {
+/**
+ * A question mark beside a term, which explains it: the browser's own popover, closed by Escape and a click elsewhere.
+ * `more` is a text before the mark, where the box also has what there is no room for.
+ */
+export function Help({ term, more, children }: { term: string; more?: ReactNode; children: ReactNode }) {
   const id = useId()
   const anchor = `--help-${id.replace(/\W/g, '')}`
   return (
@@ -10,11 +13,12 @@ export function Help({ term, children }: { term: string; children: ReactNode }) 
       <button
         type="button"
         popoverTarget={id}
-        aria-label={`What is this? ${term}`}
+        aria-label={more === undefined ? `What is this? ${term}` : undefined}
         title="What is this?"
-        className="rounded-full text-muted hover:text-ink print:hidden"
+        className="inline-flex items-center gap-1 rounded-full text-muted hover:text-ink print:hidden"
         style={{ anchorName: anchor } as CSSProperties}
       >
+        {more}
         <CircleHelp className="size-3.5" aria-hidden="true" />
       </button>
       <div

@@ -53,7 +53,7 @@ function Name({ name }: { name: string }) {
             autoComplete="name"
           />
         </div>
-        <Button type="submit" className="h-8" disabled={change.isPending}>
+        <Button type="submit" disabled={change.isPending}>
           Rename
         </Button>
       </form>

@@ -58,11 +58,9 @@ export function Audit() {
             />
           </div>
         ))}
-        <Button type="submit" className="h-8">
-          Filter
-        </Button>
+        <Button type="submit">Filter</Button>
         {filtered && (
-          <Button look="quiet" className="h-8" onClick={() => void navigate(links.audit())}>
+          <Button look="quiet" onClick={() => void navigate(links.audit())}>
             Show everything
           </Button>
         )}

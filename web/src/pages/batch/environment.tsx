@@ -69,7 +69,7 @@ export function BatchEnvironment() {
             {jobs.length === 0 ? 'No job has started yet.' : 'There are none: see the columns of its jobs.'}
           </p>
         ) : (
-          <Facts facts={Object.entries(common).filter(fits)} />
+          <Facts facts={Object.entries(common).filter(fits)} called={String} />
         )}
       </section>
     </div>
@@ -115,7 +115,11 @@ function Facts(props: {
             </dt>
             <dd className="flex items-start gap-2 pb-2 sm:border-t sm:border-line sm:pt-2">
               <pre className="min-w-0 flex-1 font-mono text-xs break-words whitespace-pre-wrap">{text}</pre>
-              {text.length > 12 && <Copy text={text} />}
+              {text.length > 12 && (
+                <span className="-my-1">
+                  <Copy text={text} />
+                </span>
+              )}
             </dd>
           </div>
         )
@@ -186,9 +190,7 @@ function Against(props: { batch: Batch; other: string | undefined; common: Recor
               <option key={one} value={one} />
             ))}
         </datalist>
-        <Button type="submit" className="h-8">
-          Compare
-        </Button>
+        <Button type="submit">Compare</Button>
         {other && (
           <Link {...links.batch(other)} className="text-accent underline">
             Open it
@@ -207,9 +209,12 @@ function Against(props: { batch: Batch; other: string | undefined; common: Recor
             here={batch.id}
             there={other}
             rows={[
-              ...differences(environmentOf(batch), environmentOf(read.data)),
+              ...differences(environmentOf(batch), environmentOf(read.data)).map((row) => ({
+                ...row,
+                name: factName(row.name),
+              })),
               ...named('configuration', differences(flat(batch.config ?? {}), flat(read.data.config ?? {}))),
-              ...named('param', differences(props.common, itsJobs.data)),
+              ...named('parameter', differences(props.common, itsJobs.data)),
             ]}
           />
           <CodeChanges before={read.data} after={batch} />
@@ -245,7 +250,7 @@ function DifferenceTable(props: { here: string; there: string; rows: readonly Di
           {props.rows.map(({ name, here, there }) => (
             <tr key={name}>
               <th scope="row" className="font-normal text-muted">
-                {factName(name)}
+                {name}
               </th>
               <td className="font-mono text-xs break-all">{valueText(here)}</td>
               <td className="font-mono text-xs break-all">{valueText(there)}</td>

@@ -4,7 +4,7 @@ import type { Job } from '../../lib/api/types.ts'
 import { itemAt } from '../../lib/checked.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
-import { errorOf, type FailureGroup, groupFailures, placeText } from '../../lib/traceback.ts'
+import { errorOf, type FailureGroup, groupFailures, placeText, unsaidReason } from '../../lib/traceback.ts'
 import { endingText, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { StatusShape } from '../../ui/status.tsx'
@@ -21,20 +21,16 @@ export function Failures({ batchId, open = false }: { batchId: string; open?: bo
   const jobs = useJobs(useBatchContext().jobs)
   const batch = useBatch(batchId)
   const own = batch?.traceback
-  const reason = batch?.failure_reason?.trim()
-  const groups = useMemo(() => {
-    // The traceback of the script is shown above: a job that ended with it adds nothing.
-    const said = own ? errorOf(own) : undefined
-    return groupFailures(jobs).filter((group) => group.error !== said)
-  }, [jobs, own])
+  const said = own ? errorOf(own) : undefined
+  // The traceback of the script is shown above: a job that ended with it adds nothing.
+  const groups = useMemo(() => groupFailures(jobs).filter((group) => group.error !== said), [jobs, said])
   const [all, setAll] = useState(false)
-  // A batch that failed of its one error says so once.
-  const unsaid = reason && !groups.some((group) => group.error === reason)
-  if (groups.length === 0 && !unsaid) return null
+  const reason = unsaidReason(batch?.failure_reason, [own ?? '', ...groups.map((group) => group.error)])
+  if (groups.length === 0 && reason === undefined) return null
   const shown = all ? groups : groups.slice(0, FIRST)
   return (
     <section aria-label="Failures" className="flex flex-col gap-1 px-4 pb-2">
-      {unsaid && (
+      {reason !== undefined && (
         <p
           className={`rounded px-2 py-1 ${batch?.status === 'stopped' ? 'bg-surface text-muted' : 'bg-failed-soft text-failed'}`}
         >

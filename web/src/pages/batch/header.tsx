@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import { fetchEta, fetchHealth } from '../../lib/api/signs.ts'
+import { fetchEta } from '../../lib/api/signs.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { daysText, useKeptDays } from '../../lib/kept.ts'
 import { links } from '../../lib/links.ts'
 import { elapsedOf } from '../../lib/live/batches.ts'
 import { useMe } from '../../lib/queries.ts'
-import { count, duration, etaText, some } from '../../lib/words.ts'
+import { count, duration, etaText } from '../../lib/words.ts'
 import { ClockSkew } from '../../ui/clock-skew.tsx'
 import { Progress, Tag } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
@@ -17,8 +17,8 @@ import { RelativeTime, useNow } from '../../ui/relative-time.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
 import { Traceback } from '../../ui/traceback.tsx'
 import { BatchActions } from './actions.tsx'
-import { healthReasonText } from './health-reason.ts'
 import { ControlProgress } from './ladder.tsx'
+import { Liveness } from './liveness.tsx'
 import { Star } from './star.tsx'
 
 /** Is it alive, how far is it, when is it done; and what can be done about it. */
@@ -61,11 +61,6 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
         <Fact name="Started">
           <RelativeTime at={batch.started_at} />
         </Fact>
-        {runs && (
-          <Fact name="Last seen">
-            <RelativeTime at={batch.last_received_at ?? batch.last_seen_at} />
-          </Fact>
-        )}
         {batch.owner && <Fact name="Owner">{batch.owner.name}</Fact>}
         {batch.host && (
           <Fact name="Host">
@@ -117,7 +112,7 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
           <Copy text={batch.command} />
         </div>
       )}
-      {runs && <Signs batch={batch} ask={!shared} />}
+      {runs && <Liveness batch={batch} ask={!shared} />}
       {!shared && <ControlProgress batch={batch} />}
       {batch.deleted_at && (
         <p className="rounded bg-amber-soft px-2 py-1 text-amber">
@@ -168,52 +163,5 @@ function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
         </Help>
       </span>
     </Fact>
-  )
-}
-
-const LABELS = 2
-/** What the signs of life say, in words; nothing while all is well. */
-function Signs({ batch, ask }: { batch: Batch; ask: boolean }) {
-  const { data } = useQuery({
-    // No event reports that a silence has become a stall, so while there is one it is read more often.
-    queryKey: ['health', batch.id, batch.stalled],
-    queryFn: () => fetchHealth(batch.id),
-    enabled: ask,
-    refetchInterval: ({ state }) =>
-      batch.stalled || (state.data?.reasons.length ?? 0) > 0 ? 10_000 : 30_000,
-    placeholderData: (before) => before,
-  })
-  const idle = data?.idle_jobs.length ?? 0
-  if (!batch.stalled && !data?.reasons.length && idle === 0) return null
-  return (
-    <div className="relative rounded bg-amber-soft py-1 pr-8 pl-2 text-amber">
-      <span className="absolute top-1.5 right-2">
-        <Help term="Liveness">
-          <p className="text-muted">
-            Whether the run still reports, by when the service receives its events, not by their timestamps. A
-            running batch without events for some minutes is stalled; the mark disappears with the next event.
-            Idle means that a job runs and its GPU does not work.
-          </p>
-        </Help>
-      </span>
-      {batch.stalled && !data?.reasons.length && (
-        <p>
-          The last event was received <RelativeTime at={batch.last_seen_at} />. The process may have ended, or
-          may be busy without reporting.
-        </p>
-      )}
-      {data?.reasons.slice(0, LABELS).map((reason) => (
-        <p key={reason}>{healthReasonText(reason)}</p>
-      ))}
-      {data !== undefined && data.reasons.length > LABELS && (
-        <details>
-          <summary>and {data.reasons.length - LABELS} more signs</summary>
-          {data.reasons.slice(LABELS).map((reason) => (
-            <p key={reason}>{healthReasonText(reason)}</p>
-          ))}
-        </details>
-      )}
-      {idle > 0 && <p>{some(idle, 'job')} leave a GPU idle.</p>}
-    </div>
   )
 }

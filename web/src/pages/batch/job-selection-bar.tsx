@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { ChartLine, Waypoints } from 'lucide-react'
+import { ChartLine, Columns3, Waypoints } from 'lucide-react'
 import { useState } from 'react'
 import type { Job } from '../../lib/api/types.ts'
 import { tagJobs } from '../../lib/edit-jobs.ts'
@@ -7,10 +7,13 @@ import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { inAddress } from '../../lib/selection.ts'
 import { some } from '../../lib/words.ts'
+import type { Action } from '../../ui/action.ts'
+import { Actions } from '../../ui/actions.tsx'
 import { Button, buttonLook } from '../../ui/controls.tsx'
-import { Copy } from '../../ui/copy.tsx'
+import { copyText } from '../../ui/copy.tsx'
 import { ExportTable } from '../../ui/export-table.tsx'
 import { TagDialog } from '../../ui/tag-dialog.tsx'
+import { showToast } from '../../ui/toasts.tsx'
 import { useBatchContext } from './context.ts'
 import { columnsOf } from './job-columns.ts'
 
@@ -34,6 +37,34 @@ export function JobSelectionBar(props: {
   const taggable = useBatch(batchId)?.can?.edit === true && !shared
   const ids = jobs.map((job) => job.id)
   const sel = inAddress(new Set(ids))
+  const several = !shared && sel && sel.length > 1
+  const actions: Action[] = [
+    ...(several
+      ? [
+          {
+            key: 'compare',
+            label: (
+              <>
+                <Columns3 className="size-3.5" aria-hidden="true" /> Compare configuration
+              </>
+            ),
+            title: 'Their parameters, environment and code side by side',
+            link: links.compare([batchId], { ids: sel, same: true }),
+          },
+          {
+            key: 'sweep',
+            label: (
+              <>
+                <Waypoints className="size-3.5" aria-hidden="true" /> Open as sweep
+              </>
+            ),
+            link: links.sweep(batchId, { jobs: sel }),
+          },
+        ]
+      : []),
+    ...(taggable ? [{ key: 'tag', label: 'Tag', opensDialog: true, onSelect: () => setTagging(true) }] : []),
+    { key: 'copy', label: 'Copy ids', onSelect: () => void copyIds(ids) },
+  ]
   return (
     <div
       role="toolbar"
@@ -56,18 +87,8 @@ export function JobSelectionBar(props: {
           <ChartLine className="size-3.5" aria-hidden="true" /> Chart only these
         </Link>
       )}
-      {!shared && sel && sel.length > 1 && (
-        <Link {...links.sweep(batchId, { jobs: sel })} className={buttonLook()}>
-          <Waypoints className="size-3.5" aria-hidden="true" /> Open as sweep
-        </Link>
-      )}
-      {taggable && (
-        <Button aria-haspopup="dialog" onClick={() => setTagging(true)}>
-          Tag
-        </Button>
-      )}
       <ExportTable name={`${batchId}-jobs`} rows={() => rowsOf(jobs)} />
-      <Copy text={ids.join('\n')} label="Copy job ids" />
+      <Actions actions={actions} />
       <Button look="quiet" onClick={props.onClear}>
         Clear
       </Button>
@@ -82,6 +103,11 @@ export function JobSelectionBar(props: {
     </div>
   )
 }
+
+const copyIds = async (ids: readonly string[]): Promise<void> =>
+  (await copyText(ids.join('\n'), document.body))
+    ? showToast(`${some(ids.length, 'job id')} copied.`)
+    : showToast('The browser does not allow copying: export CSV instead.', { bad: true })
 
 /** A head and one row per job, with the columns of the table and values as reported, not rounded. */
 export function rowsOf(jobs: readonly Job[]): string[][] {

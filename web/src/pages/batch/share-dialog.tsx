@@ -55,7 +55,7 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
             ['never', 'when revoked'],
           ]}
         />
-        <label className="flex h-8 items-center gap-1.5">
+        <label className="flex h-7 items-center gap-1.5">
           <input
             type="checkbox"
             checked={anonymous}
@@ -63,7 +63,7 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
           />
           hide names, host, paths and log lines
         </label>
-        <Button look="primary" className="h-8" disabled={make.isPending} onClick={() => make.mutate()}>
+        <Button look="primary" disabled={make.isPending} onClick={() => make.mutate()}>
           Make a link
         </Button>
       </div>

@@ -3,6 +3,7 @@ import { useCallback, useEffect, useMemo, useRef } from 'react'
 import {
   type Compared,
   type Comparison,
+  chosenJobs,
   MAX_JOBS,
   useCompared,
   useComparedSource,
@@ -91,7 +92,9 @@ function Shown({
   search: CompareSearch
   failed: Error | null
 }) {
-  const { rows, batches } = found
+  const { batches } = found
+  const rows = useMemo(() => chosenJobs(found.rows, search.ids), [found.rows, search.ids])
+  const areChosen = search.ids !== undefined
   const navigate = useNavigate()
   const latest = useRef(search)
   useEffect(() => {
@@ -136,6 +139,16 @@ function Shown({
   const metricAxis = axes.find((axis) => axis.id === `last.${metric}` && axis.words === null)
   const first = axes.find((axis) => axis.id.startsWith('param.') && differs(axis)) ?? axes[0]
 
+  // Who chooses jobs asks for their configuration first.
+  const differences = (
+    <Differences
+      batches={batches}
+      rows={rows}
+      chosen={areChosen}
+      same={search.same ?? false}
+      onSame={(same) => change({ same: same || undefined })}
+    />
+  )
   return (
     <div className="flex flex-col gap-6 p-4">
       <div className="flex flex-wrap items-center gap-2">
@@ -144,7 +157,9 @@ function Shown({
         </h1>
         <AddButton search={search} />
         <SaveView suggested={`Compare ${some(batches.length, 'batch', 'batches')}`} />
-        {batches.length > 1 && (
+        {areChosen ? (
+          <Button onClick={() => change({ ids: undefined })}>Compare all {found.rows.length} jobs</Button>
+        ) : (
           <Button
             title="Down to the parameters and the environment that differ"
             onClick={() => document.getElementById('differences')?.scrollIntoView()}
@@ -184,6 +199,7 @@ function Shown({
           </li>
         ))}
       </ul>
+      {areChosen && differences}
       <section aria-labelledby="parallel" className="flex flex-col gap-2">
         <h2 id="parallel" className="font-semibold">
           Parameters and results
@@ -275,7 +291,7 @@ function Shown({
             <BestEpochs of={of} metric={metric} rows={kept} source={source} {...view} />
           </section>
         )}
-        <Differences batches={batches} rows={rows} />
+        {!areChosen && differences}
       </div>
     </div>
   )

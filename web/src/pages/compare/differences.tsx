@@ -1,41 +1,73 @@
+import { useMemo } from 'react'
 import type { Compared } from '../../charts/compared-jobs.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { some } from '../../lib/words.ts'
+import { ExportTable } from '../../ui/export-table.tsx'
 import { Table } from '../../ui/table.tsx'
 import { CodeChanges } from '../batch/code-changes.tsx'
-import { factsOf } from './facts.ts'
+import { columnsOf, factsOf } from './facts.ts'
 
 /** Columns of a table that a person still reads. */
 const MAX_BESIDE = 24
 
-/** Parameters and environment, batch by batch: only what is not the same everywhere. */
-export function Differences({ batches, rows }: { batches: readonly Batch[]; rows: readonly Compared[] }) {
-  const beside = batches.slice(0, MAX_BESIDE)
+/** Parameters, configuration and environment, batch by batch or job by job. */
+export function Differences(props: {
+  batches: readonly Batch[]
+  rows: readonly Compared[]
+  /** The reader chose some of the jobs: they are the columns. */
+  chosen: boolean
+  /** Shows also what is the same everywhere. */
+  same: boolean
+  onSame: (same: boolean) => void
+}) {
+  const { batches, rows, chosen, same } = props
+  const columns = useMemo(() => columnsOf(batches, rows, chosen), [batches, rows, chosen])
+  const beside = useMemo(() => columns.slice(0, MAX_BESIDE), [columns])
+  const facts = useMemo(() => factsOf(beside), [beside])
+  const shown = same ? facts : facts.filter((fact) => fact.differs)
   const [before, after, ...more] = batches
-  const found = factsOf(
-    beside,
-    beside.map((batch) => rows.filter((row) => row.batch.id === batch.id).map((row) => row.job)),
-  )
+  const areJobs = columns[0]?.job !== undefined
   return (
     <section aria-labelledby="differences" className="flex flex-col gap-2">
       <h2 id="differences" className="font-semibold">
         What differs
       </h2>
-      {batches.length > beside.length && (
-        <p className="text-xs text-muted">Between the first {some(beside.length, 'batch', 'batches')}.</p>
-      )}
-      {found.length === 0 ? (
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-2 text-xs text-muted">
+        <label className="flex items-center gap-1.5 text-ink">
+          <input type="checkbox" checked={same} onChange={(event) => props.onSame(event.target.checked)} />
+          Show also what is the same
+        </label>
+        <span>
+          {facts.filter((fact) => fact.differs).length} of {some(facts.length, 'field')} differ between{' '}
+          {columns.length > beside.length && 'the first '}
+          {areJobs ? some(beside.length, 'job') : some(beside.length, 'batch', 'batches')}
+          {areJobs && batches.length === 1 && '; environment and code are those of their batch'}.
+        </span>
+        {shown.length > 0 && (
+          <ExportTable
+            name="differences"
+            rows={() => [
+              ['field', ...beside.map((column) => column.title)],
+              ...shown.map(({ name, texts }) => [name, ...texts]),
+            ]}
+          />
+        )}
+      </div>
+      {shown.length === 0 ? (
         <p className="text-muted">
-          {batches.length === 1 ? 'It is only one batch.' : 'Nothing that they reported.'}
+          {columns.length === 1 ? 'There is nothing to compare it with.' : 'Nothing that they reported.'}
         </p>
       ) : (
-        <Table heads={['Field', ...beside.map((batch) => batch.id)]} label="What differs">
-          {found.map(([name, values]) => (
-            <tr key={name}>
-              <td className="text-muted">{name}</td>
-              {values.map((value, i) => (
-                <td key={beside[i]?.id} className="max-w-80 truncate" title={value}>
-                  {value}
+        <Table heads={['Field', ...beside.map((column) => column.title)]} label="What differs">
+          {shown.map(({ name, texts, differs }) => (
+            <tr key={name} className={same && differs ? 'bg-accent-soft' : ''}>
+              <td className="text-muted">
+                {name}
+                {same && differs && <span className="sr-only"> (differs)</span>}
+              </td>
+              {texts.map((text, i) => (
+                <td key={beside[i]?.key} className="max-w-96" title={text}>
+                  <span className="line-clamp-3 whitespace-normal [overflow-wrap:anywhere]">{text}</span>
                 </td>
               ))}
             </tr>

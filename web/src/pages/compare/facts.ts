@@ -1,34 +1,75 @@
+import type { Compared } from '../../charts/compared-jobs.ts'
 import type { Batch, Job } from '../../lib/api/types.ts'
 import { environmentOf, factName, isThere, valueText } from '../../lib/batch-facts.ts'
 import { flat } from '../../lib/flat.ts'
 import { duration, number } from '../../lib/words.ts'
 
+/** A column of the table of differences: a batch with its jobs, or one of its jobs. */
+export interface FactsColumn {
+  key: string
+  title: string
+  batch: Batch
+  jobs: readonly Job[]
+  /** The column is of this job. */
+  job?: Job
+}
+
+/** A fact: what it is called, one text a column, and whether these differ. */
+export interface Fact {
+  name: string
+  texts: readonly string[]
+  differs: boolean
+}
+
+/** Jobs side by side if some were chosen or all are of one batch, else batches. */
+export function columnsOf(
+  batches: readonly Batch[],
+  rows: readonly Compared[],
+  chosen: boolean,
+): FactsColumn[] {
+  if (chosen || batches.length === 1)
+    return rows.map(({ name, batch, job }) => ({
+      key: name,
+      title: batches.length === 1 ? job.id : name,
+      batch,
+      jobs: [job],
+      job,
+    }))
+  return batches.map((batch) => ({
+    key: batch.id,
+    title: batch.id,
+    batch,
+    jobs: rows.filter((row) => row.batch.id === batch.id).map((row) => row.job),
+  }))
+}
+
 const textOf = (value: unknown): string =>
   typeof value === 'number' ? number(value) : isThere(value) ? valueText(value) : ''
 
-/** What was given to the batches and their jobs, and differs: its name, and one text a batch. */
-export function factsOf(batches: readonly Batch[], jobs: readonly (readonly Job[])[]): [string, string[]][] {
-  const facts = batches.map((batch, i) => {
+/** What was given to batches and jobs: parameters, configuration, environment with packages and commit. */
+export function factsOf(columns: readonly FactsColumn[]): Fact[] {
+  const facts = columns.map(({ batch, jobs, job }) => {
     const all = new Map<string, string>()
-    for (const [name, value] of Object.entries(environmentOf(batch))) all.set(factName(name), textOf(value))
-    all.set('owner', batch.owner?.name ?? '')
-    all.set('elapsed', duration(batch.elapsed_s))
-    all.set('tags', batch.tags.join(', '))
-    for (const [name, value] of Object.entries(flat(batch.config ?? {})))
-      all.set(`configuration ${name}`, textOf(value))
     const values = new Map<string, Set<string>>()
-    for (const { model, dataset, params } of jobs[i] ?? []) {
+    for (const { model, dataset, params } of jobs) {
       for (const [name, value] of Object.entries({ model, dataset, ...flat(params) })) {
         const text = textOf(value)
         if (text !== '') values.set(name, (values.get(name) ?? new Set()).add(text))
       }
     }
     for (const [name, texts] of values) all.set(`parameter ${name}`, [...texts].sort().join(', '))
+    for (const [name, value] of Object.entries(flat(batch.config ?? {})))
+      all.set(`configuration ${name}`, textOf(value))
+    for (const [name, value] of Object.entries(environmentOf(batch))) all.set(factName(name), textOf(value))
+    all.set('owner', batch.owner?.name ?? '')
+    all.set('elapsed', duration((job ?? batch).elapsed_s))
+    all.set('tags', (job ?? batch).tags.join(', '))
     return all
   })
   const names = [...new Set(facts.flatMap((all) => [...all.keys()]))]
-  return names.flatMap((name): [string, string[]][] => {
-    const row = facts.map((all) => all.get(name) ?? '')
-    return new Set(row).size > 1 ? [[name, row]] : []
+  return names.flatMap((name): Fact[] => {
+    const texts = facts.map((all) => all.get(name) ?? '')
+    const differs = new Set(texts).size > 1
+    return differs || texts.some((text) => text !== '') ? [{ name, texts, differs }] : []
   })
 }

@@ -63,7 +63,12 @@ export function Groups(props: {
                 ))}
                 <td className="tabular-nums">
                   {onShow && groups.length > 1 && isShowable(group) ? (
-                    <Button look="quiet" title="Show only these jobs" onClick={() => onShow(group.rows)}>
+                    <Button
+                      look="quiet"
+                      className="-ml-2.5"
+                      title="Show only these jobs"
+                      onClick={() => onShow(group.rows)}
+                    >
                       {group.rows.length}
                       <span className="sr-only"> jobs: show only these</span>
                     </Button>

@@ -62,8 +62,14 @@ const lacks = (axis: Axis) => (row: Compared) => axis.at(row) === undefined
 /** What a job's value, or the bin around it, is called. */
 function labelling(rows: readonly Compared[], axis: Axis): (row: Compared) => string {
   const { words } = axis
-  const valueText = (value: number): string => (words === null ? number(value) : (words[value] ?? ''))
   const different = new Set(rows.flatMap((row) => axis.at(row) ?? []))
+  const texts = [...different].map(number)
+  /** In four digits, or in all where that is what another value is called. */
+  const numberText = (value: number): string => {
+    const text = number(value)
+    return texts.indexOf(text) === texts.lastIndexOf(text) ? text : String(value)
+  }
+  const valueText = (value: number): string => (words === null ? numberText(value) : (words[value] ?? ''))
   const isBinned = words === null && different.size > MAX_VALUES
   return (row) => {
     const value = axis.at(row)

@@ -131,7 +131,7 @@ export function Scatter(props: {
 }
 
 const Log = (props: { label: string; on: boolean; disabled: boolean; onChange: (on: boolean) => void }) => (
-  <label className="flex h-8 items-center gap-1.5">
+  <label className="flex h-7 items-center gap-1.5">
     <input
       type="checkbox"
       checked={props.on}

@@ -41,7 +41,7 @@ export function JobCharts(props: {
   const unit = stepUnit([job])
   return (
     <section aria-label="Charts" className="flex flex-col gap-2 px-3">
-      <h3 className="font-medium">Charts</h3>
+      <h3 className="sr-only">Charts</h3>
       {keys.length === 0 ? (
         <p className="text-muted">No epoch has been reported yet. Curves appear here with the first one.</p>
       ) : (

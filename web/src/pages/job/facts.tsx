@@ -3,6 +3,7 @@ import { valueText } from '../../lib/batch-facts.ts'
 import { flat } from '../../lib/flat.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import { plannedEpochs } from '../../lib/planned.ts'
+import { unsaidReason } from '../../lib/traceback.ts'
 import { count, duration, endingText, etaText, number } from '../../lib/words.ts'
 import { ProgressBar, Tag } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
@@ -23,6 +24,7 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
   )
   const last = Object.entries(job.latest).filter(([name]) => name !== 'epoch')
   const final = Object.entries(flat(job.metrics))
+  const reason = unsaidReason(job.failure_reason, [job.traceback ?? ''])
   const facts: [string, React.ReactNode][] = [
     [
       'Status',
@@ -82,14 +84,14 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
             </div>
           ))}
       </dl>
-      {job.failure_reason && (
+      {reason !== undefined && (
         <div
           className={`flex items-start gap-2 rounded px-2 py-1 ${job.status === 'stopped' ? 'bg-surface text-muted' : 'bg-failed-soft text-failed'}`}
         >
           <pre className="min-w-0 flex-1 font-mono text-xs break-words whitespace-pre-wrap">
-            {endingText(job.failure_reason)}
+            {endingText(reason)}
           </pre>
-          <Copy text={job.failure_reason} />
+          <Copy text={reason} />
         </div>
       )}
       {job.status === 'lost' && (
@@ -129,7 +131,7 @@ function Epochs({ job }: { job: Job }) {
       <span className="contents max-sm:hidden">
         <ProgressBar label={`${percent}% of the epochs`} done={`${percent}%`} />
       </span>
-      {percent}%
+      <span>{percent}%</span>
     </span>
   )
 }

@@ -58,7 +58,7 @@ export function Invite({ slug }: { slug: string }) {
           <Field label="E-mail address of the account" name="email" type="email" required />
         </div>
         <Choice label="Role" value={role} onChange={setRole} options={ROLES} />
-        <Button look="primary" type="submit" className="h-8" disabled={invite.isPending}>
+        <Button look="primary" type="submit" disabled={invite.isPending}>
           Invite
         </Button>
       </form>

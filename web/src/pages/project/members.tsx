@@ -178,7 +178,7 @@ function Rename({ project }: { project: Project }) {
           maxLength={128}
         />
       </div>
-      <Button type="submit" className="h-8" disabled={rename.isPending}>
+      <Button type="submit" disabled={rename.isPending}>
         Rename
       </Button>
       <p className="w-full text-xs text-muted">Scripts still use the name {project.slug}.</p>

@@ -9,6 +9,8 @@ import { batchStore } from '../../lib/live/batches.ts'
 import type { Cell } from '../../lib/table-text.ts'
 import { withTags } from '../../lib/tags.ts'
 import { some } from '../../lib/words.ts'
+import type { Action } from '../../ui/action.ts'
+import { Actions } from '../../ui/actions.tsx'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Code } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -42,6 +44,64 @@ export function SelectionBar(props: {
     ids.filter((id) => batchStore.get(id)?.can?.[right])
   const [deletable, taggable, shareable] = [able('delete').slice(0, MAX_DELETED), able('edit'), able('share')]
   const of = (some: readonly string[]): string => (some.length === ids.length ? '' : ` ${some.length}`)
+  const marked = (mark: 'starred' | 'archived', on: string, off: string): Action => {
+    const all = taggable.length > 0 && taggable.every((id) => batchStore.get(id)?.[mark])
+    return {
+      key: mark,
+      label: all ? off : on,
+      disabled: taggable.length === 0,
+      title: mark === 'archived' && !all ? 'Archived batches are listed with archived:true' : '',
+      onSelect: () =>
+        void editBatches(taggable, mark === 'starred' ? 'Star' : 'Archive mark', () => ({ [mark]: !all })),
+    }
+  }
+  const actions: Action[] = [
+    {
+      key: 'tag',
+      label: `Tag${of(taggable)}`,
+      disabled: taggable.length === 0,
+      opensDialog: true,
+      onSelect: () => setOpen('tag'),
+    },
+    ...(ids.length === 1 && only !== undefined
+      ? [
+          {
+            key: 'baseline',
+            label: 'Set as baseline',
+            title: 'Metrics of the others are shown relative to it',
+            onSelect: () => onBaseline(only),
+          },
+        ]
+      : []),
+    marked('starred', 'Star', 'Remove star'),
+    marked('archived', 'Archive', 'Unarchive'),
+    {
+      key: 'report',
+      label: 'Report',
+      title: 'A new report that shows them',
+      link: links.reports(props.slug, ids.slice(0, MAX_REPORTED)),
+    },
+    {
+      key: 'share',
+      label: `Share${of(shareable)}`,
+      disabled: shareable.length === 0,
+      title: shareable.length === 0 ? 'You may not share any of them' : '',
+      opensDialog: true,
+      onSelect: () => setOpen('share'),
+    },
+    {
+      key: 'delete',
+      label: `Delete${of(deletable)}`,
+      look: 'danger',
+      disabled: deletable.length === 0,
+      title:
+        deletable.length === 0 ? 'You may not delete any of them' : 'They can be restored from the trash',
+      onSelect: () => {
+        onDone()
+        void deleteWithUndo(deletable, showToast)
+      },
+    },
+  ]
   return (
     <div
       role="toolbar"
@@ -57,44 +117,8 @@ export function SelectionBar(props: {
       <Link {...links.compare(ids)} className={buttonLook('primary')}>
         Compare
       </Link>
-      <Button disabled={taggable.length === 0} onClick={() => setOpen('tag')}>
-        Tag{of(taggable)}
-      </Button>
-      {ids.length === 1 && only !== undefined && (
-        <Button onClick={() => onBaseline(only)} title="Metrics of the others are shown relative to it">
-          Set as baseline
-        </Button>
-      )}
-      <Mark ids={taggable} mark="starred" on="Star" off="Remove star" />
-      <Mark ids={taggable} mark="archived" on="Archive" off="Unarchive" />
       <ExportTable name={fileName} rows={rows} />
-      <Link
-        {...links.reports(props.slug, ids.slice(0, MAX_REPORTED))}
-        className={buttonLook()}
-        title="A new report that shows them"
-      >
-        Report
-      </Link>
-      <Button
-        disabled={shareable.length === 0}
-        title={shareable.length === 0 ? 'You may not share any of them' : ''}
-        onClick={() => setOpen('share')}
-      >
-        Share{of(shareable)}
-      </Button>
-      <Button
-        look="danger"
-        disabled={deletable.length === 0}
-        title={
-          deletable.length === 0 ? 'You may not delete any of them' : 'They can be restored from the trash'
-        }
-        onClick={() => {
-          onDone()
-          void deleteWithUndo(deletable, showToast)
-        }}
-      >
-        Delete{of(deletable)}
-      </Button>
+      <Actions actions={actions} />
       <Button look="quiet" onClick={onDone}>
         Clear
       </Button>
@@ -110,23 +134,6 @@ export function SelectionBar(props: {
       )}
       {open === 'share' && <ShareBatches ids={shareable} onClose={() => setOpen(null)} />}
     </div>
-  )
-}
-
-/** Sets a mark of the selected batches, or takes it away where all have it. */
-function Mark(props: { ids: readonly string[]; mark: 'starred' | 'archived'; on: string; off: string }) {
-  const { ids, mark } = props
-  const all = ids.length > 0 && ids.every((id) => batchStore.get(id)?.[mark])
-  return (
-    <Button
-      disabled={ids.length === 0}
-      title={mark === 'archived' && !all ? 'Archived batches are listed with archived:true' : ''}
-      onClick={() =>
-        void editBatches(ids, mark === 'starred' ? 'Star' : 'Archive mark', () => ({ [mark]: !all }))
-      }
-    >
-      {all ? props.off : props.on}
-    </Button>
   )
 }
 

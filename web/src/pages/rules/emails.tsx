@@ -75,7 +75,7 @@ export function Emails(props: {
               <option key={email} value={email} />
             ))}
         </datalist>
-        <Button className="h-8" disabled={disabled} onClick={add}>
+        <Button disabled={disabled} onClick={add}>
           Add
         </Button>
       </div>

@@ -81,7 +81,7 @@ export function SharedPage() {
   return (
     <InBatch value={context}>
       <p className="flex flex-wrap gap-x-4 border-b border-line bg-surface px-4 py-1.5 text-xs text-muted">
-        <span>Shared, read-only. {batch.project}</span>
+        <span>Shared, read-only · {batch.project}</span>
         {shared.data.anonymous && <span>Names, host, paths and log lines are hidden.</span>}
         {shared.data.expires_at && <span>The link ends {exact(shared.data.expires_at)}.</span>}
         {stream === 'offline' && (

@@ -55,7 +55,7 @@ export function Tokens() {
             ['read', 'read: reads what I may read'],
           ]}
         />
-        <Button look="primary" type="submit" className="h-8" disabled={make.isPending}>
+        <Button look="primary" type="submit" disabled={make.isPending}>
           Make a token
         </Button>
       </form>
