@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildWheels } from '../../scripts/wheels.mjs'
 import { PASSWORD } from '../kit/app.ts'
-import { CALLERS, type CallerName, MATRIX, type Row, setScene } from './access-matrix.ts'
+import { batchesFor, CALLERS, type CallerName, MATRIX, type Row, type SceneBatch } from './access-matrix.ts'
 import { openStage, type Stage } from './stage.ts'
 
 let stage: Stage
@@ -53,9 +53,10 @@ describe.each(MATRIX)('$route ($project)', (row) => {
   test('answers each caller as declared', async () => {
     const expected = row.answers.split(' ').map(Number)
     expect(expected).toHaveLength(CALLERS.length)
-    // Each caller has a scene of its own, so they may come side by side.
-    const ask = async (caller: CallerName) => {
-      const scene = await setScene(stage, caller, row, ++calls)
+    const callers = [...CALLERS, 'agent'] as const
+    const batches = await batchesFor(stage, row, callers.length)
+    const ask = async (caller: CallerName, batch: SceneBatch) => {
+      const scene = { stage, caller, batch, n: ++calls }
       const [method, url] = row.route.split(' ') as [string, string]
       const path = row.path === undefined ? url : await row.path(scene)
       const token = await credentialOf(caller, row)
@@ -72,8 +73,9 @@ describe.each(MATRIX)('$route ($project)', (row) => {
     const got: Record<string, number> = {}
     let before: Promise<unknown> = Promise.resolve()
     await Promise.all(
-      ([...CALLERS, 'agent'] as const).map(async (caller) => {
-        const mine = row.oneByOne ? before.then(() => ask(caller)) : ask(caller)
+      callers.map(async (caller, i) => {
+        const batch = batches[i] as SceneBatch
+        const mine = row.oneByOne ? before.then(() => ask(caller, batch)) : ask(caller, batch)
         before = mine
         got[caller] = await mine
       }),
@@ -91,7 +93,8 @@ const WITHOUT_QUERY = /^(?!.* \/api\/)|\/api\/(openapi\.json|docs|events|oauth\/
 
 describe.each(MATRIX.filter((row) => !WITHOUT_QUERY.test(row.route)))('$route ($project)', (row) => {
   test('refuses a parameter that it does not know, and names it', async () => {
-    const scene = await setScene(stage, 'admin', row, ++calls)
+    const [batch] = await batchesFor(stage, row, 1)
+    const scene = { stage, caller: 'admin' as const, batch: batch as SceneBatch, n: ++calls }
     const [method, url] = row.route.split(' ') as [string, string]
     const path = row.path === undefined ? url : await row.path(scene)
     const answer = await stage.app.call(method, `${path}${path.includes('?') ? '&' : '?'}mistyped=1`, {

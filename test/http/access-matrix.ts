@@ -23,14 +23,19 @@ export const CALLERS = [
 ] as const
 export type CallerName = (typeof CALLERS)[number] | 'agent'
 
-/** What a row may name in its path and body. Things that a call uses up are created for each call. */
+/** What a row may name in its path and body. What a call changes is created for each call. */
 export interface Scene {
   stage: Stage
   caller: CallerName
-  /** A running batch of `batchOwner` in the project, with one job. */
-  batch: { id: string; jobKey: string }
+  batch: SceneBatch
   /** A number that no other call gets. */
   n: number
+}
+
+/** A running batch of `batchOwner` in the project, with one job. */
+export interface SceneBatch {
+  id: string
+  jobKey: string
 }
 
 export interface Row {
@@ -737,14 +742,29 @@ async function shareOf({ stage, batch }: Scene): Promise<{ id: string; token: st
   return made.body
 }
 
-/** A fresh scene for one call. */
-export async function setScene(stage: Stage, caller: CallerName, row: Row, n: number): Promise<Scene> {
-  const id = `scene-${n}`
+/**
+ * Running batches of `batchOwner` in the row's project, each with one job, for `count` calls of the row. Calls of a GET
+ * change nothing, so all of them in a project read the same batch; any other call has a batch of its own.
+ */
+export async function batchesFor(stage: Stage, row: Row, count: number): Promise<SceneBatch[]> {
   const project = row.project ?? 'vision'
-  await stage.send(stage.batchOwner, [
+  if (!row.route.startsWith('GET ')) return createBatches(stage, project, count)
+  const batches = shared.get(stage) ?? {}
+  shared.set(stage, batches)
+  batches[project] ??= createBatches(stage, project, 1)
+  const [batch] = await batches[project]
+  return Array<SceneBatch>(count).fill(batch as SceneBatch)
+}
+const shared = new WeakMap<Stage, Partial<Record<string, Promise<SceneBatch[]>>>>()
+
+let created = 0
+async function createBatches(stage: Stage, project: string, count: number): Promise<SceneBatch[]> {
+  const ids = Array.from({ length: count }, () => `scene-${++created}`)
+  const events = ids.flatMap((id) => [
     startOf({ id, project }),
     makeEvent('job_start', { batch_id: id, source: { project } }),
   ])
-  const { body } = await stage.get(`/api/batches/${id}/jobs`, stage.owner.token)
-  return { stage, caller, batch: { id, jobKey: body.items[0].key }, n }
+  await stage.send(stage.batchOwner, events)
+  return stage.app.sql<SceneBatch[]>`
+    select b.id, j.key::text "jobKey" from batches b join jobs j on j.batch_key = b.key where b.id = any(${ids})`
 }
