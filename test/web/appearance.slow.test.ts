@@ -1,30 +1,14 @@
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
-import { recordedSweep, send, seriousFindings, visit } from './visit.ts'
+import { expect, test } from 'vitest'
+import { pageFixture } from './page-fixture.ts'
+import { recordedSweep, send, seriousFindings } from './visit.ts'
 
-let app: TestApp
-let browser: Browser
-let cookie: string
 const BATCH = 'looked-at'
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  const ada = await app.register('ada@example.org')
-  cookie = ada.cookie
-  await send(app, await app.reporterToken(ada.token), recordedSweep(BATCH))
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
+const web = pageFixture(async ({ app, reporter }) => {
+  await send(app, reporter, recordedSweep(BATCH))
 })
 
-const open = (width: number, theme: 'light' | 'dark' = 'light') =>
-  visit(browser, { address: app.address, cookie, width, theme })
+const open = (width: number, theme: 'light' | 'dark' = 'light') => web.asAda({ width, theme })
 
 test('the page ships its fonts, and the figures of a table stand digit below digit', async () => {
   const { page, context, complaints } = await open(1440)

@@ -1,36 +1,16 @@
 import { readFile } from 'node:fs/promises'
-import type { Browser, Page } from '@playwright/test'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Page } from '@playwright/test'
+import { describe, expect, test } from 'vitest'
 import { registerAgent, type TestAgent } from '../agents/agent.ts'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import { pageFixture } from './page-fixture.ts'
 import { COMMAND, eventsOf, sendRanBatch } from './ran-batch.ts'
-import { hoverUntil, send, visit } from './visit.ts'
+import { hoverUntil, send } from './visit.ts'
 
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string }
-let grace: { token: string; cookie: string }
-let reporter: string
 const RAN = 'night-sweep'
-
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  grace = await app.register('grace@example.org')
-  ada = await app.register('ada@example.org')
-  reporter = await app.reporterToken(ada.token)
-  await sendRanBatch(app, reporter, RAN)
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
+const web = pageFixture(({ app, reporter }) => sendRanBatch(app, reporter, RAN), {
+  accounts: ['grace', 'ada'],
 })
-
-const as = (who: { cookie: string }, options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
-  visit(browser, { ...options, address: app.address, cookie: who.cookie })
+const { as, asAda } = web
 const rungs = (page: Page, name: string): Promise<string[]> =>
   page.getByRole('region', { name }).locator('[data-rung="done"]').allInnerTexts()
 const live = (page: Page) => page.locator('[data-stream]', { hasText: 'live' }).waitFor()
@@ -39,7 +19,7 @@ describe('a rerun', () => {
   let agent: TestAgent
 
   test('says what would run, where, from which git state, and why it cannot be asked for now', async () => {
-    const { page, context, complaints } = await as(ada)
+    const { page, context, complaints } = await asAda()
     await page.goto(`/b/${RAN}`)
     await page.getByRole('button', { name: 'Rerun', exact: true }).click()
     const dialog = page.getByRole('dialog')
@@ -53,9 +33,9 @@ describe('a rerun', () => {
   })
 
   test('tells for how long the agent was not seen', async () => {
-    agent = await registerAgent(app, ada.token, 'box7')
-    await app.sql`update agents set last_seen_at = now() - interval '4 minutes' where id = ${agent.id}`
-    const { page, context } = await as(ada)
+    agent = await registerAgent(web.app, web.ada.token, 'box7')
+    await web.app.sql`update agents set last_seen_at = now() - interval '4 minutes' where id = ${agent.id}`
+    const { page, context } = await asAda()
     await page.goto(`/b/${RAN}`)
     await page.getByRole('button', { name: 'Rerun', exact: true }).click()
     await page
@@ -65,7 +45,7 @@ describe('a rerun', () => {
   })
 
   test('of another’s batch changes nothing of what runs', async () => {
-    const { page, context } = await as(grace)
+    const { page, context } = await as(web.admin)
     await page.goto(`/b/${RAN}`)
     await page.getByRole('button', { name: 'Rerun', exact: true }).click()
     await page.getByText('What runs is what was recorded; only ada may change it.').waitFor()
@@ -75,7 +55,7 @@ describe('a rerun', () => {
 
   test('from the board goes to the agent with one click, and is followed to its end', async () => {
     await agent.say('heartbeat', { running: [] })
-    const { page, context, complaints } = await as(ada)
+    const { page, context, complaints } = await asAda()
     await page.goto(`/b/${RAN}/jobs`)
     await live(page)
     await page.getByRole('button', { name: 'Rerun 1 failed, 1 lost, 1 missing' }).click()
@@ -90,7 +70,7 @@ describe('a rerun', () => {
     const token = await agent.start(jobs[0].cmd_id, 4711)
     await expect.poll(async () => (await rungs(page, name)).join('\n')).toContain('pid 4711')
     const of = eventsOf('night-sweep-again')
-    await send(app, token, [of('batch_start', 0, { rerun_of: RAN, n_total: 3 })])
+    await send(web.app, token, [of('batch_start', 0, { rerun_of: RAN, n_total: 3 })])
     await page.getByRole('link', { name: 'Open night-sweep-again' }).waitFor()
     await agent.say(`jobs/${jobs[0].cmd_id}/result`, { exit_code: 3, output_tail: 'Traceback: no such file' })
     await expect.poll(async () => (await rungs(page, name)).at(-1)).toContain('exit code 3')
@@ -101,7 +81,7 @@ describe('a rerun', () => {
   })
 
   test('that no agent has begun with is cancelled', async () => {
-    const { page, context } = await as(ada)
+    const { page, context } = await asAda()
     await page.goto(`/b/${RAN}`)
     await live(page)
     await page.getByRole('button', { name: 'Rerun', exact: true }).click()
@@ -110,7 +90,8 @@ describe('a rerun', () => {
     await page.getByRole('button', { name: 'Rerun all jobs' }).click()
     await page.getByRole('button', { name: 'Cancel rerun' }).click()
     await page.getByText('cancelled before it began').waitFor()
-    const { items } = (await app.call('GET', `/api/batches/${RAN}/commands`, { token: ada.token })).body
+    const { items } = (await web.app.call('GET', `/api/batches/${RAN}/commands`, { token: web.ada.token }))
+      .body
     expect(items[0]).toMatchObject({
       state: 'cancelled',
       overridden: ['command'],
@@ -120,14 +101,14 @@ describe('a rerun', () => {
   })
 
   test('that is stopped shows its whole way, from the request to the exit code', async () => {
-    await app.call('POST', `/api/batches/${RAN}/rerun`, { token: ada.token, body: {} })
+    await web.app.call('POST', `/api/batches/${RAN}/rerun`, { token: web.ada.token, body: {} })
     const [{ cmd_id }] = (await agent.jobs()).body.jobs
     const token = await agent.start(cmd_id, 99)
     const id = 'to-be-stopped'
     const of = eventsOf(id)
-    await send(app, token, [of('batch_start', 5, { n_total: 1 }), of('job_start', 4, {}, 'one')])
+    await send(web.app, token, [of('batch_start', 5, { n_total: 1 }), of('job_start', 4, {}, 'one')])
     await agent.say('heartbeat', { running: [{ cmd_id, pid: 99 }] })
-    const { page, context, complaints } = await as(ada)
+    const { page, context, complaints } = await asAda()
     await page.goto(`/b/${id}`)
     await live(page)
     await page.getByRole('button', { name: 'Stop', exact: true }).click()
@@ -135,7 +116,7 @@ describe('a rerun', () => {
     await page.getByRole('button', { name: 'Stop it' }).click()
     await expect.poll(async () => (await rungs(page, 'Stopping')).join()).toContain('Stop requested')
     const [stop] = (await agent.jobs()).body.jobs
-    await app.call('GET', `/api/batches/${id}/stop-requested`, { token })
+    await web.app.call('GET', `/api/batches/${id}/stop-requested`, { token })
     await agent.say(`jobs/${stop.cmd_id}/ack`, { pid: 99 })
     await agent.say(`jobs/${stop.cmd_id}/steps`, {
       steps: [{ step: 'sigterm', ago_s: 31 }, { step: 'sigkill' }],
@@ -162,7 +143,7 @@ describe('a rerun', () => {
 })
 
 test('the timeline tells who did what, and grows while one looks', async () => {
-  const { page, context, complaints } = await as(ada)
+  const { page, context, complaints } = await asAda()
   await page.goto(`/b/${RAN}/timeline`)
   await live(page)
   const steps = page.locator('[data-step]')
@@ -170,8 +151,8 @@ test('the timeline tells who did what, and grows while one looks', async () => {
   await page.getByText('Batch failed').waitFor()
   const edited = page.locator('[data-step="edited"]')
   expect(await edited.count()).toBe(0)
-  const answer = await app.call('PATCH', `/api/batches/${RAN}`, {
-    token: grace.token,
+  const answer = await web.app.call('PATCH', `/api/batches/${RAN}`, {
+    token: web.admin.token,
     body: { notes: 'look at the memory', tags: ['night'] },
   })
   expect(answer.status).toBe(200)
@@ -183,7 +164,7 @@ test('the timeline tells who did what, and grows while one looks', async () => {
 })
 
 test('board, table and keys share one selection; filter and order stand in the address', async () => {
-  const { page, context, complaints } = await as(ada)
+  const { page, context, complaints } = await asAda()
   await page.goto(`/b/${RAN}/jobs`)
   await hoverUntil(page.locator('[data-job="bad"]'), page.locator('[data-cell="bad"].outline-accent'))
   await hoverUntil(page.locator('[data-cell="gone"]'), page.locator('[data-job="gone"][data-lit]'))
@@ -219,12 +200,12 @@ test('nested parameters and every series are columns of the table; those that no
     of('job_start', 90, { arch: { dim, layers: 2 }, lr: dim / 1_000 }, job),
     of('job_epoch', 80, { epoch: 0, val_loss: 1 / dim, lr: 0.01, 'eval/acc': acc }, job),
   ]
-  await send(app, reporter, [
+  await send(web.app, web.reporter, [
     of('batch_start', 100, { n_total: 2 }),
     ...at('small', 16, 0.7),
     ...at('large', 64, 0.9),
   ])
-  const { page, context, complaints } = await as(ada, { width: 1440 })
+  const { page, context, complaints } = await asAda({ width: 1440 })
   await page.goto('/b/nested/jobs?sort=-l.eval%2Facc')
   await page.locator('[data-job="large"]', { hasText: '0.9' }).waitFor()
   const heads = () => page.getByRole('columnheader').allInnerTexts()
@@ -243,13 +224,13 @@ test('what jobs are in the order of is shown: in the table, and beside the names
     of('job_start', 90, { lr, depth: 2 }, job),
     of('job_epoch', 80, { epoch: 0, val_loss: lr, acc }, job),
   ]
-  await send(app, reporter, [
+  await send(web.app, web.reporter, [
     of('batch_start', 100, { n_total: 3 }),
     ...at('fast', 0.1, 0.8),
     ...at('other', 0.1, 0.7),
     ...at('slow', 0.01, 0.9),
   ])
-  const { page, context, complaints } = await as(ada, { width: 1440 })
+  const { page, context, complaints } = await asAda({ width: 1440 })
   // No job differs in its depth, so that it has no column of its own.
   await page.goto('/b/ordered/jobs?sort=-p.depth')
   const heads = () => page.getByRole('columnheader').allInnerTexts()
@@ -275,11 +256,11 @@ test('what jobs are in the order of is shown: in the table, and beside the names
 test('a thousand jobs are a board and a table of which only the rows in sight are there', async () => {
   const of = eventsOf('thousand')
   const ids = Array.from({ length: 1_000 }, (_, i) => `job-${String(i).padStart(4, '0')}`)
-  await send(app, reporter, [
+  await send(web.app, web.reporter, [
     of('batch_start', 100, { n_total: 1_200 }),
     ...ids.map((id, i) => of('job_start', 90, { lr: i }, id)),
   ])
-  const { page, context, complaints } = await as(ada)
+  const { page, context, complaints } = await asAda()
   let reads = 0
   page.on('request', (request) => {
     if (/"jobs":true/.test(request.postData() ?? '')) reads++
@@ -314,12 +295,12 @@ test('a thousand jobs are a board and a table of which only the rows in sight ar
 
 test('all that pulses does so together, in steps, whenever it came', async () => {
   const of = eventsOf('pulsing')
-  await send(app, reporter, [of('batch_start', 100), of('job_start', 90, {}, 'first')])
-  const { page, context } = await as(ada)
+  await send(web.app, web.reporter, [of('batch_start', 100), of('job_start', 90, {}, 'first')])
+  const { page, context } = await asAda()
   await page.goto('/b/pulsing/jobs')
   await page.locator('[data-cell="first"].pulse').waitFor()
   await live(page)
-  await send(app, reporter, [of('job_start', 80, {}, 'second')])
+  await send(web.app, web.reporter, [of('job_start', 80, {}, 'second')])
   await page.locator('[data-cell="second"].pulse').waitFor()
   const pulses = () =>
     page.evaluate(() =>
@@ -336,7 +317,7 @@ test('all that pulses does so together, in steps, whenever it came', async () =>
 })
 
 test('log lines with any content are shown as text, filtered, linked to and saved', async () => {
-  const { page, context, complaints } = await as(ada)
+  const { page, context, complaints } = await asAda()
   await page.goto(`/b/${RAN}/logs`)
   const lines = page.locator('[data-line]')
   await page.getByText('<b>not bold</b>').waitFor()
@@ -361,14 +342,14 @@ test('log lines with any content are shown as text, filtered, linked to and save
   expect(saved).toContain('warning good lr dropped to 0.01')
   await page.getByRole('button', { name: 'Follow the newest' }).click()
   await live(page)
-  await send(app, reporter, [eventsOf(RAN)('log_line', 0, { line: 'a late word' }, 'good')])
+  await send(web.app, web.reporter, [eventsOf(RAN)('log_line', 0, { line: 'a late word' }, 'good')])
   await page.getByText('a late word').waitFor()
   expect(complaints).toEqual([])
   await context.close()
 })
 
 test('the GPUs of a batch are curves of one chart for each measure, and a stretch in which one did nothing is marked', async () => {
-  const { page, context, complaints } = await as(ada)
+  const { page, context, complaints } = await asAda()
   await page.goto(`/b/${RAN}/resources`)
   const gpus = page.getByRole('region', { name: 'GPUs', exact: true })
   // Charts out of sight are only their places.
@@ -385,8 +366,8 @@ test('the GPUs of a batch are curves of one chart for each measure, and a stretc
 
 test('a delete says what goes and for how long it can be undone, and its address gives it back', async () => {
   const of = eventsOf('by-mistake')
-  await send(app, reporter, [of('batch_start', 10, { n_total: 1 }), of('job_start', 9, {}, 'one')])
-  const { page, context } = await as(ada)
+  await send(web.app, web.reporter, [of('batch_start', 10, { n_total: 1 }), of('job_start', 9, {}, 'one')])
+  const { page, context } = await asAda()
   await page.goto('/b/by-mistake')
   await page.getByRole('button', { name: 'Delete' }).click()
   await page.getByText(/Its 1 job, their curves.* It can be restored for 30 days/).waitFor()
@@ -394,7 +375,7 @@ test('a delete says what goes and for how long it can be undone, and its address
   await page.waitForURL('/p/digits')
   await page.getByText('1 batch deleted; kept for 30 days.').waitFor()
   const elsewhere = eventsOf('elsewhere', { project: 'elsewhere' })
-  await send(app, reporter, [elsewhere('batch_start', 9), elsewhere('batch_done', 8)])
+  await send(web.app, web.reporter, [elsewhere('batch_start', 9), elsewhere('batch_done', 8)])
   await page.goto('/b/by-mistake')
   await page.getByRole('button', { name: 'Restore it' }).waitFor()
   // Messages about it change nothing: it stays deleted. One about another batch, sent after them, says that they came.
@@ -402,23 +383,25 @@ test('a delete says what goes and for how long it can be undone, and its address
     ['POST', '/api/batches/by-mistake/restore'],
     ['DELETE', '/api/batches/by-mistake'],
   ] as const)
-    expect((await app.call(method, path, { token: ada.token })).status).toBeLessThan(300)
-  await send(app, reporter, [eventsOf('running-elsewhere', { project: 'elsewhere' })('batch_start', 1)])
+    expect((await web.app.call(method, path, { token: web.ada.token })).status).toBeLessThan(300)
+  await send(web.app, web.reporter, [
+    eventsOf('running-elsewhere', { project: 'elsewhere' })('batch_start', 1),
+  ])
   const rail = page.getByRole('navigation', { name: 'Projects' })
   await rail.getByRole('link', { name: /elsewhere.*1 running/ }).waitFor()
   await page.getByRole('button', { name: 'Restore it' }).click()
   await page.getByRole('heading', { name: 'by-mistake' }).waitFor()
-  expect((await app.call('GET', '/api/batches/by-mistake', { token: ada.token })).status).toBe(200)
+  expect((await web.app.call('GET', '/api/batches/by-mistake', { token: web.ada.token })).status).toBe(200)
   await context.close()
 })
 
 describe('a shared link', () => {
   const share = async (body: object): Promise<{ id: string; url: string }> =>
-    (await app.call('POST', `/api/batches/${RAN}/shares`, { token: ada.token, body })).body
+    (await web.app.call('POST', `/api/batches/${RAN}/shares`, { token: web.ada.token, body })).body
 
   test('shows charts, jobs, log and resources without a sign-in', async () => {
     const { url } = await share({})
-    const { page, context, complaints } = await visit(browser, { address: app.address })
+    const { page, context, complaints } = await web.signedOut()
     await page.goto(url)
     const views = page.getByRole('navigation', { name: 'Views of the batch' })
     await views.getByRole('link', { name: 'jobs' }).click()
@@ -434,13 +417,13 @@ describe('a shared link', () => {
 
   test('has an address for every line of its log', async () => {
     const { url } = await share({})
-    const { page, context, complaints } = await visit(browser, { address: app.address })
+    const { page, context, complaints } = await web.signedOut()
     await page.goto(`${url}?tab=logs`)
     const line = page.locator('[data-line]', { hasText: 'lr dropped' })
     await line.getByRole('link').click()
     await page.waitForURL(/line=\d+/)
     await page.locator('[data-line][aria-current]', { hasText: 'lr dropped' }).waitFor()
-    const other = await visit(browser, { address: app.address })
+    const other = await web.signedOut()
     await other.page.goto(page.url())
     await other.page.locator('[data-line][aria-current]', { hasText: 'lr dropped' }).waitFor()
     expect(await other.page.locator('[data-line]', { hasText: 'begun' }).count()).toBe(1)
@@ -451,18 +434,18 @@ describe('a shared link', () => {
 
   test('that is anonymous shows neither log nor host, and one that is revoked says so', async () => {
     const { id, url } = await share({ anonymous: true })
-    const { page, context } = await visit(browser, { address: app.address })
+    const { page, context } = await web.signedOut()
     await page.goto(`${url}?tab=logs`)
     await page.getByText('This link shows no log lines').waitFor()
     expect(await page.locator('main').innerText()).not.toContain('box7')
-    expect((await app.call('DELETE', `/api/shares/${id}`, { token: ada.token })).status).toBe(204)
+    expect((await web.app.call('DELETE', `/api/shares/${id}`, { token: web.ada.token })).status).toBe(204)
     await page.getByText('This link is no longer valid').waitFor()
     await context.close()
   })
 })
 
 test('the table begins under the board, the curves stand beside both, and their range is in the address', async () => {
-  const { page, context, complaints } = await as(ada, { width: 1440 })
+  const { page, context, complaints } = await asAda({ width: 1440 })
   await page.goto(`/b/${RAN}/jobs?zoom=%5B2%2C6%5D`)
   await page.locator('[data-chart="val_loss"] [data-points]', { hasText: 'points' }).waitFor()
   const place = async (at: string) => {

@@ -1,22 +1,15 @@
 import { readFileSync } from 'node:fs'
-import type { Browser, Locator, Page } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Locator, Page } from '@playwright/test'
+import { expect, test } from 'vitest'
 import { tickTexts } from '../../web/src/charts/tick-text.ts'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
-import { type Event, send, seriousFindings, visit } from './visit.ts'
+import { type Event, send, seriousFindings } from './visit.ts'
 
 // The axes of charts: the values of a metric as x, several metrics in one chart, names, and pictures of them.
 
 const EPOCHS = 40
 const JOBS = ['one', 'two'] as const
-let app: TestApp
-let browser: Browser
-let cookie: string
-let reporter: string
-let token: string
 
 const tokensAt = (job: number, epoch: number): number => 1_000 * (job + 1) * (epoch + 1)
 const epochs = (id: string, from: number, to: number): Event[] =>
@@ -42,19 +35,8 @@ const run = (id: string): Event[] => [
   ...epochs(id, 0, EPOCHS),
 ]
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  const ada = await app.register('ada@example.org')
-  cookie = ada.cookie
-  token = ada.token
-  reporter = await app.reporterToken(ada.token)
+const web = pageFixture(async ({ app, reporter }) => {
   await send(app, reporter, run('axes'))
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
 
 async function onCharts(
@@ -62,7 +44,7 @@ async function onCharts(
   what: (page: Page, loss: Locator) => Promise<void>,
   width = 1440,
 ): Promise<void> {
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie, width })
+  const { page, context, complaints } = await web.asAda({ width })
   await page.goto(path)
   const loss = page.locator('[data-chart="loss"]')
   await loss.locator('[data-points]', { hasText: 'points' }).waitFor()
@@ -122,7 +104,7 @@ test('any metric is the x-axis; the choice is in the address, and the zoom is in
   }))
 
 test('points that arrive find their places on the axis of a metric, and are not read again', async () => {
-  await send(app, reporter, run('arriving'))
+  await send(web.app, web.reporter, run('arriving'))
   await onCharts('/b/arriving?x=metric.tokens&more=%7B"loss"%3A%5B"acc"%5D%7D', async (page, loss) => {
     await loss.locator('[data-points]', { hasText: '160 of 160 points' }).waitFor()
     await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
@@ -130,7 +112,7 @@ test('points that arrive find their places on the axis of a metric, and are not 
     page.on('request', (request) => {
       if (/\/metrics\?.*key=loss/.test(request.url())) asked.push(request.url())
     })
-    await send(app, reporter, epochs('arriving', EPOCHS, EPOCHS + 5))
+    await send(web.app, web.reporter, epochs('arriving', EPOCHS, EPOCHS + 5))
     await loss.locator('[data-points]', { hasText: '180 of 180 points' }).waitFor()
     const rows = (await csv(page, 'loss')).filter((row) => Number(row.step) >= EPOCHS)
     expect(rows).toHaveLength(20)
@@ -209,7 +191,8 @@ test('the charts of a project, where a curve is the mean of a batch, have the sa
     await page.getByLabel('Name').fill('Over tokens')
     await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
     await page.getByRole('dialog').waitFor({ state: 'detached' })
-    const views = async () => (await app.call('GET', '/api/views?project=digits', { token })).body.items
+    const views = async () =>
+      (await web.app.call('GET', '/api/views?project=digits', { token: web.ada.token })).body.items
     await expect.poll(async () => (await views()).length).toBe(1)
     const [view] = await views()
     await page.goto(`/v/${view.id}`)

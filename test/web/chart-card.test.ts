@@ -1,25 +1,11 @@
-import type { Browser, Locator } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import type { Locator } from '@playwright/test'
+import { expect, test } from 'vitest'
 import { chartedBatch } from './charted-batch.ts'
-import { send, seriousFindings, visit } from './visit.ts'
+import { pageFixture } from './page-fixture.ts'
+import { send, seriousFindings } from './visit.ts'
 
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string }
-
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
-  await send(app, await app.reporterToken(ada.token), chartedBatch('sweep', 6).events)
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
+const web = pageFixture(async ({ app, reporter }) => {
+  await send(app, reporter, chartedBatch('sweep', 6).events)
 })
 
 async function place(chart: Locator): Promise<{ x: number; y: number; width: number; height: number }> {
@@ -29,7 +15,7 @@ async function place(chart: Locator): Promise<{ x: number; y: number; width: num
 }
 
 test('a chart fills the screen by button or key, shows values there, and arrow keys go to the next', async () => {
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const { page, context, complaints } = await web.asAda()
   await page.goto('/b/sweep')
   const loss = page.locator('[data-chart="loss"]')
   await loss.locator('[data-points]', { hasText: 'points' }).waitFor()
@@ -73,7 +59,7 @@ test('a chart fills the screen by button or key, shows values there, and arrow k
 })
 
 test('a chart that is drawn again under a resting pointer keeps its tooltip', async () => {
-  const { page, context } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const { page, context } = await web.asAda()
   await page.goto('/b/sweep')
   const loss = page.locator('[data-chart="loss"]')
   await loss.locator('[data-points]', { hasText: 'points' }).waitFor()

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { chartedBatch, EPOCHS, nextEpoch, SPIKE, smoothed } from './charted-batch.ts'
 import { chartsScene, csv, DRAWN, entry, place, said, savedAs } from './charts-scene.ts'
 import { eventsOf } from './ran-batch.ts'
-import { send, visit } from './visit.ts'
+import { send } from './visit.ts'
 
 const scene = chartsScene()
 
@@ -210,7 +210,7 @@ test('a share draws the same: means, groups and outliers come through its link',
     token: scene.ada.token,
     body: { anonymous: true },
   })
-  const { page, context, complaints } = await visit(scene.browser, { address: scene.app.address })
+  const { page, context, complaints } = await scene.signedOut()
   await page.goto(`${new URL(made.body.url).pathname}?smooth=0.5&clip=0.05&x=wall&jobs=seed3$`)
   const loss = page.locator('[data-chart="loss"]')
   await said(loss, /of 120 points/)

@@ -1,21 +1,15 @@
 import { readFileSync } from 'node:fs'
-import type { Browser, Locator, Page } from '@playwright/test'
-import { afterAll, beforeAll, expect } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import type { Locator, Page } from '@playwright/test'
+import { expect } from 'vitest'
 import { type Charted, chartedBatch } from './charted-batch.ts'
-import { send, visit } from './visit.ts'
+import { type PageFixture, pageFixture } from './page-fixture.ts'
+import { send } from './visit.ts'
 
 export const JOBS = 24
 /** Of the jobs, how many the charts draw unless all are asked for. */
 export const DRAWN = 20
 
-export interface ChartsScene {
-  app: TestApp
-  browser: Browser
-  ada: { email: string; token: string; cookie: string }
-  reporter: string
+export interface ChartsScene extends PageFixture {
   /** The batch `sweep`. */
   charted: Charted
   lossesOf: (job: string) => number[]
@@ -29,34 +23,20 @@ export interface ChartsScene {
 
 /** For all tests of a file: a service with the batches `sweep`, of JOBS jobs, and `wide`, of many series; and a browser. */
 export function chartsScene(): ChartsScene {
-  const scene = {} as ChartsScene
-  beforeAll(async () => {
-    await buildPage()
-    const app = await startTestApp()
-    const ada = await app.register('ada@example.org')
-    const reporter = await app.reporterToken(ada.token)
-    const charted = chartedBatch('sweep', JOBS)
+  const charted = chartedBatch('sweep', JOBS)
+  const scene = pageFixture(async ({ app, reporter }) => {
     await send(app, reporter, charted.events)
     await send(app, reporter, chartedBatch('wide', 2, 30, 12).events)
-    Object.assign(scene, { app, browser: await openBrowser(), ada, reporter, charted })
-  }, 180_000)
-  afterAll(async () => {
-    await scene.browser?.close()
-    await scene.app?.stop()
   })
   return Object.assign(scene, {
-    lossesOf: (job: string): number[] => (scene.charted.losses.get(job) ?? []).map(Number),
+    charted,
+    lossesOf: (job: string): number[] => (charted.losses.get(job) ?? []).map(Number),
     onCharts: async (
       query: string,
       what: (page: Page, loss: Locator) => Promise<void>,
       { batch = 'sweep', ...look }: { width?: number; batch?: string } = {},
     ): Promise<void> => {
-      const address = scene.app.address
-      const { page, context, complaints } = await visit(scene.browser, {
-        ...look,
-        address,
-        cookie: scene.ada.cookie,
-      })
+      const { page, context, complaints } = await scene.asAda(look)
       await page.goto(`/b/${batch}${query}`)
       const loss = page.locator('[data-chart="loss"]')
       await loss.locator('[data-points]', { hasText: 'points' }).waitFor()

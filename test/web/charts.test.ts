@@ -3,7 +3,7 @@ import type { Page } from '@playwright/test'
 import { describe, expect, test } from 'vitest'
 import { chartedBatch, EPOCHS, smoothed } from './charted-batch.ts'
 import { chartsScene, csv, drag, entry, place, said, savedAs } from './charts-scene.ts'
-import { send, visit } from './visit.ts'
+import { send } from './visit.ts'
 
 const scene = chartsScene()
 
@@ -149,7 +149,7 @@ test('a chart is saved as PNG, and a link restores what was shown in another bro
       const png = readFileSync(await savedAs(page, 'loss', 'Save as PNG'))
       expect(png.subarray(1, 4).toString()).toBe('PNG')
       const before = readFileSync(await savedAs(page, 'loss', 'Save as SVG'), 'utf8')
-      const other = await visit(scene.browser, { address: scene.app.address, cookie: scene.ada.cookie })
+      const other = await scene.asAda()
       await other.page.goto(page.url())
       await said(other.page.locator('[data-chart="loss"]'), 'all counted')
       await expect

@@ -1,20 +1,10 @@
-import type { Browser, Page } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import type { Page } from '@playwright/test'
+import { expect, test } from 'vitest'
+import { pageFixture } from './page-fixture.ts'
 import { settled } from './ran-batch.ts'
-import { recordedSweep, send, visit } from './visit.ts'
+import { recordedSweep, send } from './visit.ts'
 
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string }
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
-  const reporter = await app.reporterToken(ada.token)
+const web = pageFixture(async ({ app, reporter }) => {
   await send(app, reporter, recordedSweep('first'))
   await send(
     app,
@@ -24,14 +14,9 @@ beforeAll(async () => {
       source: { ...(event.source as object), host: 'box9' },
     })),
   )
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
+const { asAda } = web
 
-const asAda = (options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
-  visit(browser, { ...options, address: app.address, cookie: ada.cookie })
 const address = (search: Record<string, unknown> = {}): string =>
   `/compare?${Object.entries({ batches: ['first', 'second'], ...search })
     .map(([name, value]) => `${name}=${encodeURIComponent(JSON.stringify(value))}`)
@@ -77,7 +62,9 @@ test('curves of both batches are overlaid, and the best epoch of each job is exa
   await ready(page)
   await page.locator('[data-chart="val_loss"] [data-points]', { hasText: '596 of 596 points' }).waitFor()
   const cells = () => page.locator('[data-best]').first().locator('td').allTextContents()
-  const { body } = await app.call('GET', '/api/batches/first/metrics?key=val_loss', { token: ada.token })
+  const { body } = await web.app.call('GET', '/api/batches/first/metrics?key=val_loss', {
+    token: web.ada.token,
+  })
   const points = (body.series as { steps: number[]; values: (number | string)[] }[]).flatMap(
     ({ steps, values }) =>
       values.flatMap((value, i) => (typeof value === 'number' ? { value, epoch: steps[i] } : [])),
@@ -159,12 +146,12 @@ test('outliers are counted over all batches together, and the address keeps them
   await page.goto(address({ keys: ['val_loss'] }))
   await ready(page)
   await page.getByLabel('Outliers').selectOption('0.01')
-  const { body } = await app.call('GET', '/api/jobs?limit=100', { token: ada.token })
+  const { body } = await web.app.call('GET', '/api/jobs?limit=100', { token: web.ada.token })
   const keys = (body.items as { key: string }[]).map((job) => job.key).join()
-  const { body: clip } = await app.call(
+  const { body: clip } = await web.app.call(
     'GET',
     `/api/jobs/metrics/clip?key=val_loss&clip=0.01&job_keys=${keys}`,
-    { token: ada.token },
+    { token: web.ada.token },
   )
   expect(clip.hidden).toBeGreaterThan(0)
   const said = (on: Page) =>

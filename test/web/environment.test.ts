@@ -1,36 +1,19 @@
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import { expect, test } from 'vitest'
+import { pageFixture } from './page-fixture.ts'
 import { COMMAND, eventsOf, sendRanBatch } from './ran-batch.ts'
-import { send, seriousFindings, visit } from './visit.ts'
+import { send, seriousFindings } from './visit.ts'
 
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string }
-let reporter: string
 const RAN = 'night-sweep'
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
-  reporter = await app.reporterToken(ada.token)
+const web = pageFixture(async ({ app, reporter }) => {
   await sendRanBatch(app, reporter, RAN)
   const other = eventsOf('other-night', { commit: 'fff0000' })
   await send(app, reporter, [
     other('batch_start', 30, { n_total: 4, env_snapshot: { command: COMMAND, python_version: '3.13.0' } }),
     other('job_start', 29, { model: 'mlp', depth: 3 }, 'x'),
   ])
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
-
-const asAda = () => visit(browser, { address: app.address, cookie: ada.cookie })
+const { asAda } = web
 
 test('the environment is shown whole, and against another batch only what differs', async () => {
   const { page, context, complaints } = await asAda()
@@ -69,7 +52,7 @@ test('the uncommitted changes of a run are shown, and how they differ from those
       of('log_line', 27, { line: 'see git diff, part 3 of 2', level: 'info' }, 'x'),
     ]
   }
-  await send(app, reporter, [...changed('dirty-1', '0.1'), ...changed('dirty-2', '0.2')])
+  await send(web.app, web.reporter, [...changed('dirty-1', '0.1'), ...changed('dirty-2', '0.2')])
   const { page, context, complaints } = await asAda()
   await page.goto('/b/dirty-1/environment')
   const own = page.getByRole('region', { name: 'Git diff against the commit' })

@@ -1,14 +1,12 @@
-import type { Browser, Page } from '@playwright/test'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Page } from '@playwright/test'
+import { describe, expect, test } from 'vitest'
 import { orderJobs } from '../../web/src/charts/job-order.ts'
 import { pointAt } from '../../web/src/lib/charts/line.ts'
 import { errorOf, groupFailures, placeOf } from '../../web/src/lib/traceback.ts'
 import { etaText } from '../../web/src/lib/words.ts'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
-import { type Event, send, seriousFindings, visit } from './visit.ts'
+import { type Event, send, seriousFindings } from './visit.ts'
 
 const BATCH = 'failing-sweep'
 const memory = (mib: number): string =>
@@ -25,24 +23,13 @@ const SHAPE = `Traceback (most recent call last):
     raise ValueError("bad shape")
 ValueError: bad shape`
 
-let app: TestApp
-let browser: Browser
-let cookie: string
-let reporter: string
-
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  const ada = await app.register('ada@example.org')
-  cookie = ada.cookie
+const web = pageFixture(async ({ app, reporter }) => {
   const of = eventsOf(BATCH)
   const jobs = ['short', 'm1', 'm2', 'm3', 'shape', 'long']
   const epochs = (job: string, n: number, loss: number): Event[] =>
     Array.from({ length: n }, (_, epoch) =>
       of('job_epoch', 3000 - epoch * 10, { epoch, val_loss: loss / (epoch + 1) }, job),
     )
-  reporter = await app.reporterToken(ada.token)
   await send(app, reporter, [
     of('batch_start', 3600, { experiment_type: 'sweep', n_total: jobs.length }),
     ...jobs.map((job, i) => of('job_start', 3590, { lr: i + 1 }, job)),
@@ -57,14 +44,10 @@ beforeAll(async () => {
     of('job_done', 2400, {}, 'long'),
     of('batch_failed', 2300, { reason: 'four jobs failed' }),
   ])
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
 
 async function onPage(width: number, path: string, see: (page: Page) => Promise<void>): Promise<void> {
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie, width })
+  const { page, context, complaints } = await web.asAda({ width })
   await page.goto(path)
   await see(page)
   expect(complaints).toEqual([])
@@ -225,7 +208,7 @@ test('a batch that failed of the one error of its jobs says it once; another rea
     ['two-reasons', 'the launcher gave up'],
   ] as const) {
     const of = eventsOf(batch)
-    await send(app, reporter, [
+    await send(web.app, web.reporter, [
       of('batch_start', 3600, { experiment_type: 'sweep', n_total: 1 }),
       of('job_start', 3590, {}, 'shape'),
       of('job_failed', 2400, { reason: 'bad shape', traceback: SHAPE }, 'shape'),

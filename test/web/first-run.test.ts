@@ -3,33 +3,25 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { findPython } from '../../scripts/python.mjs'
 import { buildWheels } from '../../scripts/wheels.mjs'
-import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
-import { seriousFindings, visit } from './visit.ts'
+import { PASSWORD } from '../kit/app.ts'
+import { pageFixture } from './page-fixture.ts'
+import { seriousFindings } from './visit.ts'
 
-let app: TestApp
-let browser: Browser
 let scratch: string
-beforeAll(async () => {
-  scratch = await mkdtemp(join(tmpdir(), 'svc-first-run-'))
-  await buildPage()
-  buildWheels()
-  app = await startTestApp()
-  browser = await openBrowser()
-}, 240_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
-  await rm(scratch, { recursive: true, force: true })
-})
+const web = pageFixture(
+  async () => {
+    buildWheels()
+    scratch = await mkdtemp(join(tmpdir(), 'svc-first-run-'))
+  },
+  { accounts: [] },
+)
+afterAll(() => rm(scratch, { recursive: true, force: true }))
 
 test('a fresh service asks for the first account, and one pasted line then sends a run that the page opens', async () => {
-  const { page, context, complaints } = await visit(browser, { address: app.address })
+  const { page, context, complaints } = await web.signedOut()
   await page.goto('/')
   await page.getByRole('heading', { name: 'Create the first account' }).waitFor()
   expect(await seriousFindings(page)).toEqual([])
@@ -39,7 +31,7 @@ test('a fresh service asks for the first account, and one pasted line then sends
   await page.getByRole('button', { name: 'Make a token' }).click()
   const line = (await page.getByLabel('Command for a first run').innerText()).trim()
   expect(line).not.toContain('\n')
-  expect(line).toContain(`SVC_URL=${app.address} `)
+  expect(line).toContain(`SVC_URL=${web.app.address} `)
   expect(await seriousFindings(page)).toEqual([])
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
   const { path } = await findPython()
@@ -64,11 +56,13 @@ test('a fresh service asks for the first account, and one pasted line then sends
 })
 
 test('with an account there is a sign-in, and no word of a first account', async () => {
-  const { page, context } = await visit(browser, { address: app.address })
+  const { page, context } = await web.signedOut()
   await page.goto('/')
   await page.getByRole('heading', { name: 'Sign in' }).waitFor()
   await page.getByRole('link', { name: 'Register' }).click()
   await page.getByRole('heading', { name: 'Register' }).waitFor()
-  expect(await app.call('GET', '/api/auth/register')).toMatchObject({ body: { open: true, first: false } })
+  expect(await web.app.call('GET', '/api/auth/register')).toMatchObject({
+    body: { open: true, first: false },
+  })
   await context.close()
 })

@@ -1,18 +1,11 @@
 import { readFileSync } from 'node:fs'
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import { expect, test } from 'vitest'
+import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
-import { type Event, send, seriousFindings, visit } from './visit.ts'
+import { type Event, send, seriousFindings } from './visit.ts'
 
 // A machine with eight GPUs, as the reporter samples it.
 
-let app: TestApp
-let browser: Browser
-let cookie: string
-let reporter: string
 const SAMPLES = 20
 const GPUS = 8
 
@@ -38,30 +31,20 @@ const sample = (agoS: number): Event =>
     'main',
   )
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  const ada = await app.register('ada@example.org')
-  cookie = ada.cookie
-  reporter = await app.reporterToken(ada.token)
+const web = pageFixture(async ({ app, reporter }) => {
   const of = eventsOf('machine')
   await send(app, reporter, [
     of('batch_start', 1_000, { experiment_type: 'run', n_total: 1 }),
     of('job_start', 990, {}, 'main'),
     ...Array.from({ length: SAMPLES }, (_, i) => sample(980 - 30 * i)),
   ])
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
 
 test.each([
   ['light', 1440],
   ['dark', 390],
 ] as const)('eight GPUs are eight curves of one chart for each measure, %s at %i px', async (theme, width) => {
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie, theme, width })
+  const { page, context, complaints } = await web.asAda({ theme, width })
   await page.goto('/b/machine/resources')
   const gpus = page.getByRole('region', { name: 'GPUs', exact: true })
   const memory = gpus.locator('[data-chart="GPU memory"]')
@@ -105,13 +88,13 @@ test.each([
 })
 
 test('a sample that arrives goes on with the curve of each GPU', async () => {
-  const { page, context } = await visit(browser, { address: app.address, cookie, width: 1440 })
+  const { page, context } = await web.asAda({ width: 1440 })
   await page.goto('/b/machine/resources')
   const memory = page.locator('[data-chart="GPU memory"]')
   const n = GPUS * SAMPLES
   await memory.locator('[data-points]', { hasText: `${n} of ${n} points` }).waitFor()
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
-  await send(app, reporter, [sample(0)])
+  await send(web.app, web.reporter, [sample(0)])
   await memory.locator('[data-points]', { hasText: `${n + GPUS} of ${n + GPUS} points` }).waitFor()
   const box = await memory.locator('.u-over').boundingBox()
   if (box === null) throw new Error('the plot has no place')

@@ -1,22 +1,10 @@
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { bestFuzzy, fuzzy } from '../../web/src/lib/fuzzy.ts'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
-import { type Event, recordedSweep, send, visit } from './visit.ts'
+import { pageFixture } from './page-fixture.ts'
+import { type Event, recordedSweep, send } from './visit.ts'
 
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string }
-let reporter: string
 let rest: Event[]
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
-  reporter = await app.reporterToken(ada.token)
+const web = pageFixture(async ({ app, ada, reporter }) => {
   await send(app, reporter, recordedSweep('done'))
   const live = recordedSweep('live')
   await send(app, reporter, live.slice(0, 200))
@@ -37,14 +25,8 @@ beforeAll(async () => {
     body: { hostname: 'box-away', capabilities: {}, version: '1.0' },
   })
   await app.sql`/* test.away */ update agents set last_seen_at = now() - interval '4 minutes'`
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
-
-const asAda = (options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
-  visit(browser, { ...options, address: app.address, cookie: ada.cookie })
+const { asAda } = web
 
 test('letters are found in order, whole words before scattered ones', () => {
   expect(fuzzy('digits-sweep', 'dgs')).toBeGreaterThan(0)
@@ -87,7 +69,7 @@ test('home shows what runs, and what needs attention: why, and one action', asyn
   const away = page.locator('[data-need="offline"]', { hasText: 'box-away' })
   await away.getByText('The agent was last seen 4 min ago').waitFor()
   // The host that the batches name has no agent that could be away.
-  const { body } = await app.call('GET', '/api/hosts', { token: ada.token })
+  const { body } = await web.app.call('GET', '/api/hosts', { token: web.ada.token })
   expect(body.items).toContainEqual(expect.objectContaining({ hostname: 'trainer', agent_id: null }))
   expect(await page.locator('[data-need="offline"]').count()).toBe(1)
   await away.getByRole('link', { name: 'View host: box-away' }).click()
@@ -102,7 +84,7 @@ test('the rail counts what runs and what failed, and follows the stream', async 
   const project = page.getByRole('navigation', { name: 'Projects' }).getByRole('link', { name: /digits/ })
   await expect.poll(() => project.textContent()).toMatch(/digits\s*1 running\s*1 failed within a day/)
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
-  await send(app, reporter, rest)
+  await send(web.app, web.reporter, rest)
   await expect.poll(() => project.textContent()).not.toContain('running')
   await page
     .locator('section', { has: page.getByRole('heading', { name: 'Recently finished' }) })
@@ -202,7 +184,7 @@ test('a batch that ran more jobs than it had planned says how many ended, not of
     job_id,
     data,
   })
-  await send(app, reporter, [
+  await send(web.app, web.reporter, [
     event('batch_start', null, { experiment_type: 'sweep', n_total: 1 }),
     ...['a', 'b', 'c'].map((job) => event('job_done', job, { elapsed_s: 1, metrics: {} })),
   ])

@@ -1,42 +1,24 @@
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { registerAgent } from '../agents/agent.ts'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import { pageFixture } from './page-fixture.ts'
 import { eventsOf, sendRanBatch } from './ran-batch.ts'
-import { send, seriousFindings, visit } from './visit.ts'
+import { send, seriousFindings } from './visit.ts'
 
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string }
-let reporter: string
 const RAN = 'night-sweep'
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
-  reporter = await app.reporterToken(ada.token)
+const web = pageFixture(async ({ app, reporter }) => {
   await sendRanBatch(app, reporter, RAN)
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
-
-const as = (options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
-  visit(browser, { ...options, address: app.address, cookie: ada.cookie })
+const { asAda: as } = web
 
 test('without a host the page tells how to start an agent, and shows it once it registers', async () => {
   const { page, context, complaints } = await as()
   await page.goto('/hosts')
   await page.getByText('No agent has registered yet').waitFor()
   const snippet = await page.getByLabel('Commands that start an agent').innerText()
-  expect(snippet).toContain(`svc-agent register --svc-url ${app.address}`)
+  expect(snippet).toContain(`svc-agent register --svc-url ${web.app.address}`)
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
-  const agent = await registerAgent(app, ada.token, 'box7')
+  const agent = await registerAgent(web.app, web.ada.token, 'box7')
   const row = page.locator('[data-host="box7"]')
   await row.getByText('online').waitFor()
   await agent.say('heartbeat', { running: [{ cmd_id: crypto.randomUUID(), pid: 12 }] })
@@ -48,8 +30,8 @@ test('without a host the page tells how to start an agent, and shows it once it 
 })
 
 test('a silent host is offline, with since when', async () => {
-  await registerAgent(app, ada.token, 'box8')
-  await app.sql`update agents set last_seen_at = now() - interval '10 minutes' where hostname = 'box8'`
+  await registerAgent(web.app, web.ada.token, 'box8')
+  await web.app.sql`update agents set last_seen_at = now() - interval '10 minutes' where hostname = 'box8'`
   const { page, context } = await as()
   await page.goto('/hosts')
   await page
@@ -60,10 +42,10 @@ test('a silent host is offline, with since when', async () => {
 })
 
 test('one host shows what ran there and what its agent was told, as it happens', async () => {
-  const agent = await registerAgent(app, ada.token, 'box7')
+  const agent = await registerAgent(web.app, web.ada.token, 'box7')
   const of = eventsOf(RAN)
   const util = (ago: number) => of('resource_snapshot', ago, { gpu_util_pct: 70, cpu_util_pct: 20 }, 'good')
-  await send(app, reporter, [util(100), util(70)])
+  await send(web.app, web.reporter, [util(100), util(70)])
   const { page, context, complaints } = await as()
   await page.goto('/hosts')
   await page.locator('[data-host="box7"]').getByText('GPU 70%').waitFor()
@@ -72,7 +54,7 @@ test('one host shows what ran there and what its agent was told, as it happens',
   await page.getByRole('region', { name: 'Batches', exact: true }).getByText(RAN).waitFor()
   await page.getByRole('region', { name: 'CPU' }).waitFor()
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
-  const { body } = await app.call('POST', `/api/batches/${RAN}/rerun`, { token: ada.token, body: {} })
+  const { body } = await web.app.call('POST', `/api/batches/${RAN}/rerun`, { token: web.ada.token, body: {} })
   const command = page.locator(`[data-command="${body.cmd_id}"]`)
   await command.getByText('pending').waitFor()
   await agent.start(body.cmd_id, 4711)
@@ -84,7 +66,7 @@ test('one host shows what ran there and what its agent was told, as it happens',
 })
 
 test('a command that comes while the first of them are being read is shown all the same', async () => {
-  const agent = await registerAgent(app, ada.token, 'box7')
+  const agent = await registerAgent(web.app, web.ada.token, 'box7')
   const { page, context } = await as()
   let release = (): void => {}
   const changed = new Promise<void>((resolve) => {
@@ -100,7 +82,7 @@ test('a command that comes while the first of them are being read is shown all t
   await page.goto(`/hosts/${agent.id}`)
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
   await expect.poll(() => held, { timeout: 20_000 }).toBe(1)
-  const { body } = await app.call('POST', `/api/batches/${RAN}/rerun`, { token: ada.token, body: {} })
+  const { body } = await web.app.call('POST', `/api/batches/${RAN}/rerun`, { token: web.ada.token, body: {} })
   // Or it follows the host only from that answer on; then it hears of the command afterwards.
   await page
     .getByText('1 command', { exact: true })
@@ -112,26 +94,30 @@ test('a command that comes while the first of them are being read is shown all t
 })
 
 test('the curves of a host grow with what runs there, also of a batch that begins meanwhile', async () => {
-  const agent = await registerAgent(app, ada.token, 'box10')
+  const agent = await registerAgent(web.app, web.ada.token, 'box10')
   const [first, second] = ['on-box10', 'later-on-box10'].map((id) => eventsOf(id, { host: 'box10' }))
   if (first === undefined || second === undefined) throw new Error('two batches')
   const uses = (of: typeof first, ago: number) => of('resource_snapshot', ago, { cpu_util_pct: 20 + ago })
-  await send(app, reporter, [first('batch_start', 300, { n_total: 1 }), uses(first, 200), uses(first, 150)])
+  await send(web.app, web.reporter, [
+    first('batch_start', 300, { n_total: 1 }),
+    uses(first, 200),
+    uses(first, 150),
+  ])
   const { page, context, complaints } = await as()
   await page.goto(`/hosts/${agent.id}`)
   const chart = page.locator('[data-chart="CPU utilisation"] [data-points]')
   await chart.getByText('2 of 2 points').waitFor()
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
-  await send(app, reporter, [uses(first, 60)])
+  await send(web.app, web.reporter, [uses(first, 60)])
   await chart.getByText('3 of 3 points').waitFor()
-  await send(app, reporter, [second('batch_start', 30, { n_total: 1 })])
+  await send(web.app, web.reporter, [second('batch_start', 30, { n_total: 1 })])
   await page.getByRole('region', { name: 'Batches', exact: true }).getByText('later-on-box10').waitFor()
   let ago = 29
   // It is followed from then on; what it used before is in the answer that its curve is read with.
   await expect
     .poll(
       async () => {
-        await send(app, reporter, [uses(second, ago--)])
+        await send(web.app, web.reporter, [uses(second, ago--)])
         return chart.innerText()
       },
       { timeout: 20_000, interval: 1_000 },
@@ -142,7 +128,7 @@ test('the curves of a host grow with what runs there, also of a batch that begin
 })
 
 test('a revoke says what becomes of what runs, and is done at once', async () => {
-  const agent = await registerAgent(app, ada.token, 'box9')
+  const agent = await registerAgent(web.app, web.ada.token, 'box9')
   await agent.say('heartbeat', { running: [{ cmd_id: crypto.randomUUID(), pid: 12 }] })
   const { page, context } = await as()
   await page.goto(`/hosts/${agent.id}`)
@@ -158,7 +144,7 @@ test.each([
   ['light', 1440],
   ['dark', 390],
 ] as const)('one host shows which jobs run there now and what each uses, %s at %i px', async (theme, width) => {
-  const agent = await registerAgent(app, ada.token, 'box7')
+  const agent = await registerAgent(web.app, web.ada.token, 'box7')
   const id = `busy-${theme}`
   const of = eventsOf(id)
   const use = (agoS: number, util: number) =>
@@ -180,7 +166,7 @@ test.each([
       },
       'first',
     )
-  await send(app, reporter, [
+  await send(web.app, web.reporter, [
     of('batch_start', 100, { experiment_type: 'sweep', n_total: 3 }),
     ...['first', 'second', 'third'].map((job) => of('job_start', 95, {}, job)),
     use(90, 11),
@@ -197,10 +183,10 @@ test.each([
   await now.locator(`a[href*="/b/${id}/j/second"]`).waitFor()
   expect(await now.locator(`a[href*="/b/${id}/j/third"]`).count()).toBe(0)
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
-  await send(app, reporter, [use(0, 93)])
+  await send(web.app, web.reporter, [use(0, 93)])
   await expect.poll(async () => (await cells())[1]).toBe('93%')
   expect(await seriousFindings(page)).toEqual([])
-  await send(app, reporter, [of('job_done', 0, { elapsed_s: 90 }, 'second')])
+  await send(web.app, web.reporter, [of('job_done', 0, { elapsed_s: 90 }, 'second')])
   await now.locator(`a[href*="/b/${id}/j/second"]`).waitFor({ state: 'detached' })
   expect(complaints).toEqual([])
   await context.close()

@@ -1,27 +1,15 @@
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { randomFrom } from '../../src/domain/random.ts'
 import { type Column, importanceOf } from '../../web/src/sweeps/forest.ts'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
 import { tellSeed } from '../kit/effort.ts'
-import { buildPage } from './built-page.ts'
+import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
-import { send, seriousFindings, visit } from './visit.ts'
+import { send, seriousFindings } from './visit.ts'
 
 const JOBS = 60
 const OPTIMIZERS = ['adam', 'lamb', 'sgd'] as const
-let app: TestApp
-let browser: Browser
-let cookie: string
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  const ada = await app.register('ada@example.org')
-  cookie = ada.cookie
-  const reporter = await app.reporterToken(ada.token)
+const web = pageFixture(async ({ app, reporter }) => {
   const draw = randomFrom(3)
   for (const [batch, jobs] of [
     ['sixty', JOBS],
@@ -42,10 +30,6 @@ beforeAll(async () => {
       }).flat(),
     ])
   }
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
 
 const table = (n: number, columns: [(i: number) => number, categories?: boolean][]): Column[] =>
@@ -115,7 +99,7 @@ test('where the result is chance the forest explains nothing, and nothing breaks
 })
 
 test('the Sweep tab says which parameters matter, how sure that is, and what was left out', async () => {
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie })
+  const { page, context, complaints } = await web.asAda()
   await page.goto('/b/sixty/sweep')
   const rows = page.locator('[data-parameter]')
   await expect.poll(() => rows.count()).toBe(3)

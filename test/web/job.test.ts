@@ -1,32 +1,16 @@
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import { expect, test } from 'vitest'
+import { pageFixture } from './page-fixture.ts'
 import { eventsOf, sendRanBatch } from './ran-batch.ts'
-import { send, seriousFindings, visit } from './visit.ts'
+import { send, seriousFindings } from './visit.ts'
 
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string }
-let reporter: string
 const RAN = 'night-sweep'
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
-  reporter = await app.reporterToken(ada.token)
+const web = pageFixture(async ({ app, reporter }) => {
   await sendRanBatch(app, reporter, RAN)
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
 
 const open = async (path: string) => {
-  const one = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const one = await web.asAda()
   await one.page.goto(path)
   return one
 }
@@ -45,7 +29,7 @@ test('a job shows its numbers, its params, its curves, and why it failed', async
 })
 
 test('a browser whose language no formatter knows draws curves all the same', async () => {
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const { page, context, complaints } = await web.asAda()
   await page.addInitScript(() =>
     Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' }),
   )
@@ -86,7 +70,7 @@ test('a line of the batch’s log leads to its job, where it is beside its epoch
 test('a job that runs grows while one looks', async () => {
   const of = eventsOf('still-running')
   const epoch = (n: number) => of('job_epoch', 10 - n, { epoch: n, val_loss: 1 / (n + 1) }, 'one')
-  await send(app, reporter, [
+  await send(web.app, web.reporter, [
     of('batch_start', 20, { n_total: 1 }),
     of('job_start', 19, {}, 'one'),
     epoch(0),
@@ -95,10 +79,10 @@ test('a job that runs grows while one looks', async () => {
   const { page, context, complaints } = await open('/b/still-running/j/one')
   await page.locator('[data-chart="val_loss"] [data-points]', { hasText: '2 of 2 points' }).waitFor()
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
-  await send(app, reporter, [epoch(2), of('log_line', 0, { line: 'going well' }, 'one')])
+  await send(web.app, web.reporter, [epoch(2), of('log_line', 0, { line: 'going well' }, 'one')])
   await page.locator('[data-chart="val_loss"] [data-points]', { hasText: '3 of 3 points' }).waitFor()
   await page.getByText('going well').waitFor()
-  await send(app, reporter, [of('job_done', 0, { metrics: { acc: 0.5 } }, 'one')])
+  await send(web.app, web.reporter, [of('job_done', 0, { metrics: { acc: 0.5 } }, 'one')])
   await page.getByRole('region', { name: 'Results' }).getByText('0.5').waitFor()
   expect(complaints).toEqual([])
   await context.close()
@@ -111,7 +95,7 @@ test('a job that was started again lists its attempts, and draws one behind, fad
     Array.from({ length: to - from + 1 }, (_, i) =>
       of('job_epoch', ago - i, { epoch: from + i, val_loss: loss }, 'one'),
     )
-  await send(app, reporter, [
+  await send(web.app, web.reporter, [
     of('batch_start', 900, { n_total: 1 }),
     of('job_start', 899, {}, 'one'),
     ...epochs(0, 9, 890, 3),
@@ -167,7 +151,7 @@ test('a job that is not there says so, with the way to those that are', async ()
 test('a job’s charts have any axis, several metrics and what its machine reported, with one cursor', async () => {
   const of = eventsOf('one-gpu')
   const steps = Array.from({ length: 10 }, (_, i) => i)
-  await send(app, reporter, [
+  await send(web.app, web.reporter, [
     of('batch_start', 900, { n_total: 1 }),
     of('job_start', 899, {}, 'one'),
     ...steps.map((i) =>

@@ -1,32 +1,14 @@
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
-import { recordedSweep, send, visit } from './visit.ts'
+import { expect, test } from 'vitest'
+import { pageFixture } from './page-fixture.ts'
+import { recordedSweep, send } from './visit.ts'
 
 // What hands on the keyboard expect, and what the tabs of a browser are called.
 
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string }
-
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register()
-  const reporter = await app.reporterToken(ada.token)
+const web = pageFixture(async ({ app, reporter }) => {
   await send(app, reporter, recordedSweep('first'))
   await send(app, reporter, recordedSweep('second').slice(0, 60))
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
-
-const asAda = (options: { width?: number } = {}) =>
-  visit(browser, { ...options, address: app.address, cookie: ada.cookie })
+const { asAda } = web
 
 test('rows are walked by arrows once one is reached; Escape leaves a search field', async () => {
   const { page, context, complaints } = await asAda()

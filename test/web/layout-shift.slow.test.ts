@@ -1,28 +1,17 @@
-import type { Browser, Page } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import type { Page } from '@playwright/test'
+import { expect, test } from 'vitest'
+import { pageFixture } from './page-fixture.ts'
 import { eventsOf, sendRanBatch } from './ran-batch.ts'
-import { send, visit } from './visit.ts'
+import { send } from './visit.ts'
 
 // Answers come late and one after the other: nothing on the page may jump when they do.
 
-let app: TestApp
-let browser: Browser
-let cookie: string
 /** Half of what the Web Vitals call good. */
 const MAX_SHIFT = 0.05
 const LATE_MS = 300
 const GPUS = 8
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  const ada = await app.register('ada@example.org')
-  cookie = ada.cookie
-  const reporter = await app.reporterToken(ada.token)
+const web = pageFixture(async ({ app, ada, reporter }) => {
   await sendRanBatch(app, reporter, 'night-sweep')
   const of = eventsOf('machine')
   await send(app, reporter, [
@@ -53,10 +42,6 @@ beforeAll(async () => {
     quiet('job_start', 59, {}, 'main'),
     ...[0, 1, 2].map((epoch) => quiet('job_epoch', 50, { epoch, val_loss: 1 / (epoch + 1) }, 'main')),
   ])
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
 
 const drawn = (page: Page) => page.locator('[data-points]', { hasText: 'points' }).first().waitFor()
@@ -84,7 +69,7 @@ const PAGES: [string, string, (page: Page) => Promise<unknown>, width?: number][
 test.each(
   PAGES,
 )('%s keeps its place while late answers come (%s)', async (_name, path, whole, width = 1440) => {
-  const { page, context } = await visit(browser, { address: app.address, cookie, width })
+  const { page, context } = await web.asAda({ width })
   await page.addInitScript(() => {
     const seen = { shift: 0 }
     Object.assign(globalThis, { seen })

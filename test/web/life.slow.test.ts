@@ -1,32 +1,15 @@
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { PLANNED_PARAMS as servicePlans } from '../../src/domain/eta/planned.ts'
 import { PLANNED_PARAMS as pagePlans } from '../../web/src/lib/planned.ts'
 import { makeEvent } from '../ingest/sending.ts'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
-import { seriousFindings, visit } from './visit.ts'
+import { pageFixture } from './page-fixture.ts'
+import { seriousFindings } from './visit.ts'
 
 /** What the page shows of a run whose reporter says nothing any more, and what a person can do about it. */
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string }
-let reporter: string
 const process = { pid: 4711, start_time: '1', boot_id: 'b' }
 const source = { project: 'vision', host: 'box9' }
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
-  reporter = await app.reporterToken(ada.token)
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
-})
+const web = pageFixture()
 
 /** Reported by a host whose clock is two minutes behind. */
 async function begin(batch_id: string): Promise<void> {
@@ -40,13 +23,13 @@ async function begin(batch_id: string): Promise<void> {
     ),
   ]
   const headers = { 'x-svc-sent-at': sent }
-  const answer = await app.call('POST', '/api/events/batch', { token: reporter, body, headers })
+  const answer = await web.app.call('POST', '/api/events/batch', { token: web.reporter, body, headers })
   expect(answer.status).toBe(200)
 }
 
 test('a stop is explained before it is asked for, with the command for the host where no agent is', async () => {
   await begin('plan')
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const { page, context, complaints } = await web.asAda()
   await page.goto('/b/plan')
   await page.getByText('behind').first().waitFor()
   await page.getByText('75%').first().waitFor()
@@ -63,7 +46,7 @@ test('a stop is explained before it is asked for, with the command for the host 
 
 test('a run is marked as ended with a reason, which its page then shows', async () => {
   await begin('dead')
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const { page, context, complaints } = await web.asAda()
   await page.goto('/b/dead')
   await page.getByRole('button', { name: 'Mark as ended' }).click()
   await page.getByLabel('Reason').fill('the host was switched off')
@@ -76,7 +59,7 @@ test('a run is marked as ended with a reason, which its page then shows', async 
 })
 
 test('a host without an agent is listed with how far its clock is off', async () => {
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const { page, context, complaints } = await web.asAda()
   await page.goto('/hosts')
   const row = page.locator('[data-host="box9"]')
   await row.getByText('no agent').waitFor()
@@ -88,18 +71,18 @@ test('a host without an agent is listed with how far its clock is off', async ()
 
 test('a lost run is among what needs attention at home, with its reason; a job shows how much of its plan is done', async () => {
   await begin('gone')
-  const registered = await app.call('POST', '/api/agents/register', {
-    token: reporter,
+  const registered = await web.app.call('POST', '/api/agents/register', {
+    token: web.reporter,
     body: { hostname: 'box9', capabilities: [], version: '1' },
   })
   expect(registered.status, JSON.stringify(registered.body)).toBe(200)
   const { agent_id, agent_token } = registered.body
-  const heard = await app.call('POST', `/api/agents/${agent_id}/heartbeat`, {
+  const heard = await web.app.call('POST', `/api/agents/${agent_id}/heartbeat`, {
     token: agent_token,
     body: { running: [], ended: [{ batch_id: 'gone', ...process, reason: 'out of memory' }] },
   })
   expect(heard.status).toBe(204)
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const { page, context, complaints } = await web.asAda()
   await page.goto('/')
   const need = page.locator('[data-need="lost"]', { hasText: 'gone' })
   await need.getByText('process 4711 ended unexpectedly (out of memory)').waitFor()
@@ -116,16 +99,18 @@ test('a lost run is among what needs attention at home, with its reason; a job s
 test('a batch and a job that were stopped say so in words, and not as a failure', async () => {
   const batch_id = 'asked-to-stop'
   await begin(batch_id)
-  expect((await app.call('POST', `/api/batches/${batch_id}/stop`, { token: ada.token })).status).toBe(200)
+  expect((await web.app.call('POST', `/api/batches/${batch_id}/stop`, { token: web.ada.token })).status).toBe(
+    200,
+  )
   const data = { reason: 'stop_requested' }
   const timestamp = new Date().toISOString()
   const ends = [
     makeEvent('job_failed', { batch_id, source, timestamp, job_id: 'a', data: { ...data, elapsed_s: 1 } }),
     makeEvent('batch_failed', { batch_id, source, timestamp, data }),
   ]
-  const ended = await app.call('POST', '/api/events/batch', { token: reporter, body: ends })
+  const ended = await web.app.call('POST', '/api/events/batch', { token: web.reporter, body: ends })
   expect(ended.body.results.filter((result: { error?: unknown }) => result.error)).toEqual([])
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const { page, context, complaints } = await web.asAda()
   for (const path of [`/b/${batch_id}`, `/b/${batch_id}/j/a`]) {
     await page.goto(path)
     await page.getByText('Stopped as requested').first().waitFor()

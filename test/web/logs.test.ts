@@ -1,24 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Browser, Locator, Page } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import type { Locator, Page } from '@playwright/test'
+import { expect, test } from 'vitest'
+import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
-import { send, seriousFindings, visit } from './visit.ts'
+import { send, seriousFindings } from './visit.ts'
 
 // What one does in a long log: search in it with what stands around, find the traceback, wrap; and who began and ended when.
 
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string }
-
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
-  const reporter = await app.reporterToken(ada.token)
+const web = pageFixture(async ({ app, reporter }) => {
   const of = eventsOf('long')
   const line = (agoS: number, text: string) => of('log_line', agoS, { line: text, stream: 'stderr' }, 'one')
   await send(app, reporter, [
@@ -32,14 +21,10 @@ beforeAll(async () => {
     of('job_done', 97, {}, 'two'),
     of('batch_failed', 96, { reason: 'one job failed', total_elapsed_s: 804 }),
   ])
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
 
 test('a search shows the matches alone or among their neighbours, and steps between them however far apart', async () => {
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const { page, context, complaints } = await web.asAda()
   await page.goto('/b/long/logs?q=checkpoint')
   const lines = page.locator('[data-line]')
   await expect.poll(() => lines.count()).toBe(3)
@@ -67,7 +52,7 @@ test('a search shows the matches alone or among their neighbours, and steps betw
 })
 
 test('a button leads to the traceback, and long lines wrap when asked to', async () => {
-  const { page, context } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const { page, context } = await web.asAda()
   await page.goto('/b/long/logs?line=1')
   await page.getByRole('button', { name: 'Traceback' }).click()
   await expect.poll(() => page.locator('[data-line][aria-current]').textContent()).toContain('Traceback')
@@ -83,7 +68,7 @@ test('a button leads to the traceback, and long lines wrap when asked to', async
 })
 
 test('the timeline has the starts and ends of jobs, those in a row together', async () => {
-  const { page, context } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const { page, context } = await web.asAda()
   await page.goto('/b/long/timeline')
   const steps = page.locator('[data-step^="jobs-"]')
   await expect.poll(() => steps.count()).toBe(3)
@@ -123,21 +108,20 @@ test.each([
   'finger',
 ] as const)('a log that is followed stays where a %s scrolls up, and goes on at its end', async (by) => {
   const of = eventsOf(`followed by ${by}`)
-  const reporter = await app.reporterToken(ada.token)
   const say = (agoS: number, text: string) => of('log_line', agoS, { line: text, stream: 'stdout' }, 'one')
-  await send(app, reporter, [
+  await send(web.app, web.reporter, [
     of('batch_start', 900, { n_total: 1 }),
     of('job_start', 899, {}, 'one'),
     ...Array.from({ length: 200 }, (_, n) => say(800 - n, `step ${n}`)),
   ])
-  const { page, context } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const { page, context } = await web.asAda()
   await page.goto(`/b/${encodeURIComponent(`followed by ${by}`)}/logs`)
   const box = page.getByRole('log')
   const top = () => box.evaluate((at) => at.scrollTop)
   const below = () => box.evaluate((at) => at.scrollHeight - at.scrollTop - at.clientHeight)
   const follow = page.getByLabel('follow')
   await page.getByText('step 199', { exact: true }).waitFor()
-  await send(app, reporter, [say(500, 'step 200')])
+  await send(web.app, web.reporter, [say(500, 'step 200')])
   await page.getByText('step 200', { exact: true }).waitFor()
   await expect.poll(below).toBeLessThan(2)
 
@@ -156,14 +140,14 @@ test.each([
   await expect.poll(() => follow.isChecked()).toBe(false)
   await expect.poll(below).toBeGreaterThan(60)
   const read = await top()
-  await send(app, reporter, [say(400, 'step 201')])
+  await send(web.app, web.reporter, [say(400, 'step 201')])
   await expect.poll(below).toBeGreaterThan(130)
   expect(await top()).toBe(read)
   expect(await follow.isChecked()).toBe(false)
 
   await scroll(400)
   await expect.poll(() => follow.isChecked()).toBe(true)
-  await send(app, reporter, [say(300, 'step 202')])
+  await send(web.app, web.reporter, [say(300, 'step 202')])
   await page.getByText('step 202', { exact: true }).waitFor()
   await expect.poll(below).toBeLessThan(2)
   await context.close()

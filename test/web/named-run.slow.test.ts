@@ -1,16 +1,10 @@
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import { expect, test } from 'vitest'
+import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
-import { send, seriousFindings, visit } from './visit.ts'
+import { send, seriousFindings } from './visit.ts'
 
 // A run with a name, a configuration, printed lines and a failure, as people see it (contract §10 "More of a run").
 
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string }
 const ID = '20261123-101500-ab12'
 const TRACE = [
   'Traceback (most recent call last):',
@@ -19,13 +13,9 @@ const TRACE = [
   'ValueError: the loss is <NaN>',
 ].join('\n')
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
+const web = pageFixture(async ({ app, reporter }) => {
   const of = eventsOf(ID)
-  await send(app, await app.reporterToken(ada.token), [
+  await send(app, reporter, [
     of('batch_start', 600, {
       n_total: 1,
       name: 'resnet18-baseline',
@@ -53,13 +43,8 @@ beforeAll(async () => {
       summary: { best_acc: 0.93 },
     }),
   ])
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
-
-const open = () => visit(browser, { address: app.address, cookie: ada.cookie })
+const { asAda: open } = web
 
 test('a failed batch and its job show the traceback first, as text, and the name in place of the id', async () => {
   const { page, context, complaints } = await open()
@@ -128,7 +113,7 @@ test('a batch is renamed, starred and archived in the page', async () => {
   await page.getByRole('heading', { name: 'the one that diverged' }).waitFor()
   await page.getByRole('button', { name: 'Star', pressed: false }).click()
   await page.getByRole('button', { name: 'Star', pressed: true }).waitFor()
-  const { body } = await app.call('GET', `/api/batches/${ID}`, { token: ada.token })
+  const { body } = await web.app.call('GET', `/api/batches/${ID}`, { token: web.ada.token })
   expect(body).toMatchObject({
     name: 'the one that diverged',
     starred: true,

@@ -1,33 +1,19 @@
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { tagsIn, tagsText } from '../../web/src/lib/tags.ts'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
-import { send, seriousFindings, visit } from './visit.ts'
+import { send, seriousFindings } from './visit.ts'
 
 // Notes are Markdown without anything that acts; tags are written with spaces or commas.
 
-let app: TestApp
-let browser: Browser
-let ada: { cookie: string; token: string }
 const ID = 'noted'
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
+const web = pageFixture(async ({ app, reporter }) => {
   const of = eventsOf(ID)
-  await send(app, await app.reporterToken(ada.token), [
+  await send(app, reporter, [
     of('batch_start', 60, { n_total: 1, tags: ['night run', 'lr'] }),
     of('job_start', 60, {}, 'main'),
   ])
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
 
 const ATTACKS = [
@@ -47,8 +33,8 @@ test('notes are shown as Markdown; nothing in them acts', async () => {
     '# Why\n\nlr **too high**, see [the paper](https://example.org/p)\n\n- one\n- [x] two\n\n`x = 1`\n\n|a|b|\n|-|-|\n|1|2|',
     ...ATTACKS,
   ].join('\n\n')
-  await app.call('PATCH', `/api/batches/${ID}`, { token: ada.token, body: { notes } })
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  await web.app.call('PATCH', `/api/batches/${ID}`, { token: web.ada.token, body: { notes } })
+  const { page, context, complaints } = await web.asAda()
   await page.goto(`/b/${ID}`)
   const shown = page.getByRole('region', { name: 'Notes', exact: true })
   await shown.getByRole('heading', { name: 'Why' }).waitFor()
@@ -70,7 +56,7 @@ test('notes are shown as Markdown; nothing in them acts', async () => {
 })
 
 test('notes are previewed before they are saved; tags are separated by spaces or commas', async () => {
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const { page, context, complaints } = await web.asAda()
   await page.goto(`/b/${ID}`)
   await page.getByRole('button', { name: 'Edit' }).click()
   const dialog = page.getByRole('dialog')
@@ -86,7 +72,7 @@ test('notes are previewed before they are saved; tags are separated by spaces or
     .getByRole('region', { name: 'Notes', exact: true })
     .getByRole('heading', { name: 'Next' })
     .waitFor()
-  const { body } = await app.call('GET', `/api/batches/${ID}`, { token: ada.token })
+  const { body } = await web.app.call('GET', `/api/batches/${ID}`, { token: web.ada.token })
   expect([body.tags, body.notes]).toEqual([['night run', 'best', 'adam', 'cosine'], '## Next\n\n1. lower lr'])
   expect(complaints).toEqual([])
   await context.close()

@@ -1,43 +1,26 @@
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
-import { type Event, recordedSweep, send, visit } from './visit.ts'
+import { expect, test } from 'vitest'
+import { PASSWORD } from '../kit/app.ts'
+import { pageFixture } from './page-fixture.ts'
+import { type Event, recordedSweep, send } from './visit.ts'
 
-let app: TestApp
-let browser: Browser
-let ada: { email: string; token: string; cookie: string }
-let reporter: string
 const DONE = 'sweep-done'
 const LIVE = 'sweep-live'
 /** Of the live sweep, what is sent only while a page is open. */
 let rest: Event[]
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
-  reporter = await app.reporterToken(ada.token)
+const web = pageFixture(async ({ app, reporter }) => {
   await send(app, reporter, recordedSweep(DONE))
   const live = recordedSweep(LIVE)
   await send(app, reporter, live.slice(0, 220))
   rest = live.slice(220)
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
-
-const asAda = (options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
-  visit(browser, { ...options, address: app.address, cookie: ada.cookie })
+const { asAda } = web
 
 test('a signed-out visitor is asked to sign in, and then comes to the page that was asked for', async () => {
-  const { page, context, complaints } = await visit(browser, { address: app.address })
+  const { page, context, complaints } = await web.signedOut()
   await page.goto('/tokens')
   await page.waitForURL(/\/sign-in\?return_to=/)
-  await page.getByLabel('E-mail address').fill(ada.email)
+  await page.getByLabel('E-mail address').fill(web.ada.email)
   await page.getByLabel('Password').fill('not the password')
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByText('The address or the password is wrong').waitFor()
@@ -50,7 +33,7 @@ test('a signed-out visitor is asked to sign in, and then comes to the page that 
 })
 
 test('a new account makes a token, and the first event moves its page to the batch', async () => {
-  const { page, context, complaints } = await visit(browser, { address: app.address })
+  const { page, context, complaints } = await web.signedOut()
   await page.goto('/register')
   await page.getByLabel('E-mail address').fill('grace@example.org')
   await page.getByLabel('Password').fill(PASSWORD)
@@ -62,10 +45,10 @@ test('a new account makes a token, and the first event moves its page to the bat
   expect(token).toMatch(/^em_live_/)
   await page.getByRole('button', { name: 'Python', exact: true }).click()
   const snippet = page.getByLabel('Snippet for python')
-  await expect.poll(() => snippet.textContent()).toContain(`url="${app.address}", token="${token}"`)
+  await expect.poll(() => snippet.textContent()).toContain(`url="${web.app.address}", token="${token}"`)
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
   const [first] = recordedSweep('first-ever')
-  await send(app, token, [{ ...first, source: { project: 'first-steps' } } as unknown as Event])
+  await send(web.app, token, [{ ...first, source: { project: 'first-steps' } } as unknown as Event])
   await page.waitForURL(`/b/first-ever`)
   await page.getByRole('heading', { name: 'first-ever' }).waitFor()
   expect(complaints).toEqual([])
@@ -90,7 +73,7 @@ test('a project lists its batches; the query field filters them and stands in th
 })
 
 test('a deleted batch leaves the list at once and comes back by undo', async () => {
-  await send(app, reporter, recordedSweep('to-delete').slice(0, 30))
+  await send(web.app, web.reporter, recordedSweep('to-delete').slice(0, 30))
   const { page, context } = await asAda()
   await page.goto('/p/digits')
   await page.getByLabel('Select to-delete').check()
@@ -101,7 +84,7 @@ test('a deleted batch leaves the list at once and comes back by undo', async () 
   await page.getByRole('link', { name: 'to-delete' }).waitFor({ state: 'detached' })
   await page.getByText('1 batch deleted; kept for 30 days.').waitFor()
   const stands = async () =>
-    (await app.call('GET', '/api/batches?q=to-delete', { token: ada.token })).body.items.length
+    (await web.app.call('GET', '/api/batches?q=to-delete', { token: web.ada.token })).body.items.length
   expect(await stands()).toBe(0)
   await page.getByRole('button', { name: 'Undo' }).click()
   await page.getByRole('link', { name: 'to-delete' }).waitFor()
@@ -147,9 +130,9 @@ test('what arrives is drawn in a browser that merely looks on', async () => {
   await label.filter({ hasText: /\d/ }).waitFor()
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
   const before = await label.textContent()
-  await send(app, reporter, rest.slice(0, 100))
+  await send(web.app, web.reporter, rest.slice(0, 100))
   await expect.poll(() => label.textContent()).not.toBe(before)
-  await send(app, reporter, rest.slice(100))
+  await send(web.app, web.reporter, rest.slice(100))
   await label.filter({ hasText: '298 of 298 points' }).waitFor()
   await page.getByText('completed', { exact: true }).waitFor()
   await looking.context.close()
@@ -161,7 +144,7 @@ test('a shared batch opens without a sign-in, with its charts', async () => {
   await owner.page.getByRole('button', { name: 'Share' }).click()
   await owner.page.getByRole('button', { name: 'Make a link' }).click()
   const url = (await owner.page.locator('[data-share-url]').textContent())?.trim() ?? ''
-  const stranger = await visit(browser, { address: app.address })
+  const stranger = await web.signedOut()
   await stranger.page.goto(url)
   await stranger.page.locator('[data-chart="val_loss"] [data-points]', { hasText: '298 of 298' }).waitFor()
   expect(await stranger.page.getByRole('button', { name: 'Delete' }).count()).toBe(0)

@@ -1,44 +1,29 @@
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
-import { recordedSweep, send, seriousFindings, visit } from './visit.ts'
+import { expect, test } from 'vitest'
+import { PASSWORD } from '../kit/app.ts'
+import { type Account, type Look, pageFixture } from './page-fixture.ts'
+import { recordedSweep, send, seriousFindings } from './visit.ts'
 
 // Who may do what: members of a project, accounts, tokens and links, and what those read who may not.
 
-let app: TestApp
-let browser: Browser
-type Person = Awaited<ReturnType<TestApp['register']>>
-/** An administrator, the owner of `digits`, and a user without projects. */
-let root: Person
-let ada: Person
-let eve: Person
+/** Ada owns `digits`; Eve has no project. */
+let eve: Account
 const SHARED = 'sweep-shared'
-
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  root = await app.register('root@example.org')
-  ada = await app.register('ada@example.org')
-  eve = await app.register('eve@example.org')
-  await send(app, await app.reporterToken(ada.token), recordedSweep(SHARED).slice(0, 60))
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
-})
-
-const as = (person: Person | null, options: { width?: number } = {}) =>
-  visit(browser, { ...options, address: app.address, ...(person && { cookie: person.cookie }) })
+const web = pageFixture(
+  async ({ app, reporter }) => {
+    eve = await app.register('eve@example.org')
+    await send(app, reporter, recordedSweep(SHARED).slice(0, 60))
+  },
+  { accounts: ['root', 'ada'] },
+)
+const as = (account: Account | null, look?: Look) =>
+  account === null ? web.signedOut(look) : web.as(account, look)
 const membersNow = async () =>
-  (await app.call('GET', '/api/projects/digits/members', { token: ada.token })).body.items.map(
+  (await web.app.call('GET', '/api/projects/digits/members', { token: web.ada.token })).body.items.map(
     (one: { name: string; role: string }) => `${one.name}: ${one.role}`,
   )
 
 test('the owner of a project invites a user who accepts, changes the role in the list, and confirms before removing', async () => {
-  const { page, context, complaints } = await as(ada)
+  const { page, context, complaints } = await as(web.ada)
   await page.goto('/p/digits/members')
   await page.getByLabel('E-mail address of the account').fill('eve@example.org')
   await page.getByRole('button', { name: 'Invite', exact: true }).click()
@@ -94,7 +79,7 @@ test('the owner of a project invites a user who accepts, changes the role in the
 })
 
 test('a project is renamed, and made public only after a question; a stranger then reads it, but not who is in it', async () => {
-  const { page, context } = await as(ada)
+  const { page, context } = await as(web.ada)
   const stranger = await as(eve)
   await stranger.page.goto('/p/digits')
   await stranger.page.getByText('No such project').waitFor()
@@ -108,7 +93,7 @@ test('a project is renamed, and made public only after a question; a stranger th
   await page.getByRole('heading', { name: 'Members of Handwritten digits' }).waitFor()
   await page.getByRole('button', { name: 'Make it public' }).click()
   const visibility = async () =>
-    (await app.call('GET', '/api/projects/digits', { token: ada.token })).body.visibility
+    (await web.app.call('GET', '/api/projects/digits', { token: web.ada.token })).body.visibility
   expect(await visibility()).toBe('private')
   await page.getByRole('dialog').getByRole('button', { name: 'Make it public' }).click()
   await page.getByText('anyone may read it').waitFor()
@@ -124,7 +109,7 @@ test('a project is renamed, and made public only after a question; a stranger th
 })
 
 test('an administrator is asked before an account is disabled or given rights, and sees all of it on a phone', async () => {
-  const { page, context, complaints } = await as(root, { width: 390 })
+  const { page, context, complaints } = await as(web.admin, { width: 390 })
   await page.goto('/admin')
   await page.waitForURL('/admin/users')
   await page.getByRole('table').waitFor()
@@ -132,7 +117,7 @@ test('an administrator is asked before an account is disabled or given rights, a
     page.locator('section[aria-label="Users"]').evaluate((box) => box.scrollWidth - box.clientWidth)
   expect(await over()).toBe(0)
   const of = async (email: string) =>
-    (await app.call('GET', '/api/admin/users', { token: root.token })).body.items.find(
+    (await web.app.call('GET', '/api/admin/users', { token: web.admin.token })).body.items.find(
       (user: { email: string }) => user.email === email,
     )
   await page.getByLabel('Role of eve').selectOption('admin')
@@ -150,7 +135,7 @@ test('an administrator is asked before an account is disabled or given rights, a
 })
 
 test('every page of administration refuses users who are no administrators', async () => {
-  const { page, context, complaints } = await as(ada)
+  const { page, context, complaints } = await as(web.ada)
   for (const path of ['users', 'agents', 'keys', 'audit']) {
     await page.goto(`/admin/${path}`)
     await page.getByText('Only administrators see this page').waitFor()
@@ -161,7 +146,7 @@ test('every page of administration refuses users who are no administrators', asy
 })
 
 test('what is shown once is no longer offered after it was revoked: a token, a link', async () => {
-  const { page, context, complaints } = await as(ada)
+  const { page, context, complaints } = await as(web.ada)
   await page.goto('/tokens')
   await page.getByLabel('Name').fill('laptop')
   await page.getByRole('button', { name: 'Make a token' }).click()
@@ -169,7 +154,7 @@ test('what is shown once is no longer offered after it was revoked: a token, a l
   await page.getByRole('button', { name: 'Revoke laptop' }).click()
   await page.getByRole('button', { name: 'Revoke it' }).click()
   await page.locator('[data-token]').waitFor({ state: 'detached' })
-  expect((await app.call('POST', '/api/events', { token: token.trim(), body: {} })).status).toBe(401)
+  expect((await web.app.call('POST', '/api/events', { token: token.trim(), body: {} })).status).toBe(401)
 
   await page.goto(`/b/${SHARED}`)
   await page.getByRole('button', { name: 'Share' }).click()
@@ -196,7 +181,7 @@ test('what is shown once is no longer offered after it was revoked: a token, a l
 })
 
 test('a link is copied where the browser has no clipboard, as over plain HTTP, and from within a dialog', async () => {
-  const { page, context } = await as(ada)
+  const { page, context } = await as(web.ada)
   await page.addInitScript(() =>
     Object.defineProperty(Navigator.prototype, 'clipboard', { get: () => undefined }),
   )
@@ -246,7 +231,7 @@ test('too many attempts are told with how long to wait', async () => {
 })
 
 test('a user makes a project before anything is sent to it; a name that is taken is refused where it was typed', async () => {
-  const mia = await app.register('mia@example.org')
+  const mia = await web.app.register('mia@example.org')
   const { page, context, complaints } = await as(mia)
   await page.goto('/')
   await page.getByRole('button', { name: 'New project' }).click()
@@ -262,7 +247,7 @@ test('a user makes a project before anything is sent to it; a name that is taken
   await page.getByRole('heading', { name: 'Vision, the second' }).waitFor()
   expect(new URL(page.url()).pathname).toBe('/p/vision-2')
   await page.getByRole('navigation', { name: 'Projects' }).getByText('Vision, the second').waitFor()
-  const made = (await app.call('GET', '/api/projects/vision-2', { token: mia.token })).body
+  const made = (await web.app.call('GET', '/api/projects/vision-2', { token: mia.token })).body
   expect(made).toMatchObject({ slug: 'vision-2', visibility: 'private', role: 'owner' })
   expect(complaints.filter((one) => !/409/.test(one))).toEqual([])
   await context.close()

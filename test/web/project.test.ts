@@ -1,17 +1,10 @@
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { batchNames, matches, parseQuery } from '../../web/src/lib/batch-query.ts'
 import { complete, completions, toggle, without } from '../../web/src/lib/query.ts'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
-import { type Event, send, seriousFindings, visit } from './visit.ts'
+import { type Event, send, seriousFindings } from './visit.ts'
 
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string }
-let reporter: string
 let n = 0
 
 /** A batch of one job whose loss ends at `loss`; it goes on running without `done`. */
@@ -50,26 +43,16 @@ function batch(
   ]
 }
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
-  reporter = await app.reporterToken(ada.token)
+const web = pageFixture(async ({ app, reporter }) => {
   await send(app, reporter, [
     ...batch('middle', { lr: 0.01, loss: 0.5, tags: ['night'] }),
     ...batch('worst', { lr: 0.1, loss: 0.9, host: 'box8' }),
     ...batch('best', { lr: 0.001, loss: 0.1, tags: ['night'] }),
     ...batch('live', { lr: 0.02, loss: 0.7, done: false }),
   ])
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
+const { asAda } = web
 
-const asAda = (options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
-  visit(browser, { ...options, address: app.address, cookie: ada.cookie })
 type Page = Awaited<ReturnType<typeof asAda>>['page']
 const order = (page: Page) => page.locator('[data-table] [data-open]').allTextContents()
 const shows = (page: Page, wanted: string[]) => expect.poll(() => order(page)).toEqual(wanted)
@@ -203,7 +186,7 @@ test('rows stay under the cursor until it is wanted: new ones and those that wou
   await page.locator('[data-table]').hover()
   const better = { event_type: 'job_epoch', job_id: 'only', data: { epoch: 9, val_loss: 0.01 } }
   const [start] = batch('live', { lr: 0.02, loss: 0.7 })
-  await send(app, reporter, [
+  await send(web.app, web.reporter, [
     { ...(start as Event), ...better, event_id: crypto.randomUUID(), timestamp: new Date().toISOString() },
     ...batch('late', { lr: 0.5, loss: 0.6 }),
   ])
@@ -213,7 +196,7 @@ test('rows stay under the cursor until it is wanted: new ones and those that wou
   await settle.click()
   await expect.poll(() => order(page)).toContain('late')
   await expect.poll(async () => (await order(page))[0]).toBe('live')
-  await send(app, reporter, batch('later', { lr: 0.5, loss: 2 }))
+  await send(web.app, web.reporter, batch('later', { lr: 0.5, loss: 2 }))
   await settle.filter({ hasText: '1 new batch' }).waitFor()
   // The pointer has left it: the row is shown automatically.
   await page.mouse.move(5, 5)
@@ -234,7 +217,8 @@ test('ticked batches are tagged, shared and compared together, and a tag can be 
   await page.getByLabel('night').check()
   await page.getByRole('button', { name: 'Change the tags' }).click()
   await page.getByText('Tags of 2 batches changed.').waitFor()
-  const tags = async () => (await app.call('GET', '/api/batches/best', { token: ada.token })).body.tags
+  const tags = async () =>
+    (await web.app.call('GET', '/api/batches/best', { token: web.ada.token })).body.tags
   await expect.poll(tags).toEqual(['paper', 'keep'])
   await page.getByRole('button', { name: 'Undo' }).click()
   await expect.poll(tags).toEqual(['night'])
@@ -324,7 +308,7 @@ test('the usual columns leave out a metric that no listed batch reports, a chose
       of('job_epoch', 48, { epoch: 0, ...values }, 'only'),
     ]
   }
-  await send(app, reporter, [...run('learned', { val_loss: 0.4 }), ...run('rewarded', { reward: 3 })])
+  await send(web.app, web.reporter, [...run('learned', { val_loss: 0.4 }), ...run('rewarded', { reward: 3 })])
   const { page, context } = await asAda()
   const head = page.getByRole('columnheader', { name: 'best val_loss' })
   await page.goto('/p/mixed?q=tag:rewarded')

@@ -1,15 +1,8 @@
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
-import { type Event, send, seriousFindings, visit } from './visit.ts'
+import { expect, test } from 'vitest'
+import { pageFixture } from './page-fixture.ts'
+import { type Event, send, seriousFindings } from './visit.ts'
 
 // The one query language, where it is asked over all projects, and what is done to what it finds.
-
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string }
 
 /** A batch of two jobs that has ended. */
 function batch(id: string, project: string, optimizer: string): Event[] {
@@ -35,24 +28,18 @@ function batch(id: string, project: string, optimizer: string): Event[] {
   ]
 }
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp({ retention: { logLine: 36_500, event: undefined, deleted: 9, notification: 90 } })
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
-  await send(app, await app.reporterToken(ada.token), [
-    ...batch('first', 'vision', 'sgd'),
-    ...batch('second', 'vision', 'adamw'),
-    ...batch('third', 'speech', 'sgd'),
-  ])
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
-})
+const web = pageFixture(
+  async ({ app, reporter }) => {
+    await send(app, reporter, [
+      ...batch('first', 'vision', 'sgd'),
+      ...batch('second', 'vision', 'adamw'),
+      ...batch('third', 'speech', 'sgd'),
+    ])
+  },
+  { config: { retention: { logLine: 36_500, event: undefined, deleted: 9, notification: 90 } } },
+)
+const { asAda } = web
 
-const asAda = (options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
-  visit(browser, { ...options, address: app.address, cookie: ada.cookie })
 type Page = Awaited<ReturnType<typeof asAda>>['page']
 const opened = (page: Page) => page.locator('[data-open]').allTextContents()
 

@@ -1,36 +1,18 @@
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import { expect, test } from 'vitest'
+import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
-import { send, visit } from './visit.ts'
+import { send } from './visit.ts'
 
 /** The receipt in the page (contract §10 "Receipt"). */
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string }
-let reporter: string
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
-  reporter = await app.reporterToken(ada.token)
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
-})
-
-const open = () => visit(browser, { address: app.address, cookie: ada.cookie })
+const web = pageFixture()
+const { asAda: open } = web
 
 test('the receipt says what is missing, and is complete once it has arrived', async () => {
   const id = 'spilled'
   const of = eventsOf(id)
   const late = of('job_epoch', 50, { epoch: 2, val_loss: 1 }, 'a')
-  await send(app, reporter, [
+  await send(web.app, web.reporter, [
     of('batch_start', 60, { n_total: 1 }),
     of('job_epoch', 55, { epoch: 0, val_loss: 1 }, 'a'),
     of('job_epoch', 52, { epoch: 1, val_loss: 1 }, 'a'),
@@ -44,7 +26,7 @@ test('the receipt says what is missing, and is complete once it has arrived', as
   await page.locator('[data-delivery="incomplete"]').waitFor()
   await page.getByText('1 event still to come').waitFor()
   await page.getByText('1: epochs 2', { exact: true }).waitFor()
-  await send(app, reporter, [late])
+  await send(web.app, web.reporter, [late])
   await page.locator('[data-delivery="complete"]').waitFor()
   await page.getByText('none is missing between those that arrived').waitFor()
   expect(complaints).toEqual([])
@@ -60,8 +42,8 @@ test('the receipt of a batch whose worker was killed says what it had counted, a
     event_id: crypto.randomUUID().slice(0, -12) + sender,
   })
   const counts = (sender: string, produced: number) => ({ sender, produced })
-  const { status } = await app.call('POST', '/api/events/batch', {
-    token: reporter,
+  const { status } = await web.app.call('POST', '/api/events/batch', {
+    token: web.reporter,
     headers: { 'x-svc-sender': 'event-id' },
     body: [
       madeBy('aaaaaaaaaaaa', of('batch_start', 60, { n_total: 1 })),

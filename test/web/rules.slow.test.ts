@@ -1,48 +1,40 @@
-import type { Browser, Page } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
+import type { Page } from '@playwright/test'
+import { afterAll, expect, test } from 'vitest'
+import { startTestApp } from '../kit/app.ts'
 import { ANY_MAIL, type Mailbox, mailSent, openMailbox } from '../notifications/mailbox.ts'
-import { buildPage } from './built-page.ts'
+import { pageFixture } from './page-fixture.ts'
 import { eventsOf, sendRanBatch, settled } from './ran-batch.ts'
 import { send, seriousFindings, visit } from './visit.ts'
 
 let box: Mailbox
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string; email: string }
 let eve: { token: string; cookie: string; email: string }
-let reporter: string
 const BATCH = 'night-sweep'
 const RULES = '/p/digits/rules'
 
-beforeAll(async () => {
-  await buildPage()
-  box = await openMailbox()
-  app = await startTestApp({ smtp: { url: box.url, from: 'Monitor <monitor@example.org>' }, mail: ANY_MAIL })
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
-  eve = await app.register('eve@example.org')
-  reporter = await app.reporterToken(ada.token)
-  await sendRanBatch(app, reporter, BATCH)
-  await app.letIn('digits', ada, eve, 'member')
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
-  await box?.stop()
-})
+const web = pageFixture(
+  async ({ app, ada, reporter }) => {
+    eve = await app.register('eve@example.org')
+    await sendRanBatch(app, reporter, BATCH)
+    await app.letIn('digits', ada, eve, 'member')
+  },
+  {
+    config: async () => {
+      box = await openMailbox()
+      return { smtp: { url: box.url, from: 'Monitor <monitor@example.org>' }, mail: ANY_MAIL }
+    },
+  },
+)
+afterAll(() => box?.stop())
 
-const as = (who: { cookie: string }, options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
-  visit(browser, { ...options, address: app.address, cookie: who.cookie })
+const { as } = web
 const rules = async (): Promise<Record<string, unknown>[]> =>
-  (await app.call('GET', `/api/projects/digits/rules`, { token: ada.token })).body.items
+  (await web.app.call('GET', `/api/projects/digits/rules`, { token: web.ada.token })).body.items
 const makeRule = async (body: Record<string, unknown>): Promise<string> =>
-  (await app.call('POST', '/api/projects/digits/rules', { token: ada.token, body })).body.id
+  (await web.app.call('POST', '/api/projects/digits/rules', { token: web.ada.token, body })).body.id
 const row = (page: Page, name: string) => page.getByRole('listitem').filter({ hasText: name })
 
 test('the owner makes a rule of a metric: the key completes, the preview counts, the rule mails', async () => {
-  const { page, context, complaints } = await as(ada)
+  const { page, context, complaints } = await as(web.ada)
   await page.goto('/p/digits')
   await page.getByRole('link', { name: 'Rules' }).click()
   await page.getByText('No rules yet').waitFor()
@@ -81,8 +73,8 @@ test('the owner makes a rule of a metric: the key completes, the preview counts,
     },
   ])
   const of = eventsOf(BATCH)
-  await send(app, reporter, [of('job_epoch', 1, { epoch: 30, val_loss: 100 }, 'good')])
-  await mailSent(app.sql)
+  await send(web.app, web.reporter, [of('job_epoch', 1, { epoch: 30, val_loss: 100 }, 'good')])
+  await mailSent(web.app.sql)
   expect(box.to('team@example.org')).toHaveLength(1)
   expect(complaints).toEqual([])
   await context.close()
@@ -90,7 +82,7 @@ test('the owner makes a rule of a metric: the key completes, the preview counts,
 
 test('a rule is changed, tested, and deleted with a way back', async () => {
   await makeRule({ trigger: 'batch_done', name: 'finished' })
-  const { page, context } = await as(ada)
+  const { page, context } = await as(web.ada)
   await page.goto(RULES)
   await page.getByRole('button', { name: 'Change finished' }).click()
   const form = page.getByRole('dialog')
@@ -100,8 +92,8 @@ test('a rule is changed, tested, and deleted with a way back', async () => {
   await row(page, 'finished').getByText('When a job fails, at most one mail in 1 h').waitFor()
   await page.getByRole('button', { name: 'Send a test mail of finished' }).click()
   await page.getByText(/A test mail of “finished” is on its way to the project’s owner/).waitFor()
-  await mailSent(app.sql)
-  await expect.poll(() => box.to(ada.email).length).toBe(1)
+  await mailSent(web.app.sql)
+  await expect.poll(() => box.to(web.ada.email).length).toBe(1)
   await page.getByRole('button', { name: 'Delete finished' }).click()
   await page.getByRole('button', { name: 'Delete it' }).click()
   await row(page, 'finished').waitFor({ state: 'detached' })
@@ -114,12 +106,12 @@ test('a rule is changed, tested, and deleted with a way back', async () => {
 
 test('a rule without a name is called by what it watches for', async () => {
   const project = 'nameless'
-  await send(app, reporter, [eventsOf('nameless-run', { project })('batch_start', 1, { n_total: 1 })])
+  await send(web.app, web.reporter, [eventsOf('nameless-run', { project })('batch_start', 1, { n_total: 1 })])
   const make = (body: Record<string, unknown>) =>
-    app.call('POST', `/api/projects/${project}/rules`, { token: ada.token, body })
+    web.app.call('POST', `/api/projects/${project}/rules`, { token: web.ada.token, body })
   await make({ trigger: 'job_failed', cooldown_s: 600 })
   await make({ trigger: 'metric', condition: { key: 'val_loss', op: '>', value: 2 } })
-  const { page, context } = await as(ada)
+  const { page, context } = await as(web.ada)
   await page.goto(`/p/${project}/rules`)
   const listed = page.getByRole('list', { name: 'Rules of the project' }).getByRole('listitem')
   await expect.poll(() => listed.locator('p').first().innerText()).toBe('When a job fails')
@@ -134,7 +126,7 @@ test('a rule without a name is called by what it watches for', async () => {
 
 test('the switch turns at once, and turns back with the reason when it is refused', async () => {
   const id = await makeRule({ trigger: 'job_idle', name: 'idle' })
-  const { page, context } = await as(ada)
+  const { page, context } = await as(web.ada)
   await page.goto(RULES)
   const on = page.getByRole('switch', { name: 'idle is on' })
   let answer = (): void => {}
@@ -150,7 +142,7 @@ test('the switch turns at once, and turns back with the reason when it is refuse
   answer()
   await expect.poll(async () => (await rules()).find((rule) => rule.id === id)?.enabled).toBe(false)
   await page.unroute(`**/api/rules/${id}`)
-  await app.call('DELETE', `/api/rules/${id}`, { token: ada.token })
+  await web.app.call('DELETE', `/api/rules/${id}`, { token: web.ada.token })
   await on.click()
   await page.getByText(/“idle” was not switched on: No such rule/).waitFor()
   await expect.poll(() => on.getAttribute('aria-checked')).toBe('false')
@@ -158,7 +150,7 @@ test('the switch turns at once, and turns back with the reason when it is refuse
 })
 
 test('the recipients of the project are set one by one; a word that is no address is refused', async () => {
-  const { page, context } = await as(ada)
+  const { page, context } = await as(web.ada)
   await page.goto(RULES)
   const field = page.getByLabel('Recipients of the project: another address')
   await field.fill('unknown')
@@ -169,7 +161,7 @@ test('the recipients of the project are set one by one; a word that is no addres
   const list = page.getByRole('list', { name: 'Recipients of the project' })
   await list.getByText('night@example.org').waitFor()
   const set = async () =>
-    (await app.call('GET', '/api/projects/digits', { token: ada.token })).body.recipients
+    (await web.app.call('GET', '/api/projects/digits', { token: web.ada.token })).body.recipients
   await expect.poll(set).toEqual(['night@example.org'])
   await page.getByRole('button', { name: 'Remove night@example.org' }).click()
   await page.getByText(/None are set, so mail goes to the owner/).waitFor()
@@ -197,7 +189,7 @@ test('without a mail server the page says that mails are only logged, and what t
     token: person.token,
     body: { trigger: 'batch_done', name: 'done' },
   })
-  const { page, context } = await visit(browser, { address: silent.address, cookie: person.cookie })
+  const { page, context } = await visit(web.browser, { address: silent.address, cookie: person.cookie })
   await page.goto('/p/quiet/rules')
   await page.getByText(/No mail server is set.*SVC_SMTP_URL/).waitFor()
   await page.getByRole('button', { name: 'Send a test mail of done' }).click()
@@ -207,10 +199,10 @@ test('without a mail server the page says that mails are only logged, and what t
 })
 
 test('a batch is muted from its header, and by Undo it is not', async () => {
-  const { page, context } = await as(ada)
+  const { page, context } = await as(web.ada)
   await page.goto(`/b/${BATCH}`)
   const muted = async () =>
-    (await app.call('GET', `/api/batches/${BATCH}/mute`, { token: ada.token })).body.muted
+    (await web.app.call('GET', `/api/batches/${BATCH}/mute`, { token: web.ada.token })).body.muted
   await page.getByRole('button', { name: 'More' }).click()
   await page.getByRole('menuitemcheckbox', { name: /^Mute/, checked: false }).click()
   await page.getByText('Muted: rules send no mail about this batch.').waitFor()
@@ -226,16 +218,20 @@ test('a batch is muted from its header, and by Undo it is not', async () => {
 test('the page at the foot of a mail ends and resumes it without signing in, under the policy, in both themes', async () => {
   await makeRule({ trigger: 'job_failed', name: 'any failure', recipients: ['foot@example.org'] })
   const of = eventsOf('foot')
-  await send(app, reporter, [
+  await send(web.app, web.reporter, [
     of('job_start', 2, {}, 'a'),
     of('job_failed', 1, { reason: 'out of memory' }, 'a'),
   ])
-  await mailSent(app.sql)
+  await mailSent(web.app.sql)
   const link = /https?:\/\/[^/\s]+(\/mail\/\S+)/.exec(
     box.to('foot@example.org')[0]?.mail.text ?? '',
   )?.[1] as string
   for (const theme of ['light', 'dark'] as const) {
-    const { page, context, complaints } = await visit(browser, { address: app.address, theme, width: 390 })
+    const { page, context, complaints } = await visit(web.browser, {
+      address: web.app.address,
+      theme,
+      width: 390,
+    })
     await page.goto(link)
     await page.getByText('nothing has changed yet').waitFor()
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
@@ -251,7 +247,7 @@ test('the page at the foot of a mail ends and resumes it without signing in, und
 })
 
 test('the palette finds a job of a batch that was not opened', async () => {
-  const { page, context, complaints } = await as(ada)
+  const { page, context, complaints } = await as(web.ada)
   await page.goto('/tokens')
   await page.getByRole('button', { name: 'Search' }).click()
   const field = page.getByRole('combobox', { name: /^Search projects/ })
@@ -267,7 +263,7 @@ test('the palette finds a job of a batch that was not opened', async () => {
 })
 
 test('Rerun on the home page opens the dialog with the exact command there', async () => {
-  const { page, context } = await as(ada)
+  const { page, context } = await as(web.ada)
   await page.goto('/')
   await page.getByRole('button', { name: `Rerun: ${BATCH}` }).click()
   const dialog = page.getByRole('dialog', { name: `Rerun ${BATCH}?` })
@@ -279,20 +275,20 @@ test('Rerun on the home page opens the dialog with the exact command there', asy
 
 test('the page of a job follows it: its epochs, its last values and its end', async () => {
   const of = eventsOf('followed')
-  await send(app, reporter, [
+  await send(web.app, web.reporter, [
     of('batch_start', 60, { experiment_type: 'train', n_total: 1 }),
     of('job_start', 59, { lr: 0.1 }, 'only'),
     of('job_epoch', 50, { epoch: 0, val_loss: 0.5 }, 'only'),
   ])
-  const { page, context, complaints } = await as(ada)
+  const { page, context, complaints } = await as(web.ada)
   await page.goto('/b/followed/j/only')
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
   const points = page.locator('[data-chart="val_loss"] [data-points]')
   await points.filter({ hasText: '1 of 1 points' }).waitFor()
-  await send(app, reporter, [of('job_epoch', 1, { epoch: 1, val_loss: 0.1234 }, 'only')])
+  await send(web.app, web.reporter, [of('job_epoch', 1, { epoch: 1, val_loss: 0.1234 }, 'only')])
   await points.filter({ hasText: '2 of 2 points' }).waitFor()
   await page.getByText('0.1234').first().waitFor()
-  await send(app, reporter, [of('job_failed', 0, { reason: 'disk is full' }, 'only')])
+  await send(web.app, web.reporter, [of('job_failed', 0, { reason: 'disk is full' }, 'only')])
   await page.getByText('disk is full').first().waitFor()
   expect(complaints).toEqual([])
   await context.close()
@@ -300,7 +296,7 @@ test('the page of a job follows it: its epochs, its last values and its end', as
 
 test.each(['light', 'dark'] as const)('axe finds nothing serious in %s colours', async (theme) => {
   await makeRule({ trigger: 'agent_offline', name: `away in ${theme}`, enabled: false })
-  const { page, context, complaints } = await as(ada, { theme })
+  const { page, context, complaints } = await as(web.ada, { theme })
   await page.goto(RULES)
   await row(page, `away in ${theme}`).waitFor()
   expect(await seriousFindings(page)).toEqual([])
@@ -316,7 +312,7 @@ test.each(['light', 'dark'] as const)('axe finds nothing serious in %s colours',
 })
 
 test('the rules and their form are no wider than a phone', async () => {
-  const { page, context } = await as(ada, { width: 390 })
+  const { page, context } = await as(web.ada, { width: 390 })
   await page.goto(RULES)
   await page.getByRole('button', { name: 'New rule' }).click()
   await page.getByLabel('Mail when').selectOption('metric')
@@ -325,7 +321,7 @@ test('the rules and their form are no wider than a phone', async () => {
 })
 
 test('the owner of a project sees which addresses are not mailed yet, and asks again', async () => {
-  const { page, context } = await as(ada)
+  const { page, context } = await as(web.ada)
   await page.goto(RULES)
   await page.getByLabel('Recipients of the project: another address').fill('team@elsewhere.example')
   await page.keyboard.press('Enter')

@@ -1,13 +1,11 @@
 import { readFile } from 'node:fs/promises'
-import type { Browser, Page } from '@playwright/test'
+import type { Page } from '@playwright/test'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { fromAddress, inAddress, withRow } from '../../web/src/lib/selection.ts'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import { pageFixture } from './page-fixture.ts'
 import { eventsOf, settled } from './ran-batch.ts'
-import { send, seriousFindings, visit } from './visit.ts'
+import { send, seriousFindings } from './visit.ts'
 
 describe('a selection', () => {
   const list = ['a', 'b', 'c', 'd']
@@ -51,19 +49,11 @@ const TWO_ROWS = 90
 
 describe('jobs of a batch', () => {
   const BATCH = 'selected-sweep'
-  let app: TestApp
-  let browser: Browser
-  let cookie: string
 
-  beforeAll(async () => {
-    await buildPage()
-    app = await startTestApp()
-    browser = await openBrowser()
-    const ada = await app.register()
-    cookie = ada.cookie
+  const web = pageFixture(async ({ app, reporter }) => {
     const of = eventsOf(BATCH)
     const jobs = Array.from({ length: 6 }, (_, i) => `job-${i}`)
-    await send(app, await app.reporterToken(ada.token), [
+    await send(app, reporter, [
       of('batch_start', 3600, { n_total: 6 }),
       ...jobs.map((job, i) => of('job_start', 3590 - i, { lr: i / 8, note: i === 2 ? '=1+1' : 'x' }, job)),
       ...jobs.flatMap((job, i) =>
@@ -72,10 +62,6 @@ describe('jobs of a batch', () => {
         ),
       ),
     ])
-  }, 180_000)
-  afterAll(async () => {
-    await browser?.close()
-    await app?.stop()
   })
 
   async function onPage(
@@ -83,7 +69,7 @@ describe('jobs of a batch', () => {
     use: (page: Page) => Promise<void>,
     options: { width?: number; theme?: 'light' | 'dark' } = {},
   ): Promise<void> {
-    const { page, context, complaints } = await visit(browser, { ...options, address: app.address, cookie })
+    const { page, context, complaints } = await web.asAda(options)
     await page.goto(path)
     await settled(page)
     await use(page)

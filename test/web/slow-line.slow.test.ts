@@ -1,15 +1,10 @@
-import type { Browser, Page } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Page } from '@playwright/test'
+import { expect, test } from 'vitest'
 import { readSeriesFrames } from '../../web/src/lib/api/series-frames.ts'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
 import { chartedBatch } from './charted-batch.ts'
+import { pageFixture } from './page-fixture.ts'
 import { send } from './visit.ts'
 
-let app: TestApp
-let browser: Browser
-let cookie: string
 const BATCH = 'far-away'
 const JOBS = 20
 const EPOCHS = 300
@@ -17,17 +12,8 @@ const TOTAL = (JOBS * EPOCHS).toLocaleString('en')
 /** What a line of 50 kB/s carries in five seconds; the first chart is to be seen within six. */
 const MAX_BYTES = 250_000
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  const ada = await app.register('ada@example.org')
-  cookie = ada.cookie
-  await send(app, await app.reporterToken(ada.token), chartedBatch(BATCH, JOBS, 5, EPOCHS).events)
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
+const web = pageFixture(async ({ app, reporter }) => {
+  await send(app, reporter, chartedBatch(BATCH, JOBS, 5, EPOCHS).events)
 })
 
 /** What the first chart says of its points, each time that it changes. */
@@ -53,9 +39,12 @@ async function slowDown(page: Page) {
 }
 
 test('on a slow line the first chart comes before other charts and fonts, and says how many points it shows', async () => {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, baseURL: app.address })
-  const [name = '', value = ''] = cookie.split('=', 2)
-  await context.addCookies([{ name, value, url: app.address }])
+  const context = await web.browser.newContext({
+    viewport: { width: 1440, height: 900 },
+    baseURL: web.app.address,
+  })
+  const [name = '', value = ''] = web.ada.cookie.split('=', 2)
+  await context.addCookies([{ name, value, url: web.app.address }])
   const page = await context.newPage()
   await page.addInitScript(RECORD_LABELS)
   const { devtools, carryAll } = await slowDown(page)

@@ -1,21 +1,11 @@
-import type { Browser, Page } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import type { Page } from '@playwright/test'
+import { expect, test } from 'vitest'
+import { pageFixture } from './page-fixture.ts'
 import { eventsOf, settled } from './ran-batch.ts'
-import { recordedSweep, send, seriousFindings, visit } from './visit.ts'
+import { recordedSweep, send, seriousFindings } from './visit.ts'
 
 const RATES = [0.1, 0.03, 0.01, 0.003, 0.001, 0.0003]
-let app: TestApp
-let browser: Browser
-let ada: { token: string; cookie: string }
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
-  const reporter = await app.reporterToken(ada.token)
+const web = pageFixture(async ({ app, reporter }) => {
   await send(app, reporter, recordedSweep('recorded'))
   const rates = eventsOf('rates')
   await send(app, reporter, [
@@ -30,14 +20,9 @@ beforeAll(async () => {
     few('batch_start', 100, { experiment_type: 'sweep', n_total: 3 }),
     ...[1, 2, 3].map((seed) => few('job_start', 90, { seed }, `job${seed}`)),
   ])
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
+const { asAda } = web
 
-const asAda = (options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
-  visit(browser, { ...options, address: app.address, cookie: ada.cookie })
 const axesShown = (page: Page) =>
   page.locator('[data-axis]').evaluateAll((all) => all.map((one) => one.getAttribute('data-axis')))
 const views = (page: Page) => page.getByRole('navigation', { name: 'Views of the batch' })

@@ -1,31 +1,16 @@
-import type { Browser, Locator, Page } from '@playwright/test'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import type { Locator, Page } from '@playwright/test'
+import { describe, expect, test } from 'vitest'
 import { chartedBatch } from './charted-batch.ts'
-import { send, visit } from './visit.ts'
+import { pageFixture } from './page-fixture.ts'
+import { send } from './visit.ts'
 
-let app: TestApp
-let browser: Browser
-let cookie: string
-
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  const ada = await app.register('ada@example.org')
-  cookie = ada.cookie
-  await send(app, await app.reporterToken(ada.token), chartedBatch('sweep', 4).events)
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
+const web = pageFixture(async ({ app, reporter }) => {
+  await send(app, reporter, chartedBatch('sweep', 4).events)
 })
 
 /** Opens the charts of a batch, waits for the curves of `loss`, and at the end holds the page to its policy. */
 async function onCharts(what: (page: Page, loss: Locator) => Promise<void>): Promise<void> {
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie })
+  const { page, context, complaints } = await web.asAda()
   await page.goto('/b/sweep')
   const loss = page.locator('[data-chart="loss"]')
   await loss.locator('[data-points]', { hasText: 'points' }).waitFor()

@@ -1,25 +1,15 @@
-import type { Browser, Page } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import type { Page } from '@playwright/test'
+import { expect, test } from 'vitest'
+import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
-import { send, seriousFindings, visit } from './visit.ts'
+import { send, seriousFindings } from './visit.ts'
 
 // Saved views: kept by the service, private or for the project, opened by a link, or first when a project is opened.
 
-let app: TestApp
-let browser: Browser
-let ada: { cookie: string; token: string }
 let bob: { cookie: string; token: string }
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
+const web = pageFixture(async ({ app, ada, reporter }) => {
   bob = await app.register('bob@example.org')
-  const reporter = await app.reporterToken(ada.token)
   const events = ['one', 'two', 'three'].flatMap((id, i) => {
     const of = eventsOf(`views-${id}`)
     return [
@@ -32,19 +22,15 @@ beforeAll(async () => {
   })
   await send(app, reporter, events)
   await app.letIn('digits', ada, { email: 'bob@example.org', token: bob.token }, 'member')
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
 
 async function as(
-  { cookie }: { cookie: string },
+  account: { cookie: string },
   path: string,
   see: (page: Page) => Promise<void>,
   expected: readonly string[] = [],
 ): Promise<void> {
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie })
+  const { page, context, complaints } = await web.as(account)
   await page.goto(path)
   await see(page)
   expect(complaints).toEqual(expected)
@@ -53,7 +39,7 @@ async function as(
 const listed = (page: Page) => page.locator('[data-row] a[data-open]')
 const menu = (page: Page) => page.getByRole('dialog', { name: 'Saved views' })
 const saved = async () =>
-  (await app.call('GET', '/api/views?project=digits', { token: ada.token })).body.items
+  (await web.app.call('GET', '/api/views?project=digits', { token: web.ada.token })).body.items
 
 async function save(page: Page, label: string, name: string, audience?: string): Promise<void> {
   await page.getByRole('button', { name: label }).click()
@@ -65,7 +51,7 @@ async function save(page: Page, label: string, name: string, audience?: string):
 }
 
 test('a view that is shared with the project opens for its members with filter and columns, and by its link', async () => {
-  await as(ada, '/p/digits?q=tag%3Anight&cols=%5B"progress"%2C"param.lr"%5D', async (page) => {
+  await as(web.ada, '/p/digits?q=tag%3Anight&cols=%5B"progress"%2C"param.lr"%5D', async (page) => {
     await expect.poll(() => listed(page).count()).toBe(1)
     await save(page, 'Views', 'Nights', 'Everyone in the project')
     await page.getByRole('button', { name: 'Nights' }).waitFor()
@@ -95,7 +81,7 @@ test('a view that is shared with the project opens for its members with filter a
 
 test('the project opens with its default view; removing its filter shows all', async () => {
   const [view] = await saved()
-  await as(ada, '/p/digits', async (page) => {
+  await as(web.ada, '/p/digits', async (page) => {
     await page.getByRole('button', { name: 'Views' }).click()
     await menu(page).getByLabel('Who sees Nights').selectOption('default')
     await expect.poll(async () => (await saved())[0].audience).toBe('default')
@@ -106,7 +92,10 @@ test('the project opens with its default view; removing its filter shows all', a
     await page.getByRole('link', { name: 'Remove the filter tag:night' }).click()
     await expect.poll(() => listed(page).count()).toBe(3)
   })
-  await app.call('PATCH', `/api/views/${view.id}`, { token: ada.token, body: { audience: 'private' } })
+  await web.app.call('PATCH', `/api/views/${view.id}`, {
+    token: web.ada.token,
+    body: { audience: 'private' },
+  })
   await as(
     bob,
     `/v/${view.id}`,
@@ -118,7 +107,7 @@ test('the project opens with its default view; removing its filter shows all', a
 })
 
 test('a view is replaced by what is shown, deleted, and brought back', async () => {
-  await as(ada, '/p/digits?sort=param.lr', async (page) => {
+  await as(web.ada, '/p/digits?sort=param.lr', async (page) => {
     await expect.poll(() => listed(page).count()).toBe(3)
     await page.getByRole('button', { name: 'Views' }).click()
     await menu(page).getByRole('button', { name: 'Replace Nights with the current view' }).click()

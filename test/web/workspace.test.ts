@@ -1,19 +1,13 @@
-import type { Browser, Page } from '@playwright/test'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Page } from '@playwright/test'
+import { expect, test } from 'vitest'
 import { sectionsOf } from '../../web/src/charts/series-names.ts'
-import { startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
-import { buildPage } from './built-page.ts'
+import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
-import { send, seriousFindings, visit } from './visit.ts'
+import { send, seriousFindings } from './visit.ts'
 
 // The charts of a project beside its list of batches.
 
 const EPOCHS = 10
-let app: TestApp
-let browser: Browser
-let cookie: string
-let reporter: string
 
 /** A run as `svc_reporter.init` makes it: a batch with one job. */
 function run(id: string, agoS: number, { ends = true, jobs = ['main'] } = {}) {
@@ -38,19 +32,9 @@ function run(id: string, agoS: number, { ends = true, jobs = ['main'] } = {}) {
   ]
 }
 
-beforeAll(async () => {
-  await buildPage()
-  app = await startTestApp()
-  browser = await openBrowser()
-  const ada = await app.register('ada@example.org')
-  cookie = ada.cookie
-  reporter = await app.reporterToken(ada.token)
+const web = pageFixture(async ({ app, reporter }) => {
   const events = ['a', 'b', 'c'].flatMap((id, i) => run(`run-${id}`, 4000 - i * 100))
   for (const some of [events, run('run-live', 60, { ends: false })]) await send(app, reporter, some)
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
 })
 
 async function onPage(
@@ -58,7 +42,7 @@ async function onPage(
   see: (page: Page, metricsRequests: () => URL[]) => Promise<void>,
   width = 1440,
 ): Promise<void> {
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie, width })
+  const { page, context, complaints } = await web.asAda({ width })
   const asked: URL[] = []
   page.on('request', (request) => {
     const url = new URL(request.url())
@@ -132,14 +116,14 @@ test('a point of a batch that runs appears on its curve without a reload', () =>
   onPage('/p/digits?charts=%7B%7D', async (page) => {
     await expect.poll(() => points(page, 'train/loss').textContent()).toBe(pointsText(4))
     await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
-    await send(app, reporter, [
+    await send(web.app, web.reporter, [
       eventsOf('run-live')('job_epoch', 0, { epoch: EPOCHS, 'train/loss': 0.05 }, 'main'),
     ])
     await expect.poll(() => points(page, 'train/loss').textContent()).toBe(pointsText(4, 1))
   }))
 
 test('where a batch has several jobs, a curve is the mean over its jobs, and one click shows each job', async () => {
-  await send(app, reporter, run('run-sweep', 30, { jobs: ['j1', 'j2', 'j3'] }))
+  await send(web.app, web.reporter, run('run-sweep', 30, { jobs: ['j1', 'j2', 'j3'] }))
   await onPage('/p/digits?charts=%7B%22sel%22%3A%5B%22run-sweep%22%2C%22run-a%22%5D%7D', async (page) => {
     await expect
       .poll(() => points(page, 'train/loss').textContent())
