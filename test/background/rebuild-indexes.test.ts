@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openSql, type Sql, type Tx } from '../../src/db/sql.ts'
 import { REBUILD_TASK, rebuildBloatedIndexes } from '../../src/workers/rebuild-indexes.ts'
 import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
+import { openTransaction } from '../kit/open-transaction.ts'
 import { openStream, SOON } from '../live/stream.ts'
 
 // Indexes that archiving or retention emptied are rebuilt, and neither events nor streams wait for it.
@@ -66,29 +67,8 @@ const rebuild = (wait?: string) =>
 const phase = async () =>
   (await own<{ phase: string }[]>`select phase from pg_stat_progress_create_index`)[0]?.phase
 
-/** A transaction that stays open, as of a slow writer. */
-async function hold(work: (tx: Tx) => Promise<unknown>): Promise<{ release(): Promise<void> }> {
-  let release = (): void => {}
-  const released = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  let held = (): void => {}
-  const holding = new Promise<void>((resolve) => {
-    held = resolve
-  })
-  const done = door.sql.begin(async (tx) => {
-    await work(tx)
-    held()
-    await released
-  })
-  await Promise.race([holding, done])
-  return {
-    async release() {
-      release()
-      await done
-    },
-  }
-}
+/** A slow writer. */
+const hold = (work: (tx: Tx) => Promise<unknown>) => openTransaction(door.sql, work)
 const writer = (tx: Tx) => tx`lock table events in row exclusive mode`
 
 beforeEach(forgetRows)

@@ -7,6 +7,7 @@ import { makeEvent, UNLIMITED } from '../ingest/sending.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { addressOf, createOnCluster, dropOnCluster } from '../kit/cluster.ts'
 import { type Gate, startGate } from '../kit/gate.ts'
+import { type OpenTransaction, openTransaction } from '../kit/open-transaction.ts'
 import { type OpenStream, openStream } from '../live/stream.ts'
 
 // What streams send and the dashboard counts while a worker of a cluster is away (docs/scaling.md "A Citus cluster").
@@ -63,25 +64,8 @@ async function pairOf(gate: Gate): Promise<[string, string]> {
 }
 
 /** An append that is not committed: the stream waits for it, so what is written meanwhile is sent after it. */
-async function holdStream(): Promise<() => Promise<unknown>> {
-  let release = (): void => {}
-  const released = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  let done: Promise<unknown> = Promise.resolve()
-  await new Promise<void>((ready, failed) => {
-    done = sql.begin(async (tx) => {
-      await fragment(tx, append([{ channel: 'dashboard', type: 'batches', keys: [] }]))
-      ready()
-      await released
-    })
-    done.catch(failed)
-  })
-  return () => {
-    release()
-    return done
-  }
-}
+const holdStream = (): Promise<OpenTransaction> =>
+  openTransaction(sql, (tx) => fragment(tx, append([{ channel: 'dashboard', type: 'batches', keys: [] }])))
 
 test('while a worker is away its batches wait in the stream and keep their GPU-hours; the others go on', async () => {
   for (const batch_id of BATCHES)
@@ -105,10 +89,10 @@ test('while a worker is away its batches wait in the stream and keep their GPU-h
   const [first] = await streams.lost.reach(1)
   await streams.left.reach(1)
 
-  const release = await holdStream()
+  const appending = await holdStream()
   await send(line(lost, 'untold'), line(left, 'told'))
   await gate.shut()
-  await release()
+  await appending.release()
   await streams.left.reach(2)
   // One that comes back waits at the same place.
   const again = await follow(lost, first?.id)

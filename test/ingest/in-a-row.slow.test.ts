@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { patienceMs } from '../kit/effort.ts'
 import type { Answer } from '../kit/http.ts'
+import { type OpenTransaction, openTransaction } from '../kit/open-transaction.ts'
 import { type Door, makeEvent, openDoor, openSecond, type TestEvent } from './sending.ts'
 
 // A group is sent while the one before it is under way (src/ingest/pipelined-write.ts). Whether the first succeeds or fails, the
@@ -25,20 +26,14 @@ const epoch = (batch_id: string, number: number): TestEvent =>
   makeEvent('job_epoch', { batch_id, job_id: 'job', data: { epoch: number, loss: 1 / number } })
 
 /** Blocks writes to the batch until it is released. */
-async function hold(batchId: string): Promise<{ release(): Promise<void> }> {
-  const writer = await door.sql.reserve()
-  await writer`begin`
-  await writer`
-    select from batch_progress where batch_key = (select key from batches where id = ${batchId}) for update`
-  let held = true
-  const release = async (): Promise<void> => {
-    if (!held) return
-    held = false
-    await writer`commit`
-    writer.release()
-  }
-  cleanUps.push(release)
-  return { release }
+async function hold(batchId: string): Promise<OpenTransaction> {
+  const writer = await openTransaction(
+    door.sql,
+    (tx) => tx`
+      select from batch_progress where batch_key = (select key from batches where id = ${batchId}) for update`,
+  )
+  cleanUps.push(writer.release)
+  return writer
 }
 
 /** How many events of this server wait for a group of theirs. */

@@ -14,6 +14,7 @@ import { startTestApp } from '../kit/app.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 import { killRounds, patienceMs } from '../kit/effort.ts'
 import { type Answer, type Client, createClient } from '../kit/http.ts'
+import { type OpenTransaction, openTransaction } from '../kit/open-transaction.ts'
 import { makeEvent, type TestEvent, UNLIMITED } from './sending.ts'
 
 // Too much to do, no time left, no database: acknowledged events are stored, and refused clients get a clear answer.
@@ -56,29 +57,10 @@ async function openService(): Promise<Service> {
 }
 
 /** Blocks writes of events until it is released. */
-async function holdWriter({ database }: Service): Promise<{ release(): Promise<void> }> {
-  let release = (): void => {}
-  const released = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  let held = (): void => {}
-  const holding = new Promise<void>((resolve) => {
-    held = resolve
-  })
-  const transaction = database.sql.begin(async (tx) => {
-    await tx`lock table events in access exclusive mode`
-    held()
-    await released
-  })
-  await holding
-  const handle = {
-    async release() {
-      release()
-      await transaction
-    },
-  }
-  cleanUps.push(handle.release)
-  return handle
+async function holdWriter({ database }: Service): Promise<OpenTransaction> {
+  const writer = await openTransaction(database.sql, (tx) => tx`lock table events in access exclusive mode`)
+  cleanUps.push(writer.release)
+  return writer
 }
 
 /** Waits until so many requests are under way. */

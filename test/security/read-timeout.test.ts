@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openTransaction } from '../kit/open-transaction.ts'
 
 let app: TestApp
 let token: string
@@ -10,28 +11,14 @@ beforeAll(async () => {
 afterAll(() => app?.stop())
 
 test('a read that takes too long is given up with 503 read_timeout, over REST and GraphQL, and is no outage', async () => {
-  let release = (): void => {}
-  const released = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  let locked = (): void => {}
-  const lock = new Promise<void>((resolve) => {
-    locked = resolve
-  })
-  const held = app.sql.begin(async (tx) => {
-    await tx`lock table projects in access exclusive mode`
-    locked()
-    await released
-  })
-  await lock
+  const held = await openTransaction(app.sql, (tx) => tx`lock table projects in access exclusive mode`)
   const rest = await app.call('GET', '/api/projects', { token })
   expect([rest.status, rest.body.code]).toEqual([503, 'read_timeout'])
   expect(Number(rest.headers['retry-after'])).toBeGreaterThan(0)
   const query = '{ projects(first: 5) { edges { node { slug } } } }'
   const graphql = await app.call('POST', '/graphql', { token, body: { query } })
   expect(graphql.body.errors[0].extensions).toMatchObject({ code: 'read_timeout', status: 503 })
-  release()
-  await held
+  await held.release()
   expect((await app.call('GET', '/api/projects', { token })).status).toBe(200)
   const metrics = (await app.call('GET', '/metrics')).body
   expect(metrics).toMatch(/^svc_database_outages_total 0$/m)

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test, vi } from 'vitest'
 import { makeEvent } from '../ingest/sending.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openTransaction } from '../kit/open-transaction.ts'
 import { SOON } from '../live/stream.ts'
 import { firstByteOf, openRaw, type RawSocket } from './raw-socket.ts'
 
@@ -100,21 +101,7 @@ test('one address may have so many requests worked on at a time; the next is 429
   app = await startTestApp({ perAddress: { requests: 1, streams: 50 } })
   const { token } = await app.register()
   const reporter = await app.reporterToken(token)
-  const { sql } = app
-  let release = (): void => {}
-  const released = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  let lock = (): void => {}
-  const locked = new Promise<void>((resolve) => {
-    lock = resolve
-  })
-  const held = sql.begin(async (tx) => {
-    await tx`lock table batches in access exclusive mode`
-    lock()
-    await released
-  })
-  await locked
+  const held = await openTransaction(app.sql, (tx) => tx`lock table batches in access exclusive mode`)
   const list = () => app.call('GET', '/api/batches', { token })
   const waiting = list()
   await vi.waitFor(async () => expect(await gauge('svc_http_requests_in_flight')).toBe(1), SOON)
@@ -123,8 +110,7 @@ test('one address may have so many requests worked on at a time; the next is 429
   expect(refused.headers['retry-after']).toBe('1')
   const event = app.call('POST', '/api/events', { token: reporter, body: makeEvent('batch_start') })
   await vi.waitFor(async () => expect(await gauge('svc_http_requests_in_flight')).toBe(2), SOON)
-  release()
-  await held
+  await held.release()
   expect((await Promise.all([waiting, event])).map(({ status }) => status)).toEqual([200, 200])
 }, 60_000)
 
