@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.stop())
 
-test('every route of the server has a row, and every row a route', () => {
+test('every route of the server has a row in the matrix, and every row has a route', () => {
   const live = stage.app.app.routeList.map(({ method, url }) => `${method} ${url}`)
   expect(new Set(MATRIX.map((row) => row.route))).toEqual(new Set(live))
 })
@@ -92,7 +92,7 @@ describe.each(MATRIX)('$route ($project)', (row) => {
 const WITHOUT_QUERY = /^(?!.* \/api\/)|\/api\/(openapi\.json|docs|events|oauth\/:idp\/callback|agents\/:id)/
 
 describe.each(MATRIX.filter((row) => !WITHOUT_QUERY.test(row.route)))('$route ($project)', (row) => {
-  test('refuses a parameter that it does not know, and names it', async () => {
+  test('refuses an unknown query parameter and names it', async () => {
     const [batch] = await batchesFor(stage, row, 1)
     const scene = { stage, caller: 'admin' as const, batch: batch as SceneBatch, n: ++calls }
     const [method, url] = row.route.split(' ') as [string, string]

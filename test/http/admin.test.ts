@@ -78,13 +78,13 @@ describe('rotating the signing key', () => {
     expect(await app.sql`select from signing_keys where kid = ${kidOf(old) ?? ''}`).toHaveLength(0)
   })
 
-  test('signs no user out of the page', async () => {
+  test('keeps users of the page signed in', async () => {
     const { cookie } = await app.register()
     for (let i = 0; i < 4; i++) await rotate()
     expect((await app.call('GET', '/api/auth/me', { cookie })).status).toBe(200)
   })
 
-  test('by many at once leaves one active key', async () => {
+  test('by several requests at once leaves one active key', async () => {
     const token = await login()
     const call = () => app.call('POST', '/api/admin/jwt/rotate', { token })
     const answers = await Promise.all([call(), call()])
@@ -92,7 +92,7 @@ describe('rotating the signing key', () => {
     expect(await app.sql`select kid from signing_keys where retired_at is null`).toHaveLength(1)
   })
 
-  test('is written down', async () => {
+  test('is in the audit log', async () => {
     const { active_kid } = await rotate()
     const entries = await app.sql`
       select action, subject from audit_log where subject like 'signing_key:%'`
@@ -101,7 +101,7 @@ describe('rotating the signing key', () => {
 })
 
 describe('the list of users', () => {
-  test('shows everybody, newest first, page by page, and nothing of their passwords', async () => {
+  test('shows all users, newest first, page by page, without password hashes', async () => {
     for (let i = 0; i < 4; i++) {
       clock.forward({ seconds: 1 })
       await app.register()
@@ -124,7 +124,7 @@ describe('the list of users', () => {
 })
 
 describe('a role', () => {
-  test('can be given and taken, and counts from the next request on', async () => {
+  test('can be given and taken away, and applies from the next request on', async () => {
     const user = await app.register()
     const up = await change(user.user.id, { role: 'admin' })
     expect(up).toMatchObject({
@@ -153,7 +153,7 @@ describe('the last administrator', () => {
     expect((await me(admin.token)).body.user.role).toBe('admin')
   })
 
-  test('is not the last where another one is, but a disabled one does not count', async () => {
+  test('may be demoted if another enabled administrator exists', async () => {
     const other = await app.register()
     await change(other.user.id, { role: 'admin', disabled: true })
     expect((await change(admin.user.id, { role: 'user' })).status).toBe(409)
@@ -163,7 +163,7 @@ describe('the last administrator', () => {
     expect((await change(other.user.id, { role: 'user' })).status).toBe(200)
   })
 
-  test('remains when two demote each other at once', async () => {
+  test('remains when two administrators demote each other at the same time', async () => {
     const other = await app.register()
     await change(other.user.id, { role: 'admin' })
     for (let round = 0; round < 10; round++) {
@@ -202,7 +202,7 @@ describe('disabling an account', () => {
     expect((await app.call('GET', '/api/auth/me', { cookie: person.cookie })).status).toBe(401)
   })
 
-  test('refuses the right password, and says why only to callers who know it', async () => {
+  test('refuses the right password, and gives the reason only to callers who know it', async () => {
     await change(person.user.id, { disabled: true })
     const attempt = (password: string) =>
       app.call('POST', '/api/auth/login', { body: { email: person.email, password } })
@@ -210,7 +210,7 @@ describe('disabling an account', () => {
     expect(await attempt('wrong password')).toMatchObject({ status: 401, body: { code: 'bad_credentials' } })
   })
 
-  test('can be undone: tokens stay revoked, sessions stay closed, and its person signs in again', async () => {
+  test('can be undone: tokens stay revoked, sessions stay closed, and the user can sign in again', async () => {
     await change(person.user.id, { disabled: true })
     await change(person.user.id, { disabled: false })
     expect((await me(read)).status).toBe(401)
@@ -229,10 +229,15 @@ test.each([
   [{ disabled: null }],
   [{ role: 'user', email: 'x@example.org' }],
   [[]],
-])('a user is not changed by %j', async (body) => {
+])('%j as a change of a user is refused', async (body) => {
   expect(await change(admin.user.id, body)).toMatchObject({ status: 422, body: { code: 'invalid_body' } })
 })
 
-test.each([crypto.randomUUID(), 'x', '%00', 'a'.repeat(300)])('there is no user %#', async (id) => {
+test.each([
+  crypto.randomUUID(),
+  'x',
+  '%00',
+  'a'.repeat(300),
+])('a change of an unknown or malformed user id (case %#) is 404', async (id) => {
   expect(await change(id, { role: 'user' })).toMatchObject({ status: 404, body: { code: 'user_not_found' } })
 })

@@ -5,7 +5,7 @@ const now = new Date()
 const guess = (limits: ReturnType<typeof createAttemptLimits>, account: string) => () =>
   limits.take({ account }, now)
 
-test('an account that is guessed at again and again stays limited among ten thousand others', () => {
+test('an account with repeated wrong passwords stays limited among ten thousand others', () => {
   const limits = createAttemptLimits()
   for (let i = 0; i < 5; i++) guess(limits, 'ada')()
   for (let i = 0; i < 30_000; i++) {
@@ -14,14 +14,14 @@ test('an account that is guessed at again and again stays limited among ten thou
   }
 })
 
-test('what was quiet for longest is forgotten, so that memory stays bounded', () => {
+test('the account without attempts for the longest time is dropped, so that memory stays bounded', () => {
   const limits = createAttemptLimits()
   for (let i = 0; i < 5; i++) guess(limits, 'ada')()
   for (let i = 0; i < 10_000; i++) guess(limits, `other${i}`)()
   expect(guess(limits, 'ada')).not.toThrow()
 })
 
-test('attempts leave the window one by one', () => {
+test('attempts expire one by one', () => {
   const limits = createAttemptLimits()
   const at = (seconds: number) => limits.take({ account: 'ada' }, new Date(now.getTime() + seconds * 1000))
   for (const seconds of [0, 10, 20, 30, 40]) at(seconds)

@@ -81,7 +81,7 @@ describe('a batch', () => {
     expect(batchShape.parse(body)).toEqual(body)
   })
 
-  test('reports what its end event counted, rather than what was seen', async () => {
+  test('has the counts of its end event, not those of the stored events', async () => {
     await stage.send(stage.batchOwner, [
       startOf({ id: 'ended', timestamp: at(50) }),
       makeEvent('batch_done', {
@@ -101,7 +101,7 @@ describe('a batch', () => {
     expect(body.can).toEqual({ stop: false, rerun: false, delete: false, share: false, edit: false })
   })
 
-  test('that only its jobs announced has a placeholder, without values that were not reported', async () => {
+  test('that is known only from events of its jobs exists, without values that were not reported', async () => {
     await stage.send(stage.batchOwner, [
       makeEvent('job_start', { batch_id: 'placeholder', timestamp: at(5) }),
     ])
@@ -116,7 +116,7 @@ describe('a batch', () => {
     expect(batchShape.parse(body)).toEqual(body)
   })
 
-  test('is found by an id that needs percent-encoding in every way', async () => {
+  test('is found by an id with any character that needs percent-encoding', async () => {
     const id = 'a/b?c#d %2F,é😀&='
     await stage.send(stage.batchOwner, [startOf({ id })])
     for (const path of ['', '/jobs', '/stop-requested']) {
@@ -125,7 +125,7 @@ describe('a batch', () => {
     expect((await stage.get(`/api/batches/${enc(id)}`, stage.member.token)).body.id).toBe(id)
   })
 
-  test('that is not there and one that is hidden are answered alike', async () => {
+  test('that does not exist and one that is hidden get the same answer', async () => {
     await stage.send(stage.batchOwner, [startOf({ id: 'hidden' })])
     const [hidden, missing] = [
       await stage.get('/api/batches/hidden', stage.stranger.token),
@@ -138,7 +138,7 @@ describe('a batch', () => {
 })
 
 describe('the stalled mark', () => {
-  test('waits for the first threshold after the start, appears after silence, and clears by itself', async () => {
+  test('is not set before the first threshold after the start, is set after silence, and clears by itself', async () => {
     const clock = createClock()
     const stage = await openStage({ stallTimeoutMin: 15 }, { now: clock.now })
     try {
@@ -211,7 +211,7 @@ describe('the list of batches', () => {
     expect(await idsOf(query)).toEqual(ids)
   })
 
-  test('takes the owner by id, and an address only from callers who may know it', async () => {
+  test('can be filtered by the id of the owner, and by the address only by callers who may know it', async () => {
     expect(await idsOf(`project=Lists&owner=${stage.owner.id.toUpperCase()}`)).toHaveLength(4)
     await stage.send(stage.batchOwner, [startOf({ id: 'in-public', project: 'open' })])
     const byAddress = `project=open&owner=${enc(stage.batchOwner.email)}`
@@ -220,7 +220,7 @@ describe('the list of batches', () => {
     expect(await idsOf(`project=open&owner=batch-owner`, stage.member.token)).toEqual([])
   })
 
-  test('shows each caller the projects that it sees, and no other', async () => {
+  test('shows each caller the batches of the projects that the caller can read, and no others', async () => {
     const slugsOf = async (token?: string) => {
       const { body } = await stage.get('/api/batches?limit=500', token)
       return new Set(body.items.map((batch: { project: string }) => batch.project))
@@ -232,12 +232,12 @@ describe('the list of batches', () => {
     expect(await slugsOf(stage.admin.token)).toEqual(new Set(['open', 'vision', 'Lists']))
   })
 
-  test('never names an address', async () => {
+  test('never contains an e-mail address', async () => {
     const { body } = await stage.get('/api/batches?limit=500', stage.owner.token)
     expect(JSON.stringify(body)).not.toContain('@')
   })
 
-  test('comes in pages that hold every batch once, however they are cut, also among equal times', async () => {
+  test('has pages that contain every batch once, for any page size, even with equal times', async () => {
     const same = at(5)
     await stage.send(
       stage.owner,
@@ -260,7 +260,7 @@ describe('the list of batches', () => {
     }
   })
 
-  test('goes through several projects in one order', async () => {
+  test('lists batches of several projects in one order', async () => {
     const seen: { started_at: string }[] = []
     let cursor = ''
     do {
@@ -378,14 +378,14 @@ describe('editing a batch', () => {
     stage.send(stage.batchOwner, [startOf({ id: 'edited', timestamp: at(10) }, { tags: ['sent'] })]),
   )
 
-  test('changes what is given and answers the batch', async () => {
+  test('changes the given fields and answers with the batch', async () => {
     const tagged = await patch({ tags: ['a', 'b', 'a'] })
     expect([tagged.status, tagged.body.tags, tagged.body.notes]).toEqual([200, ['a', 'b'], ''])
     const noted = await patch({ notes: 'two\nlines' })
     expect([noted.body.tags, noted.body.notes]).toEqual([['a', 'b'], 'two\nlines'])
   })
 
-  test('keeps the tags when the start event comes again', async () => {
+  test('keeps the tags when the start event is sent again', async () => {
     await stage.send(stage.batchOwner, [startOf({ id: 'edited', timestamp: at(1) }, { tags: ['later'] })])
     expect((await stage.get('/api/batches/edited', stage.member.token)).body.tags).toEqual(['a', 'b'])
   })
@@ -415,7 +415,7 @@ describe('stopping a batch', () => {
     call('POST', `/api/batches/${id}/stop`, { token })
   const asked = (id: string, token: string) => stage.get(`/api/batches/${id}/stop-requested`, token)
 
-  test('raises the flag once; the reporter sees it with its own token', async () => {
+  test('sets the flag once; the reporter reads it with its own token', async () => {
     await stage.send(stage.batchOwner, [startOf({ id: 'stop-me', timestamp: at(10) })])
     expect((await asked('stop-me', stage.batchOwner.reporter)).body).toEqual({ stop_requested: false })
     for (let i = 0; i < 2; i++) expect((await stop('stop-me')).body).toEqual({ stop_requested: true })
@@ -434,7 +434,7 @@ describe('stopping a batch', () => {
     ])
   })
 
-  test('makes a failure that follows a stop, and its other jobs lost', async () => {
+  test('makes a later batch_failed end the batch as stopped, with its reason', async () => {
     await stage.send(stage.batchOwner, [
       makeEvent('job_start', { batch_id: 'stop-me', timestamp: at(9) }),
       makeEvent('batch_failed', {
@@ -448,7 +448,7 @@ describe('stopping a batch', () => {
     expect((await stop('stop-me')).body.code).toBe('batch_finished')
   })
 
-  test('is a conflict once the batch is over', async () => {
+  test('is 409 once the batch has ended', async () => {
     await stage.send(stage.batchOwner, [
       startOf({ id: 'over', timestamp: at(10) }),
       makeEvent('batch_done', { batch_id: 'over', timestamp: at(1) }),
@@ -457,7 +457,7 @@ describe('stopping a batch', () => {
     expect([status, body.code]).toEqual([409, 'batch_finished'])
   })
 
-  test('that races the failure ends in one of two ways, never between them', async () => {
+  test('at the same time as its failure ends in one of two consistent states', async () => {
     const ids = Array.from({ length: 20 }, (_, i) => `race-${i}`)
     await stage.send(
       stage.batchOwner,
@@ -483,7 +483,7 @@ describe('deleting a batch', () => {
     call('DELETE', `/api/batches/${id}`, { token })
   const seen = async (id: string) => (await stage.get(`/api/batches/${id}`, stage.batchOwner.token)).status
 
-  test('hides it everywhere, until it is restored', async () => {
+  test('hides it from every read until it is restored', async () => {
     await stage.send(stage.batchOwner, [
       startOf({ id: 'gone' }),
       makeEvent('job_start', { batch_id: 'gone' }),
@@ -512,7 +512,7 @@ describe('deleting a batch', () => {
     expect(body.items.map((e: { action: string }) => e.action)).toEqual(['batch.restored', 'batch.deleted'])
   })
 
-  test('holds when events go on arriving, and its reporter still hears of a stop', async () => {
+  test('stays in effect while events arrive, and its reporter can still read the stop flag', async () => {
     await stage.send(stage.batchOwner, [startOf({ id: 'late', timestamp: at(10) })])
     await call('POST', '/api/batches/late/stop', { token: stage.batchOwner.token })
     await remove('late')
@@ -525,7 +525,7 @@ describe('deleting a batch', () => {
     expect(asked.body).toMatchObject({ stop_requested: true, requested_by: 'batch-owner' })
   })
 
-  test('in bulk says what became of each, once', async () => {
+  test('in bulk answers with the result for each id, once', async () => {
     await stage.send(stage.batchOwner, [startOf({ id: 'mine-1' }), startOf({ id: 'mine-2' })])
     await stage.send(stage.member, [startOf({ id: 'others' })])
     await stage.send(stage.stranger, [startOf({ id: 'secret', project: 'strangers' })])
@@ -551,7 +551,7 @@ describe('deleting a batch', () => {
     expect([answer.status, answer.body.errors?.[0]?.path]).toEqual([422, path])
   })
 
-  test('by two at once is one deletion', async () => {
+  test('by two requests at once is one deletion', async () => {
     await stage.send(stage.batchOwner, [startOf({ id: 'twice' })])
     const answers = await Promise.all([remove('twice'), remove('twice', stage.owner.token)])
     expect(answers.map((a) => a.status).toSorted()).toEqual([204, 404])

@@ -74,7 +74,7 @@ test.each([
   ['series, which are written while they are read', `/api/batches/${ID}/metrics`, {}],
   ['an answer of GraphQL', '/graphql', { method: 'POST', body: QUERY }],
   ['the API as a document', '/api/openapi.json', {}],
-])('%s comes compressed for those who take that, and holds the same', async (_what, path, options) => {
+])('%s is compressed for clients that accept it, with the same content', async (_what, path, options) => {
   const plain = await ask(path, undefined, options)
   expect([plain.status, plain.encoding]).toEqual([200, undefined])
   expect(plain.bytes.length).toBeGreaterThan(4_096)
@@ -106,7 +106,7 @@ test('short answers, files, streams and the answers to events are not compressed
   }
 })
 
-test('a refusal is readable where the answer was to be compressed', async () => {
+test('an error answer is readable for a client that accepts compression', async () => {
   const app = fastify()
   app.setErrorHandler((error, _request, reply) => sendProblem(reply, toProblem(error)))
   await compressAnswers(app)
@@ -128,7 +128,7 @@ const ALL_JOBS = `{ batch(id: "${ID}") { jobs(first: 60) { edges { node {
   nodeId key jobId status model dataset params finalMetrics latest startedAt endedAt elapsedS epochs failureReason
 } } } } }`
 
-test('a client that disconnects during its answer is no fault of the service', async () => {
+test('a client that disconnects during its answer is not logged as an error', async () => {
   const app = await startTestApp({ databaseUrl: door.app.config.databaseUrl, logLevel: 'error' })
   try {
     for (let ms = 0; ms < 40; ms++) {

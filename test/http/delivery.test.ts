@@ -41,7 +41,7 @@ test('the receipt of a running batch is open, and counts each stored event once'
   })
 })
 
-test('a batch whose events have all arrived is complete', async () => {
+test('the receipt of a batch whose events have all arrived is complete', async () => {
   await send(start('whole'), epoch('whole', 0), end('whole', receipt(3)))
   expect(await delivery('whole')).toMatchObject({
     state: 'complete',
@@ -58,7 +58,7 @@ test('a late event completes a batch that lacked it', async () => {
   expect(await delivery('late')).toMatchObject({ state: 'complete', stored: 4, missing: 0 })
 })
 
-test('what the reporter gave up on is not to come, and is never complete', async () => {
+test('events that the reporter dropped make the receipt incomplete for good', async () => {
   await send(start('dropped'), epoch('dropped', 0), end('dropped', receipt(7, 4)))
   expect(await delivery('dropped')).toMatchObject({
     state: 'incomplete',
@@ -67,7 +67,7 @@ test('what the reporter gave up on is not to come, and is never complete', async
   })
 })
 
-test('what the service refused makes the receipt incomplete', async () => {
+test('events that the service refused make the receipt incomplete', async () => {
   await send(start('refused'), epoch('refused', 0), end('refused', { ...receipt(5), rejected: 2 }))
   expect(await delivery('refused')).toMatchObject({
     state: 'incomplete',
@@ -87,7 +87,7 @@ test('an epoch that is missing between others makes the receipt incomplete, with
   })
 })
 
-test('two machines that replay copies of one spill file at once store each event once, and the receipt is complete at the end', async () => {
+test('two machines that replay copies of one spill file at once store each event once, and the receipt ends complete', async () => {
   const points = Array.from({ length: 60 }, (_, n) => epoch('twice', n))
   await send(start('twice'), end('twice', receipt(62)))
   expect(await delivery('twice')).toMatchObject({ state: 'incomplete', stored: 2, missing: 60 })
@@ -184,7 +184,7 @@ test.each([
   [{ produced: 'many' }],
   [{ ...receipt(3), dropped: -1 }],
   [[3]],
-])('an end with the receipt %j leaves it unknown', async (sent) => {
+])('an end event with the receipt %j leaves the receipt unknown', async (sent) => {
   const id = `odd-${JSON.stringify(sent)}`
   await send(start(id), end(id, sent))
   expect(
@@ -227,7 +227,7 @@ const worker = (batch_id: string, n: number) =>
     }),
   })
 
-test('what another process stored does not make up for what one lost', async () => {
+test('events that another process sent do not replace events that one process lost', async () => {
   const id = 'masked'
   await report(madeBy(PARENT, start(id)), madeBy(PARENT, epoch(id, 0)))
   await report(...[0, 1, 2].map((n) => worker(id, n)), madeBy(WORKER, joined(id, reportOf(WORKER, 4))))
@@ -247,7 +247,7 @@ test('what another process stored does not make up for what one lost', async () 
   expect(await delivery(id)).toMatchObject({ state: 'complete', stored: 9, missing: 0 })
 })
 
-test('a process that never counted leaves the receipt unknown, with what is stored of it', async () => {
+test('a process that sent no counts leaves the receipt unknown, with the number of its stored events', async () => {
   const id = 'killed-worker'
   await report(madeBy(PARENT, start(id)), worker(id, 0), madeBy(PARENT, end(id, reportOf(PARENT, 2))))
   expect(await delivery(id)).toMatchObject({
@@ -260,7 +260,7 @@ test('a process that never counted leaves the receipt unknown, with what is stor
   })
 })
 
-test('counts of one process that arrive late, twice or out of order leave its latest', async () => {
+test('of the counts of one process, sent late, twice or out of order, the latest is used', async () => {
   const id = 'counts'
   const early = madeBy(WORKER, joined(id, reportOf(WORKER, 2)))
   const late = madeBy(WORKER, joined(id, reportOf(WORKER, 3, { dropped: 1 })))
@@ -278,7 +278,7 @@ test('counts of one process that arrive late, twice or out of order leave its la
   })
 })
 
-test('counts that a process sent while it ran never make a receipt complete, and show what is known to be missing', async () => {
+test('counts sent by a running process never make a receipt complete, and show the events known to be missing', async () => {
   const id = 'so-far'
   const soFar = (produced: number) =>
     madeBy(
@@ -310,7 +310,7 @@ test('counts that a process sent while it ran never make a receipt complete, and
   expect(await delivery(id)).toMatchObject({ state: 'complete', missing: 0, reported: { produced: 11 } })
 })
 
-test('repeats of a process, in one request or several, count once', async () => {
+test('repeats of events, in one request or in several, count once', async () => {
   const id = 'repeats'
   const events = [madeBy(PARENT, start(id)), ...[0, 1, 2].map((n) => madeBy(PARENT, epoch(id, n)))]
   await report(...events, ...events)
@@ -319,14 +319,14 @@ test('repeats of a process, in one request or several, count once', async () => 
   expect(await delivery(id)).toMatchObject({ state: 'complete', stored: 5, missing: 0 })
 })
 
-test('events that an older release stored without their process are not called a loss', async () => {
+test('events that an older release stored without their process are not reported as lost', async () => {
   const id = 'upgrade'
   await send(madeBy(PARENT, start(id)), madeBy(PARENT, epoch(id, 0)))
   await report(madeBy(PARENT, epoch(id, 1)), madeBy(PARENT, end(id, reportOf(PARENT, 4))))
   expect(await delivery(id)).toMatchObject({ state: 'unknown', stored: 4, missing: 2 })
 })
 
-test('a steady run of several processes is counted to the last event', async () => {
+test('in a run of several processes every event is counted', async () => {
   const id = 'steady'
   await report(madeBy(PARENT, start(id)))
   const N = 120
@@ -345,7 +345,7 @@ test('a steady run of several processes is counted to the last event', async () 
   })
 })
 
-test('callers without an account and holders of a share do not see on which hosts a batch ran', async () => {
+test('callers without an account and with a share link do not see the hosts of a batch', async () => {
   const id = 'shown-to-all'
   const open = { project: 'open', host: 'gpu-1' }
   await report(madeBy(PARENT, { ...start(id), source: open }))

@@ -26,7 +26,7 @@ const operations = () =>
     })),
   )
 
-test('the document speaks OpenAPI 3.1, names each operation once, and declares what its paths take', () => {
+test('the document is OpenAPI 3.1, has unique operation ids, and declares all path parameters', () => {
   expect(document.openapi).toMatch(/^3\.1\./)
   const ids = operations().map(({ operation }) => operation.operationId)
   expect(new Set(ids).size).toBe(ids.length)
@@ -41,14 +41,14 @@ test('the document speaks OpenAPI 3.1, names each operation once, and declares w
   }
 })
 
-test('every reference of the document leads to a shape, and every shape is referred to', () => {
+test('every $ref of the document has a schema, and every schema is used', () => {
   const referred = new Set(JSON.stringify(document).match(/#\/components\/schemas\/\w+/g))
   const shapes = Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`)
   expect([...referred].sort()).toEqual(shapes.filter((shape) => referred.has(shape)).sort())
   expect(shapes).toContain('#/components/schemas/Batch')
 })
 
-test('every refusal of the service is documented: with its route, for all routes, or as one of another door', () => {
+test('every error code is documented: with its route, for all routes, or for another transport', () => {
   const told = new Set<string>([...EVERYWHERE, ...OUTSIDE_REST, ...IN_ADDRESSES])
   for (const { operation } of operations()) {
     for (const { description, content } of Object.values(operation.responses)) {
@@ -59,18 +59,18 @@ test('every refusal of the service is documented: with its route, for all routes
   expect(Object.keys(PROBLEMS).filter((code) => !told.has(code))).toEqual([])
 })
 
-test('the routes whose own refusals are told are routes that there are', () => {
+test('every route in the table of error codes exists', () => {
   const routes = new Set(operations().map(({ route }) => route))
   expect(ROUTES_WITH_OWN_REFUSALS.filter((route) => !routes.has(route))).toEqual([])
 })
 
-test('a refusal that a route answers is one that its documentation tells', async () => {
+test('an error that a route answers with is in its documentation', async () => {
   const answer = await app.call('GET', '/api/batches/none')
   expect(answer.status).toBe(404)
   expect(document.paths['/api/batches/{id}']?.get?.responses['404']?.description).toContain(answer.body.code)
 })
 
-test('the page shows every route and shape, without scripts, and loads nothing but its own style', async () => {
+test('the page shows every route and schema, without scripts, and loads only its own stylesheet', async () => {
   const { status, headers, body } = await app.call('GET', '/api/docs')
   expect(status).toBe(200)
   expect(headers['content-type']).toBe('text/html; charset=utf-8')
@@ -89,7 +89,7 @@ test('the page shows every route and shape, without scripts, and loads nothing b
   expect(style.body).toContain('prefers-color-scheme: dark')
 })
 
-test('a page comes with the policy that lets it load from this address only', async () => {
+test('a page has a content security policy that allows this origin only', async () => {
   const { headers } = await app.call('GET', '/api/docs')
   expect(headers['content-security-policy']).toBe(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +

@@ -40,7 +40,7 @@ function parseCsv(text: string): string[][] {
 }
 
 describe('export.csv', () => {
-  test('has one row a job, its columns in the order of the contract, the others sorted', async () => {
+  test('has one row per job, with the columns of the contract in their order and the others sorted', async () => {
     const of = { batch_id: ID, timestamp: at(0) }
     await door.sendAll([
       makeEvent('batch_start', of),
@@ -133,14 +133,14 @@ describe('export.csv', () => {
     ])
   })
 
-  test('is a head alone for a batch without jobs', async () => {
+  test('has only the header for a batch without jobs', async () => {
     await door.send(makeEvent('batch_start', { batch_id: 'empty' }))
     const { bytes } = await download('/api/batches/empty/export.csv')
     expect(parseCsv(bytes.toString())).toHaveLength(1)
   })
 })
 
-describe('the history', () => {
+describe('the export of series', () => {
   const JOBS = ['plain', 'lr=0.1,bs=32', '@at', 'running']
   type Point = [job: string, key: string, step: number, value: string, time: number]
 
@@ -204,7 +204,10 @@ describe('the history', () => {
       .map((row) => [row.job_id, row.key, row.step, String(row.value), Number(row.timestamp)] as Point)
   }
 
-  test.each(['unpacked', 'packed'])('CSV, chart and Arrow agree point for point, %s', async (state) => {
+  test.each([
+    'unpacked',
+    'packed',
+  ])('as CSV, as chart data and as Arrow has the same points, %s', async (state) => {
     if (state === 'packed') {
       await createPacker({ sql: door.sql, writer: createWriter(door.sql) }).round()
       const [chunks] = await door.sql`select count(*) n from metric_chunks`
@@ -217,7 +220,7 @@ describe('the history', () => {
     expect(await fromArrow()).toEqual(chart)
   })
 
-  test('keys and jobs choose the same everywhere', async () => {
+  test('is limited by keys and jobs in the same way in all formats', async () => {
     const query = `?job=${encodeURIComponent('lr=0.1,bs=32')}&jobs=running&keys=loss`
     const chart = await fromChart(query)
     expect(chart).toHaveLength(800)
@@ -225,12 +228,12 @@ describe('the history', () => {
     expect(await fromArrow(query)).toEqual(chart)
   })
 
-  test('without a point there is a head and a schema all the same', async () => {
+  test('without points has a CSV header and an Arrow schema', async () => {
     expect(await fromCsv('?keys=none')).toEqual([])
     expect(await fromArrow('?keys=none')).toEqual([])
   })
 
-  test('unknown parameters are refused, and a batch that is not visible is 404', async () => {
+  test('refuses unknown parameters, and is 404 for a batch that is not visible', async () => {
     const { session } = await door.stranger()
     for (const file of ['export.csv', 'metrics.csv', 'metrics.arrow']) {
       const unknown = await door.app.call('GET', `/api/batches/history/${file}?key_s=x`, {
@@ -243,7 +246,7 @@ describe('the history', () => {
   })
 })
 
-test('an export that its client cancels leaves its connection usable', async () => {
+test('that the client cancels leaves the database connection usable', async () => {
   for (let i = 0; i < 15; i++) {
     const leaving = new AbortController()
     const answer = await fetch(`${door.app.address}/api/batches/history/metrics.csv`, {
@@ -257,7 +260,7 @@ test('an export that its client cancels leaves its connection usable', async () 
   expect(JSON.parse(bytes.toString()).series).toHaveLength(4)
 })
 
-test('the answers do not tell in which order events came', async () => {
+test('does not depend on the order in which events arrived', async () => {
   const answersAfter = async (batch_id: string, jobs: readonly string[]) => {
     await door.sendAll(
       jobs.flatMap((job_id) => [

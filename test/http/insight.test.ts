@@ -48,7 +48,7 @@ describe('eta', () => {
     expect(await get('/api/batches/few/eta')).toEqual({ batch_id: 'few', ...NOTHING })
   })
 
-  test('goes on at the pace of the epochs up to the planned one', async () => {
+  test('extrapolates the pace of the epochs to the planned number of epochs', async () => {
     await send(
       start('paced', -100, 1),
       job('paced', 'a', -100, { epochs: 30 }),
@@ -65,7 +65,7 @@ describe('eta', () => {
     )
   })
 
-  test('counts running jobs, jobs to come and the slots they share', async () => {
+  test('includes running jobs, planned jobs and the slots that they share', async () => {
     const events = [start('slots', -200, 6)]
     for (const id of ['a', 'b']) events.push(job('slots', id, -200), done('slots', id, -100))
     for (const id of ['c', 'd']) events.push(job('slots', id, -100))
@@ -86,7 +86,7 @@ describe('eta', () => {
     expect(items[2].eta_s).toEqual(expect.any(Number))
   })
 
-  test('knows from completed siblings where a job ends that does not say', async () => {
+  test('takes the number of epochs from completed jobs of the batch if a job does not report it', async () => {
     await send(
       start('siblings', -300, 2),
       job('siblings', 'a', -300),
@@ -100,14 +100,14 @@ describe('eta', () => {
     expect(eta.eta_s).toBeLessThan(125)
   })
 
-  test('takes a job for half way when nothing says how long it is, and says so', async () => {
+  test('assumes that a job is half done if nothing gives its length, and marks this as assumed', async () => {
     await send(start('unsaid', -100, 1), job('unsaid', 'a', -100), ...epochs('unsaid', 'a', -100, 20, 5))
     const eta = await get('/api/batches/unsaid/eta')
     expect(eta.basis).toBe('elapsed')
     expect(eta.high_s / eta.low_s).toBeGreaterThan(10)
   })
 
-  test('of a batch that is over is null', async () => {
+  test('of a batch that has ended is null', async () => {
     await send(
       start('over', -300, 1),
       job('over', 'a', -300),
@@ -117,7 +117,7 @@ describe('eta', () => {
     expect(await get('/api/batches/over/eta')).toEqual({ batch_id: 'over', ...NOTHING })
   })
 
-  test('of a batch that fell silent stays what it was', async () => {
+  test('of a batch that sends nothing more stays unchanged', async () => {
     await send(
       start('silent', -90_000, 1),
       job('silent', 'a', -90_000, { epochs: 30 }),
@@ -139,7 +139,7 @@ describe('health', () => {
       data: { gpu_util_pct },
     })
 
-  test('nothing is judged in the first threshold after the start', async () => {
+  test('has no marks within the first threshold after the start', async () => {
     await send(
       start('quiet', -3_600, 1),
       job('quiet', 'a', -3_600),
@@ -159,7 +159,7 @@ describe('health', () => {
     })
   })
 
-  test('then silence and an idle GPU are told with their reasons, and clear by themselves', async () => {
+  test('lists silence and an idle GPU with their reasons, and clears by itself', async () => {
     clock.forward({ minutes: 16 })
     const marked = await get('/api/batches/quiet/health')
     expect(marked).toMatchObject({ stalled: true, idle_jobs: [], silent_s: 1_800 + 960 })
@@ -180,7 +180,7 @@ describe('health', () => {
     })
   })
 
-  test("a job that has just started is not idle for its batch's GPU having waited", async () => {
+  test('does not mark a job that has just started as idle because the GPU waited before', async () => {
     await send(
       start('waited', -3_600, 2),
       ...[-800, -600, -400, -200, -60].map((ago) => snapshot('waited', null, ago, 1)),
@@ -194,7 +194,7 @@ describe('health', () => {
 })
 
 describe('dashboard', () => {
-  test('counts what the caller sees, no more', async () => {
+  test('counts only what the caller can read', async () => {
     const all = await get('/api/dashboard/summary', stage.admin.token)
     expect(all).toMatchObject({
       running: 1,
@@ -212,7 +212,7 @@ describe('dashboard', () => {
     expect((await stage.get('/api/dashboard/summary?projekt=open')).status).toBe(422)
   })
 
-  test('stalled batches and idle jobs are counted', async () => {
+  test('counts stalled batches and idle jobs', async () => {
     await send(
       start('idle', -3_000, 1),
       job('idle', 'a', -3_000),
@@ -233,7 +233,7 @@ describe('dashboard', () => {
     expect(await get('/api/dashboard/summary')).toMatchObject({ idle: 0, running: before.running - 1 })
   })
 
-  test('GPU-hours count each snapshot until the next, at most two intervals, each GPU by itself', async () => {
+  test('counts GPU-hours from each snapshot to the next, at most two intervals, for each GPU separately', async () => {
     const before = await get('/api/dashboard/summary')
     const events = [start('gpus', -7_200, 1)]
     // 121 snapshots a minute apart, then silence for most of an hour, then one more.
@@ -261,7 +261,7 @@ describe('dashboard', () => {
     expect(after.idle_gpu_hours - before.idle_gpu_hours).toBeCloseTo(63 / 60, 2)
   })
 
-  test('activity tells what began and ended, newest first, in pages', async () => {
+  test('lists starts and ends as activity, newest first, in pages', async () => {
     await send(
       start('lively', -50, 1),
       job('lively', 'x', -49),

@@ -65,7 +65,7 @@ describe('a job', () => {
     expect((await stage.get(`/api/jobs/${found.key}`, stage.stranger.token)).body.code).toBe('job_not_found')
   })
 
-  test('ends as its last word says: done, failed, stopped, or lost without one', async () => {
+  test('has the status of its last end event: done, failed or stopped; and lost without one', async () => {
     await stage.send(stage.batchOwner, [
       startOf({ id: 'ends', timestamp: at(100) }),
       ...['done', 'failed', 'stopped', 'lost'].map((id, i) => job('job_start', 'ends', id, 90 - i)),
@@ -91,7 +91,7 @@ describe('a job', () => {
     for (const one of found) expect(jobShape.parse(one)).toEqual(one)
   })
 
-  test('may have names that objects of JavaScript know', async () => {
+  test('may have parameters and metrics such as __proto__ and constructor', async () => {
     const data = JSON.parse('{"__proto__": 1, "constructor": {"x": 2}, "toString": "s"}')
     const epoch = JSON.parse('{"epoch": 0, "__proto__": 0.5, "hasOwnProperty": 1}')
     const events = [
@@ -109,7 +109,7 @@ describe('a job', () => {
 })
 
 describe('the idle mark', () => {
-  test('needs the threshold, evidence of the GPU, and a running job; it clears by itself', async () => {
+  test('is set after the threshold, with GPU data, on a running job, and clears by itself', async () => {
     const clock = createClock()
     const stage = await openStage({ idleJobThresholdMin: 10 }, { now: clock.now })
     try {
@@ -223,7 +223,7 @@ describe('the list of jobs', () => {
     expect(await idsOf(query, stage.owner.token)).toEqual(ids)
   })
 
-  test('shows each caller the jobs of the projects that it sees', async () => {
+  test('shows each caller the jobs of the projects that the caller can read', async () => {
     expect(await idsOf('limit=500')).toEqual(['c'])
     expect(await idsOf('batch=j1&batch=j2', stage.stranger.token)).toEqual(['c'])
     expect(await idsOf('project=jobs', stage.member.token)).toEqual([])
@@ -232,7 +232,7 @@ describe('the list of jobs', () => {
     )
   })
 
-  test('comes in pages that hold every job once, in a batch, a project and over all', async () => {
+  test('has pages that contain every job once, in a batch, in a project and over all projects', async () => {
     const events = Array.from({ length: 12 }, (_, i) =>
       job('job_start', 'pages', `p${10 + i}`, 20, {}, 'paged'),
     )
@@ -266,7 +266,7 @@ describe('the list of jobs', () => {
     expect([status, body.code, body.errors?.[0]?.path]).toEqual([422, 'invalid_query', field])
   })
 
-  test('finds no job under a key that is none', async () => {
+  test('has no job under an invalid key', async () => {
     for (const key of ['0', '-1', '1.5', '1e3', '99999999999999999999', 'abc', '%00', '1%20', '%2B1']) {
       const { status, body } = await stage.get(`/api/jobs/${key}`, stage.admin.token)
       expect([key, status, body.code]).toEqual([key, 404, 'job_not_found'])

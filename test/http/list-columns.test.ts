@@ -85,13 +85,13 @@ describe('the list of batches in another order', () => {
     expect(paged).toEqual(wanted)
   })
 
-  test('a cursor of one order is refused in another', async () => {
+  test('a cursor of one order is refused for another order', async () => {
     const { body } = await list('sort=param.lr&limit=1')
     for (const other of ['sort=param.lr&order=asc', 'sort=param.model', 'q=x&sort=param.lr', ''])
       expect((await list(`${other}&cursor=${body.next_cursor}`)).status, other).toBe(422)
   })
 
-  test('what orders nothing is refused and named', async () => {
+  test('an unknown order is refused and named', async () => {
     for (const bad of ['sort=nothing', 'sort=param.', 'order=up', 'columns=lr', 'where=lr', 'where=%3C3']) {
       const { status, body } = await list(bad)
       expect([bad, status]).toEqual([bad, 422])
@@ -121,7 +121,7 @@ describe('conditions on fields of the jobs', () => {
     expect((await list(`where=${encodeURIComponent(condition)}`)).ids).toEqual(wanted)
   })
 
-  test('all of them must hold, beside the other filters', async () => {
+  test('are combined with AND, also with the other filters', async () => {
     const two = `where=${encodeURIComponent('lr>0.0001')}&where=${encodeURIComponent('val_loss<0.5')}`
     expect((await list(two)).ids).toEqual(['two', 'one'])
     expect((await list(`${two}&host=box-b`)).ids).toEqual(['one'])
@@ -160,13 +160,13 @@ test('columns come with each batch: a range of a parameter, one value of a serie
   for (const item of body.items) expect(listedBatch.parse(item)).toEqual(item)
 })
 
-test('batches can be asked for by their ids, as far as one sees them', async () => {
+test('batches can be requested by ids; those that the caller cannot read are left out', async () => {
   expect((await list('id=one&id=bare&id=unknown')).ids).toEqual(['one', 'bare'])
   const { body } = await stage.get('/api/batches?id=one', stage.stranger.token)
   expect(body.items).toEqual([])
 })
 
-test('a project tells what it can be filtered by', async () => {
+test('a project lists the fields that it can be filtered by', async () => {
   const { status, body } = await stage.get('/api/projects/vision/fields', stage.viewer.token)
   expect(status).toBe(200)
   expect(body).toEqual({

@@ -121,7 +121,7 @@ describe.each(['member', 'admin'] as const)('the list of 10,000 batches, as %s',
     ['a word of none', { q: ['haystack'] }],
     ['a project and a status', { project: ['project-7'], status: ['failed'] }],
     ['a host and a word', { host: ['host-7'], q: ['needle'] }],
-  ])('under %s touches about a page through an index', async (_, filter, atMost = FEW_PAGES) => {
+  ])('filtered by %s reads about one page of rows through an index', async (_, filter, atMost = FEW_PAGES) => {
     const caller = who === 'admin' ? as(crowd.admin, 'admin') : as(crowd.member, 'user')
     for (const after of [undefined, position]) {
       const nodes = await planOf(() =>
@@ -133,7 +133,7 @@ describe.each(['member', 'admin'] as const)('the list of 10,000 batches, as %s',
   })
 })
 
-test('however often a word was looked for, its plan is made for it', async () => {
+test('a search has a plan for its own words, even after many searches', async () => {
   const look = (word: string) =>
     listBatches(
       sql,
@@ -155,7 +155,7 @@ describe.each(['member', 'admin'] as const)('the sorted list of 10,000 batches, 
     const page = { limit: PAGE, after }
     return searchBatches(sql, caller(), { together }, EVERY_BATCH, order, page)
   }
-  test('the oldest of a project first touches about a page through an index', async () => {
+  test('reads about one page of rows through an index for the oldest of a project', async () => {
     for (const from of [undefined, position]) {
       const nodes = await planOf(() => search({ by: 'started_at', descending: false }, from))
       expect(scansWhole(nodes, 'batches')).toBe(false)
@@ -169,7 +169,7 @@ describe.each(['member', 'admin'] as const)('the sorted list of 10,000 batches, 
     ['a parameter', { by: { of: 'param', name: 'lr' }, descending: true }],
     ['the least of a series', { by: { of: 'min', name: 'val_loss' }, descending: false }],
     ['the last of a series', { by: { of: 'last', name: 'val_loss' }, descending: false }],
-  ])('%s looks at the batches and jobs of that project alone, through indexes', async (_, order) => {
+  ])('%s reads only batches and jobs of that project, through indexes', async (_, order) => {
     const nodes = await planOf(() => search(order))
     for (const table of ['batches', 'jobs', 'job_progress']) {
       expect(scansWhole(nodes, table), table).toBe(false)
@@ -199,7 +199,7 @@ describe.each(['member', 'admin'] as const)('with stored fields, as %s', (who) =
     ['a series within a bound', { by: { of: 'last', name: 'loss' }, descending: false }, ['last.loss>500']],
     ['a rare value', { by: 'started_at', descending: true }, ['last.loss<1']],
     ['a frequent value', { by: 'started_at', descending: true }, ['loss<500']],
-  ])('all batches by %s touch some pages through indexes', async (_, order, where) => {
+  ])('all batches by %s read a few pages of rows through indexes', async (_, order, where) => {
     const filter = { ...EVERY_BATCH, where: where.map(condition) }
     const nodes = await planOf(() =>
       listBatches(sql, caller(), filter, { limit: PAGE, after: undefined }, order),
@@ -219,7 +219,7 @@ describe.each(['member', 'admin'] as const)('the list of 10,000 jobs, as %s', (w
     ['a rare status', { status: ['failed' as const] }],
     ['a model', { model: ['model-7'] }],
     ['a dataset', { dataset: ['set-7'] }],
-  ])('under %s touches about a page through an index', async (_, filter) => {
+  ])('filtered by %s reads about one page of rows through an index', async (_, filter) => {
     const caller = who === 'admin' ? as(crowd.admin, 'admin') : as(crowd.member, 'user')
     for (const after of [undefined, position]) {
       const nodes = await planOf(() =>
@@ -250,7 +250,7 @@ async function timesPlanned(
   }
 }
 
-test('PostgreSQL keeps one plan for the newest batches, of a status or not, however many there are', async () => {
+test('PostgreSQL keeps one plan for the newest batches, with and without a status, for any number of batches', async () => {
   const page = { limit: PAGE, after: undefined }
   const list = (change: Partial<BatchFilter>) => (fresh: Sql) =>
     listBatches(fresh, as(crowd.admin, 'admin'), { ...EVERY_BATCH, ...change }, page)

@@ -16,7 +16,7 @@ const login = (email: string, password: string, address = '192.0.2.1') =>
   app.call('POST', '/api/auth/login', { body: { email, password }, headers: { 'x-forwarded-for': address } })
 
 describe('signing in', () => {
-  test('answers user, token and cookie, ignoring the case of the address', async () => {
+  test('answers with user, token and cookie, and ignores the case of the address', async () => {
     const { status, body, headers } = await login('ADA@Example.ORG', PASSWORD)
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -32,7 +32,7 @@ describe('signing in', () => {
     }
   })
 
-  test('says the same to a wrong password, an unknown address and what is no address', async () => {
+  test('has the same answer for a wrong password, an unknown address and an invalid address', async () => {
     const tries = ['ada@example.org', 'unknown@example.org', 'not an address', '\0', '']
     const answers = await Promise.all(tries.map((email) => login(email, 'wrong password')))
     for (const { status, body, headers } of answers) {
@@ -43,7 +43,7 @@ describe('signing in', () => {
     expect(answers[0]?.body.code).toBe('bad_credentials')
   })
 
-  test('takes an unknown address as long as a wrong password', async () => {
+  test('takes as long for an unknown address as for a wrong password', async () => {
     const took = async (email: string) => {
       const begun = process.cpuUsage()
       expect((await login(email, 'wrong password')).status).toBe(401)
@@ -63,7 +63,7 @@ describe('signing in', () => {
     expect(ratio).toBeLessThan(2)
   })
 
-  test('takes a password in either spelling of its accents', async () => {
+  test('accepts a password in either Unicode form of its accents', async () => {
     await app.call('POST', '/api/auth/register', {
       body: { email: 'accent@example.org', password: 'cr\u00e8me br\u00fbl\u00e9e' },
     })
@@ -78,13 +78,13 @@ describe('signing in', () => {
     [{ email: "' or 1=1 --", password: "' or 1=1 --" }, 401],
     [{ email: 'ada@example.org', password: '\ud800' }, 401],
     [{ email: 'ada@example.org', password: '' }, 401],
-  ])('meets hostile input %# with %s', async (body, status) => {
+  ])('answers malformed input (case %#) with %s', async (body, status) => {
     expect((await app.call('POST', '/api/auth/login', { body })).status).toBe(status)
   })
 })
 
 describe('guessing', () => {
-  test('ends after five wrong passwords a minute at one account, for the right one too', async () => {
+  test('is limited to five wrong passwords a minute per account; then the right password is refused too', async () => {
     for (let i = 0; i < 5; i++) expect((await login('ada@example.org', 'wrong password')).status).toBe(401)
     clock.forward({ seconds: 20 })
     for (const password of ['wrong password', PASSWORD]) {
@@ -100,7 +100,7 @@ describe('guessing', () => {
     expect((await login('ada@example.org', PASSWORD)).status).toBe(200)
   })
 
-  test('in parallel gains nothing', async () => {
+  test('is limited in the same way when requests run in parallel', async () => {
     const answers = await Promise.all(
       Array.from({ length: 15 }, () => login('ada@example.org', 'wrong password')),
     )
@@ -110,14 +110,14 @@ describe('guessing', () => {
     ])
   })
 
-  test('ends after twenty wrong passwords a minute from one address, at whichever accounts', async () => {
+  test('is limited to twenty wrong passwords a minute per address, over all accounts', async () => {
     for (let i = 0; i < 20; i++)
       expect((await login(`no${i}@example.org`, 'wrong password')).status).toBe(401)
     expect((await login('ada@example.org', PASSWORD)).status).toBe(429)
     expect((await login('ada@example.org', PASSWORD, '192.0.2.2')).status).toBe(200)
   })
 
-  test('from one IPv6 network counts as from one address', async () => {
+  test('counts an IPv6 network as one address', async () => {
     for (let i = 0; i < 20; i++) {
       expect((await login(`no${i}@example.org`, 'wrong password', `2001:db8::${i + 1}`)).status).toBe(401)
     }
@@ -125,11 +125,11 @@ describe('guessing', () => {
     expect((await login('ada@example.org', PASSWORD, '2001:db8:0:1::1')).status).toBe(200)
   })
 
-  test('is not counted for a sign-in with the right password', async () => {
+  test('does not count sign-ins with the right password', async () => {
     for (let i = 0; i < 25; i++) expect((await login('ada@example.org', PASSWORD)).status).toBe(200)
   })
 
-  test('at the current password counts as well', async () => {
+  test('counts wrong current passwords as well', async () => {
     const { body } = await login('ada@example.org', PASSWORD)
     const change = (current_password: string) =>
       app.call('PATCH', '/api/auth/me', {

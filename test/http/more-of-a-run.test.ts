@@ -24,7 +24,7 @@ const update = (batch_id: string, data: Record<string, unknown>, timestamp = new
     data: { experiment_type: 'train', n_total: 1, update: true, ...data },
   })
 
-test('a start names a batch and says its group, notes, configuration and summary; GraphQL answers the same', async () => {
+test('a start event sets name, group, notes, configuration and summary of a batch; GraphQL has the same values', async () => {
   const said = {
     name: '  resnet18 \n baseline ',
     group: 'night',
@@ -52,7 +52,7 @@ test('a start names a batch and says its group, notes, configuration and summary
   expect(batch).toEqual(shown)
 })
 
-test('an update of a running batch changes configuration and summary key by key and starts nothing again', async () => {
+test('an update of a running batch changes configuration and summary key by key and does not restart the batch', async () => {
   await stage.send(stage.batchOwner, [
     startOf(
       { id: 'updated', timestamp: '2026-03-01T10:00:00Z' },
@@ -87,7 +87,7 @@ test('an update of a running batch changes configuration and summary key by key 
   })
 })
 
-test('the stream tells an update of the configuration as REST answers it', async () => {
+test('the stream sends an update of the configuration with the same values as REST', async () => {
   await stage.send(stage.batchOwner, [startOf({ id: 'told-config' }, { config: { lr: 1 } })])
   const stream = await openStream(stage.app.address, ['batch:told-config'], { token: stage.viewer.token })
   await stage.send(stage.batchOwner, [update('told-config', { config: { lr: 2 }, name: 'renamed' })])
@@ -96,7 +96,7 @@ test('the stream tells an update of the configuration as REST answers it', async
   stream.cut()
 })
 
-test('a person renames, groups, stars and archives; events no longer set what a person wrote', async () => {
+test('a user can rename, group, star and archive; events no longer change what a user has set', async () => {
   await stage.send(stage.batchOwner, [startOf({ id: 'edited' }, { name: 'sent', group: 'g', notes: 'n' })])
   const edit = { name: 'By hand', group: null, starred: true, archived: true, notes: 'mine' }
   expect(await patch('edited', edit)).toMatchObject({ status: 200, body: { ...edit, tags: [] } })
@@ -133,7 +133,7 @@ test.each([
   expect(answer.body.errors[0].path).toBe(path)
 })
 
-test('lists filter by group and star, leave out what is archived, and find a batch by its name', async () => {
+test('lists filter by group and star, leave out archived batches, and find a batch by its name', async () => {
   const source = { project: 'open' }
   await stage.send(stage.batchOwner, [
     startOf({ id: 'l1', source, project: 'open' }, { group: 'Night', name: 'Zebra one' }),
@@ -171,7 +171,7 @@ test('lists filter by group and star, leave out what is archived, and find a bat
   expect(await found('group: "NIGHT"')).toEqual(['l1'])
 })
 
-test('a job says how many GPUs its process saw; what is no such number is a param', async () => {
+test('a job has the number of GPUs of its process; an invalid value of gpu_count becomes a parameter', async () => {
   const at = (job_id: string) => ({ batch_id: 'gpus', job_id, timestamp: '2026-03-01T10:00:01Z' })
   await stage.send(stage.batchOwner, [
     startOf({ id: 'gpus', timestamp: '2026-03-01T10:00:00Z' }),
@@ -195,7 +195,7 @@ test('a job says how many GPUs its process saw; what is no such number is a para
   expect(job).toEqual({ gpuCount: 4, params: {} })
 })
 
-test('a failure keeps its traceback, and a later good end takes it back', async () => {
+test('a failure has its traceback, and a later successful end removes it', async () => {
   const of = { batch_id: 'failed' }
   const at = (second: number) => ({ ...of, timestamp: `2026-03-01T10:00:0${second}Z` })
   await stage.send(stage.batchOwner, [
@@ -238,7 +238,7 @@ test('a failure keeps its traceback, and a later good end takes it back', async 
   expect(await get('/api/batches/failed')).toMatchObject({ status: 'completed', traceback: null })
 })
 
-test('lines tell the stream they were printed to, and can be asked for by it', async () => {
+test('log lines have the stream that they were printed to, and can be filtered by it', async () => {
   const line = (text: string, data: Record<string, unknown>) =>
     makeEvent('log_line', { batch_id: 'lines', data: { line: text, level: 'info', ...data } })
   const stream = await openStream(stage.app.address, ['dashboard'], { token: stage.viewer.token })
@@ -272,7 +272,7 @@ test('lines tell the stream they were printed to, and can be asked for by it', a
   expect(batch.logLines).toEqual({ totalCount: 1, edges: [{ node: { line: 'err', stream: 'STDERR' } }] })
 })
 
-test('an anonymous share shows the name, and no traceback, configuration or notes', async () => {
+test('an anonymous share has the name, but no traceback, configuration or notes', async () => {
   const source = { host: 'box7', user: 'ada' }
   await stage.send(stage.batchOwner, [
     startOf(
@@ -312,7 +312,7 @@ test('an anonymous share shows the name, and no traceback, configuration or note
   expect(JSON.stringify(hidden)).not.toMatch(/ada|box7/)
 })
 
-test('the limit of series is a setting', async () => {
+test('the limit of series per job is a setting', async () => {
   const small = await openStage({ maxSeriesPerJob: 2 })
   const event = makeEvent('job_epoch', { batch_id: 'small', data: { epoch: 0, a: 1, b: 2, c: 3 } })
   const { body } = await small.app.call('POST', '/api/events', {

@@ -16,7 +16,7 @@ const audited = async (slug: string) => {
 }
 
 describe('a project', () => {
-  test('is private and named by its slug unless it says otherwise; its maker owns it', async () => {
+  test('is private and has its slug as name by default; its creator owns it', async () => {
     const { status, body } = await create({ slug: 'Plain-one' })
     expect([status, body]).toEqual([
       201,
@@ -33,7 +33,7 @@ describe('a project', () => {
     expect((await stage.get(`/api/projects/${enc('Plain-one')}`, stage.owner.token)).body).toEqual(body)
   })
 
-  test('has a slug of its own, also beside those that the maker does not see', async () => {
+  test('has a unique slug, also among projects that the creator cannot read', async () => {
     const { status, body } = await create({ slug: 'vision' }, stage.stranger.token)
     expect([status, body.code]).toEqual([409, 'project_exists'])
   })
@@ -48,12 +48,12 @@ describe('a project', () => {
     [{ slug: 'ok', visibility: 'secret' }, 'visibility'],
     [{ slug: 'ok', display_name: '' }, 'display_name'],
     [{ slug: 'ok', owner: 'x' }, 'owner'],
-  ])('is not made from %j', async (body, path) => {
+  ])('is refused for the body %j', async (body, path) => {
     const answer = await create(body)
     expect([answer.status, answer.body.errors?.[0]?.path]).toEqual([422, path])
   })
 
-  test('takes events of members and none of viewers and strangers', async () => {
+  test('accepts events from members, not from viewers and strangers', async () => {
     for (const [person, status] of [
       [stage.member, 200],
       [stage.viewer, 403],
@@ -64,7 +64,7 @@ describe('a project', () => {
     }
   })
 
-  test('opens to everyone when it becomes public, and closes again', async () => {
+  test('is readable by everyone while it is public', async () => {
     await create({ slug: 'door' })
     await stage.send(stage.owner, [
       startOf({ id: 'in-door', project: 'door' }),
@@ -95,7 +95,7 @@ describe('a project', () => {
     expect(changes).toHaveLength(2)
   })
 
-  test('shows visitors neither recipients nor members', async () => {
+  test('shows visitors neither mail recipients nor members', async () => {
     const body = { emails: ['Team@example.org', 'team@example.org', 'other@example.org'] }
     const set = await call('PUT', '/api/projects/open/recipients', { token: stage.owner.token, body })
     expect([set.status, set.body]).toEqual([
@@ -126,7 +126,7 @@ describe('members', () => {
   const sees = async () => (await stage.get('/api/projects/team', stage.stranger.token)).status
   beforeAll(() => create({ slug: 'team' }))
 
-  test('come in, change role and go; each shows at once', async () => {
+  test('can be invited, changed and removed, with effect at once', async () => {
     expect(await sees()).toBe(404)
     const { email, id, name } = stage.stranger
     const made = await set({ email: email.toUpperCase(), role: 'viewer' })
@@ -165,14 +165,14 @@ describe('members', () => {
     ])
   })
 
-  test('are people who have an account and do not own the project', async () => {
+  test('need an account, and the owner cannot be one of them', async () => {
     expect((await set({ email: 'unknown@example.org', role: 'viewer' })).body.code).toBe('user_not_found')
     expect((await set({ email: stage.owner.email, role: 'viewer' })).body.code).toBe('already_owner')
     expect((await set({ email: stage.viewer.email, role: 'owner' })).body.errors[0].path).toBe('role')
     expect((await set({ email: 'x', role: 'viewer' })).body.errors[0].path).toBe('email')
   })
 
-  test('come in pages', async () => {
+  test('are listed in pages', async () => {
     for (const person of [stage.viewer, stage.member, stage.batchOwner])
       await stage.app.letIn('team', stage.owner, person, 'viewer')
     const seen: string[] = []
@@ -187,7 +187,7 @@ describe('members', () => {
 })
 
 describe('the list of projects', () => {
-  test('holds what the caller sees, newest first, in pages', async () => {
+  test('contains the projects that the caller can read, newest first, in pages', async () => {
     const slugs = async (token?: string) => {
       const seen: string[] = []
       let cursor = ''

@@ -45,7 +45,7 @@ const CONFLICT = Object.assign(new Error('canceling statement due to conflict wi
 })
 const GONE = Object.assign(new Error('terminating connection'), { code: '57P01' })
 
-test('a read that the replica breaks off before its first piece is read from the primary, whole', async () => {
+test('a read that the replica aborts before its first part is read from the primary as a whole', async () => {
   const primary = { got: ['primary 0', 'primary 1', 'primary 2'], from: 'primary', fault: undefined }
   expect(await read(CONFLICT, 0)).toMatchObject({
     ...primary,
@@ -59,7 +59,7 @@ test('a read that the replica breaks off before its first piece is read from the
   })
 })
 
-test('one that breaks off later ends with the error: pieces of two places are never joined', async () => {
+test('a read that the replica aborts later ends with the error: parts of two servers are never mixed', async () => {
   expect(await read(CONFLICT, 2)).toMatchObject({
     got: ['replica 0', 'replica 1'],
     from: 'replica',
@@ -67,7 +67,7 @@ test('one that breaks off later ends with the error: pieces of two places are ne
   })
 })
 
-test('a read that took too long, or was refused for its values, is not tried twice', async () => {
+test('a read that timed out or was refused for its values is not retried', async () => {
   for (const code of ['57014', '22003'])
     await expect(read(Object.assign(new Error('no'), { code }), 0)).rejects.toMatchObject({ code })
 })

@@ -13,7 +13,7 @@ describe('registering', () => {
   afterAll(() => app?.stop())
   const register = (body: unknown) => app.call('POST', path, { body })
 
-  test('makes the first person an administrator and the next one a user', async () => {
+  test('makes the first account an administrator and the next one a user', async () => {
     const first = await register({ email: 'Ada.L@Example.org', password: PASSWORD })
     const second = await register({ email: 'grace@example.org', password: PASSWORD, name: 'Grace Ø' })
     expect([first.status, second.status]).toEqual([201, 201])
@@ -28,7 +28,7 @@ describe('registering', () => {
     expect(second.body.user).toMatchObject({ name: 'Grace Ø', role: 'user' })
   })
 
-  test('answers a JWT of twelve hours with the claims of the contract', async () => {
+  test('answers with a JWT of twelve hours with the claims of the contract', async () => {
     const { body } = await register({ email: 'jwt@example.org', password: PASSWORD })
     const claims = decodeJwt(body.token)
     expect(Object.keys(claims).sort()).toEqual(['aud', 'exp', 'iat', 'iss', 'sid', 'sub'])
@@ -38,7 +38,7 @@ describe('registering', () => {
     expect(decodeProtectedHeader(body.token)).toEqual({ alg: 'HS256', typ: 'JWT', kid: expect.any(String) })
   })
 
-  test('sets a cookie that scripts cannot read and other sites do not get', async () => {
+  test('sets an HttpOnly cookie with SameSite', async () => {
     const { headers } = await register({ email: 'cookie@example.org', password: PASSWORD })
     const cookie = headers['set-cookie']?.[0] ?? ''
     expect(headers['set-cookie']).toHaveLength(1)
@@ -52,7 +52,7 @@ describe('registering', () => {
     expect(headers['cache-control']).toBe('no-store')
   })
 
-  test('keeps an argon2id hash and no secret in clear, neither stored nor logged', async () => {
+  test('stores an argon2id hash; no secret is stored or logged as plain text', async () => {
     const { body, headers } = await register({ email: 'hash@example.org', password: PASSWORD })
     const [user] = await app.sql`select password_hash from users where email_key = 'hash@example.org'`
     expect(user?.password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
@@ -65,7 +65,7 @@ describe('registering', () => {
     }
   })
 
-  test('takes an address once, ignoring case', async () => {
+  test('accepts an address once, ignoring case', async () => {
     await register({ email: 'once@example.org', password: PASSWORD })
     const again = await register({ email: 'ONCE@example.ORG', password: PASSWORD })
     expect(again.status).toBe(409)
@@ -73,14 +73,14 @@ describe('registering', () => {
     expect(again.headers['content-type']).toContain('application/problem+json')
   })
 
-  test('lets one of many win who want the same address at once', async () => {
+  test('lets one of many concurrent requests for the same address succeed', async () => {
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => register({ email: 'race@example.org', password: PASSWORD })),
     )
     expect(answers.map((answer) => answer.status).sort()).toEqual([201, ...Array(9).fill(409)])
   })
 
-  test('takes passwords of 8 and of 1,024 characters, counted as people count', async () => {
+  test('accepts passwords of 8 to 1,024 characters, counted as Unicode characters', async () => {
     for (const [name, password] of Object.entries({
       short: 'xw4-Fq7k',
       long: 'ü'.repeat(1024),
@@ -165,7 +165,7 @@ describe('fifty who register at once', () => {
     }
   }
 
-  test('become one administrator and forty-nine users, at two servers', async () => {
+  test('become one administrator and forty-nine users over two servers', async () => {
     const stop = await start('open')
     try {
       const done = await fifty()
@@ -178,7 +178,7 @@ describe('fifty who register at once', () => {
     }
   })
 
-  test('become one account where registration is closed', async () => {
+  test('become one account if registration is closed', async () => {
     const stop = await start('closed')
     try {
       const done = await fifty()
@@ -194,7 +194,7 @@ describe('fifty who register at once', () => {
   })
 })
 
-test('more hashes than can wait are refused with 503 and a time to come back', async () => {
+test('registrations beyond the queue of password hashes are 503 with Retry-After', async () => {
   const app = await startTestApp()
   try {
     const answers = await Promise.all(

@@ -12,7 +12,7 @@ afterAll(() => stage?.stop())
 const call = (by: { token: string } | undefined, method: string, path: string, body?: unknown) =>
   stage.app.call(method, path, { ...(by && { token: by.token }), ...(body !== undefined && { body }) })
 
-test('a report is changed by members, and listed without its text for all who see the project', async () => {
+test('a report can be changed by members, and is listed without its text for everyone who can read the project', async () => {
   const made = await call(stage.member, 'POST', '/api/reports', { title: 'One', project: 'vision' })
   expect(made.body).toMatchObject({ title: 'One', body: '', can_edit: true, can_share: true, shared: false })
   const path = `/api/reports/${made.body.id}`
@@ -28,7 +28,7 @@ test('a report is changed by members, and listed without its text for all who se
   expect((await call(stage.member, 'GET', path)).status).toBe(404)
 })
 
-test('a link opens the text, and of the embedded batches those that its maker may share, until it is revoked', async () => {
+test('a link opens the text and those embedded batches that its creator may share, until it is revoked', async () => {
   const body = "@batch(shown)\n@jobs(owner's)\n@batch(missing)\n```\n@batch(shown)\n```"
   const made = await call(stage.batchOwner, 'POST', '/api/reports', { title: 'Two', project: 'vision', body })
   const path = `/api/reports/${made.body.id}`
@@ -47,7 +47,7 @@ test('a link opens the text, and of the embedded batches those that its maker ma
   expect((await call(stage.batchOwner, 'GET', path)).body.shared).toBe(false)
 })
 
-test('notes of a job are changed by those who may edit its batch, and read with the job', async () => {
+test('notes of a job can be changed by users who may edit its batch, and are read with the job', async () => {
   const path = '/api/batches/noted/jobs'
   await stage.send(stage.batchOwner, [
     startOf({ id: 'noted', project: 'vision' }),
@@ -66,7 +66,7 @@ test('notes of a job are changed by those who may edit its batch, and read with 
   expect((await call(stage.viewer, 'PATCH', `/api/jobs/${key}`, { notes: '' })).status).toBe(403)
 })
 
-test('tags of a job are changed by those who may edit its batch, kept by events, and find it', async () => {
+test('tags of a job can be changed by users who may edit its batch, are kept when events arrive, and can be searched', async () => {
   const event = (event_type: string, job_id: string) => ({
     ...startOf({ id: 'tagged', project: 'vision' }),
     event_type,

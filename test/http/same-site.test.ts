@@ -25,7 +25,7 @@ describe('an unsafe request with a cookie', () => {
       () => ({ origin: 'http://localhost:8080', host: 'localhost:8080' }),
     ],
     ['has it under TLS', () => ({ origin: 'https://localhost', host: 'localhost' })],
-  ])('is taken when it %s', async (_, headers) => {
+  ])('is accepted when it %s', async (_, headers) => {
     expect((await create(headers())).status).toBe(201)
   })
 
@@ -45,7 +45,7 @@ describe('an unsafe request with a cookie', () => {
     expect(await create(headers())).toMatchObject({ status: 403, body: { code: 'cross_site_request' } })
   })
 
-  test('is refused by every unsafe method and path, also where the cookie opens nothing', async () => {
+  test('from another site is refused for every unsafe method and path, also with an invalid cookie', async () => {
     const headers = { origin: 'http://evil.example' }
     const paths: [string, string][] = [
       ['POST', '/api/auth/logout'],
@@ -62,13 +62,13 @@ describe('an unsafe request with a cookie', () => {
     }
   })
 
-  test('is not what a program with a cookie jar does when it signs in', async () => {
+  test('does not stop a program with a cookie jar from signing in', async () => {
     const body = { email: person.email, password: PASSWORD }
     const answer = await app.call('POST', '/api/auth/login', { cookie: person.cookie, body })
     expect(answer.status).toBe(200)
   })
 
-  test('needs no proof when a bearer token speaks for it', async () => {
+  test('needs no proof of origin with a bearer token', async () => {
     const headers = { origin: 'http://evil.example' }
     const { token, cookie } = person
     expect((await app.call('POST', '/api/tokens', { token, cookie, headers, body: BODY })).status).toBe(201)
@@ -79,12 +79,12 @@ describe('an unsafe request with a cookie', () => {
     expect(await create(headers)).toMatchObject({ status: 415, body: { code: 'unsupported_media_type' } })
   })
 
-  test('differs from a safe one, which needs no proof', async () => {
+  test('needs a proof of origin; a safe request does not', async () => {
     const headers = { 'sec-fetch-site': 'cross-site' }
     expect((await app.call('GET', '/api/auth/me', { cookie: person.cookie, headers })).status).toBe(200)
   })
 
-  test('of another name is no session', async () => {
+  test('under another name is not a session', async () => {
     const value = person.cookie.split('=')[1]
     const cookie = `__Host-svc_session=${value}; SVC_SESSION=${value}; other=1`
     expect((await app.call('GET', '/api/auth/me', { cookie })).status).toBe(401)
@@ -92,7 +92,7 @@ describe('an unsafe request with a cookie', () => {
   })
 })
 
-describe('known under TLS', () => {
+describe('an origin under TLS', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await startTestApp({

@@ -52,7 +52,7 @@ test.each([
   '?x=relative&smooth=.5&points=30',
   '?from=5&to=50',
   '?keys=nothing',
-])('frames and JSON tell the same series: %s', async (query) => {
+])('frames and JSON contain the same series: %s', async (query) => {
   const framed = await ask(query, `${SERIES_FRAMES}, application/json;q=0.5`)
   expect(framed.headers.get('content-type')).toBe(SERIES_FRAMES)
   expect(framed.headers.get('vary')).toMatch(/accept\b/i)
@@ -65,7 +65,7 @@ test.each([
   )
 })
 
-test('an answer of many pieces, whose series are larger than one', async () => {
+test('an answer of many chunks, with series larger than a chunk, is complete', async () => {
   for (let begin = 0; begin < 30_000; begin += 500) {
     const events = Array.from({ length: 500 }, (_, i) =>
       makeEvent('job_epoch', {
@@ -82,7 +82,7 @@ test('an answer of many pieces, whose series are larger than one', async () => {
   expect(read.find(({ key }) => key === 'long')?.steps.length).toBe(30_000)
 })
 
-test('the last frame holds what the answer says besides its series', async () => {
+test('the last frame contains the fields of the answer besides its series', async () => {
   const bytes = Buffer.from(
     await (await ask('?keys=train_loss&clip=0.1&points=10', SERIES_FRAMES)).arrayBuffer(),
   )
@@ -91,7 +91,7 @@ test('the last frame holds what the answer says besides its series', async () =>
   expect(JSON.parse(last)).toEqual({ end: true, clips })
 })
 
-test('an answer that was cut off is an error, and a refusal stays JSON', async () => {
+test('a truncated answer is an error, and an error answer stays JSON', async () => {
   const bytes = await (await ask('?points=20', SERIES_FRAMES)).arrayBuffer()
   const whole = readSeriesFrames(bytes)
   expect(whole.length).toBe(10)

@@ -70,7 +70,7 @@ beforeAll(async () => {
 afterAll(() => door?.stop())
 
 describe('metrics', () => {
-  test('every series of every job comes in full without points', async () => {
+  test('every series of every job is complete without the parameter points', async () => {
     const { status, headers, body } = await get(`${PATH}/metrics`)
     expect(status).toBe(200)
     expect(headers['content-type']).toBe('application/json; charset=utf-8')
@@ -96,14 +96,14 @@ describe('metrics', () => {
     )
   })
 
-  test('NaN and infinities come back by name', async () => {
+  test('NaN and infinities are the strings "NaN", "Infinity" and "-Infinity"', async () => {
     const { body } = await get(`${PATH}/metrics?keys=val_loss`)
     expect(body.series[0].steps.slice(0, 3)).toEqual([200, 201, 202])
     expect(body.series[0].values.slice(0, 3)).toEqual(['NaN', '-Infinity', 202])
     expect(body.series[0].non_finite).toBe(2)
   })
 
-  test('a sampled series keeps its ends, its spike and its values without number', async () => {
+  test('a sampled series keeps its ends, its spike, NaN and infinities', async () => {
     const { body } = await get(`${PATH}/metrics?keys=train_loss,val_loss&points=28`)
     const [train, val] = body.series
     expect(train).toMatchObject({ total_points: 300, sampled: true })
@@ -154,7 +154,7 @@ describe('log lines', () => {
   const numbers = (body: { items: { line: string }[] }) =>
     body.items.map(({ line }) => Number(line.split(' ')[1]))
 
-  test('pages run forward, oldest first, until an empty one', async () => {
+  test('have pages that go forward, oldest first, until an empty one', async () => {
     const seen: number[] = []
     let query = 'limit=30'
     for (let pages = 0; ; pages++) {
@@ -182,14 +182,14 @@ describe('log lines', () => {
     ])
   })
 
-  test('tail gives the last lines, before those just before', async () => {
+  test('with tail are the last lines, and with before the lines before those', async () => {
     const { body } = await get(`${PATH}/log-lines?tail=5`)
     expect(numbers(body)).toEqual([65, 66, 67, 68, 69])
     const earlier = await get(`${PATH}/log-lines?limit=3&before=${body.items[0].db_id}`)
     expect(numbers(earlier.body)).toEqual([62, 63, 64])
   })
 
-  test('level is the least severity', async () => {
+  test('level is the lowest severity', async () => {
     const levels = async (level: string) => {
       const { body } = await get(`${PATH}/log-lines?level=${level}&limit=500`)
       return [...new Set(body.items.map((l: { level: string }) => l.level))].toSorted()
@@ -201,7 +201,7 @@ describe('log lines', () => {
     expect(await levels('nothing')).toEqual([])
   })
 
-  test('q is a part of the line in any case, and its signs mean themselves', async () => {
+  test('q is a substring of the line, ignores case and has no wildcards', async () => {
     const found = async (q: string) =>
       numbers((await get(`${PATH}/log-lines?limit=500&q=${encodeURIComponent(q)}`)).body)
     expect(await found('LINE 7 ')).toEqual([7])
@@ -272,7 +272,7 @@ describe('resources', () => {
     expect((await get(`${PATH}/resources?from=yesterday`)).status).toBe(422)
   })
 
-  test('jobs leaves out what belongs to the batch', async () => {
+  test('the filter jobs leaves out measures of the batch', async () => {
     const { body } = await get(`${PATH}/resources?jobs=plain`)
     expect(body.series.map((s: { key: string }) => s.key)).toEqual(['ram_mb'])
   })

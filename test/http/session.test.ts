@@ -16,19 +16,19 @@ const me = (credential: { token?: string; cookie?: string; headers?: Record<stri
 const SAME_SITE = { 'sec-fetch-site': 'same-origin' }
 
 describe('a credential', () => {
-  test('is needed, and the answer says which kind', async () => {
+  test('is required, and the answer says which kind', async () => {
     const { status, body, headers } = await me({})
     expect([status, body.code, headers['www-authenticate']]).toEqual([401, 'unauthenticated', 'Bearer'])
   })
 
-  test('in the header wins over the cookie', async () => {
+  test('in the header has priority over the cookie', async () => {
     const [ada, grace] = [await app.register(), await app.register()]
     expect((await me({ token: ada.token, cookie: grace.cookie })).body.user.id).toBe(ada.user.id)
     expect((await me({ token: 'bad', cookie: grace.cookie })).status).toBe(401)
     expect((await me({ headers: { authorization: 'Basic YTpi' }, cookie: grace.cookie })).status).toBe(401)
   })
 
-  test('in the cookie that opens nothing is anonymous, not bad', async () => {
+  test('in an invalid cookie is treated as anonymous, not as an error', async () => {
     expect((await me({ cookie: 'svc_session=nothing' })).body.code).toBe('unauthenticated')
     const login = await app.call('POST', '/api/auth/register', {
       cookie: 'svc_session=nothing',
@@ -65,7 +65,7 @@ describe('a JWT', () => {
     return `${text}.${createHmac(hash, secret).update(text).digest('base64url')}`
   }
 
-  test('that is made as ours are is taken, so that the refusals below mean something', async () => {
+  test('signed like those of the service is accepted, so that the refusals below mean something', async () => {
     expect((await me({ token: await signed({}) })).status).toBe(200)
   })
 
@@ -103,11 +103,11 @@ describe('a JWT', () => {
     expect(answer.headers['www-authenticate']).toContain('Bearer')
   })
 
-  test('whose MAC we make by hand is taken, so that it is the plain standard', async () => {
+  test('whose signature is computed by the standard alone is accepted', async () => {
     expect((await me({ token: macOf('HS256', 'sha256') })).status).toBe(200)
   })
 
-  test('lives twelve hours and is not renewed, while the cookie of its session lives on', async () => {
+  test('is valid for twelve hours and is not renewed, while the cookie of its session stays valid', async () => {
     const { token, cookie } = await app.register()
     clock.forward({ hours: 11, minutes: 59 })
     const late = await me({ token })
@@ -130,7 +130,7 @@ describe('a cookie', () => {
     expect((await me({ cookie })).headers['set-cookie']).toBeUndefined()
   })
 
-  test('dies after fourteen days without use', async () => {
+  test('expires after fourteen days without use', async () => {
     const { cookie } = await app.register()
     clock.forward({ days: 13 })
     expect((await me({ cookie })).status).toBe(200)
@@ -140,7 +140,7 @@ describe('a cookie', () => {
     expect((await me({ cookie })).status).toBe(401)
   })
 
-  test('dies after ninety days however it is used, and says so before', async () => {
+  test('expires after ninety days even if it is used, and announces this', async () => {
     const { cookie } = await app.register()
     for (let day = 0; day < 80; day += 10) {
       clock.forward({ days: 10 })
@@ -154,7 +154,7 @@ describe('a cookie', () => {
 })
 
 describe('signing out', () => {
-  test('closes the session for its JWT and its cookie, and leaves other sessions open', async () => {
+  test('ends the session for its JWT and its cookie, and leaves other sessions open', async () => {
     const { token, cookie, email } = await app.register()
     const other = await app.call('POST', '/api/auth/login', { body: { email, password: PASSWORD } })
     const answer = await app.call('POST', '/api/auth/logout', { token })
@@ -181,7 +181,7 @@ describe('signing out', () => {
   })
 })
 
-describe('changing oneself', () => {
+describe('changing the own account', () => {
   beforeEach(() => clock.forward({ minutes: 2 }))
   const patch = (token: string, body: unknown) => app.call('PATCH', '/api/auth/me', { token, body })
 

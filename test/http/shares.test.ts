@@ -42,7 +42,7 @@ const share = (body?: unknown, token = stage.batchOwner.token) =>
 const open = (token: string, query = '') => stage.get(`/api/shared/${token}${query}`)
 
 describe('a share', () => {
-  test('opens its batch and its jobs to anyone, and lets them do nothing', async () => {
+  test('opens its batch and its jobs to anyone for reading only', async () => {
     const made = await share({})
     expect(made.status).toBe(201)
     expect(made.body).toEqual({
@@ -64,7 +64,7 @@ describe('a share', () => {
     expect(JSON.stringify(body)).not.toContain('@')
   })
 
-  test('opens nothing else: its token is no credential', async () => {
+  test('opens nothing else: its token is not a credential of the API', async () => {
     const { token } = (await share()).body
     for (const path of ['/api/batches/shared', '/api/batches/not-shared', '/api/jobs', '/api/auth/me']) {
       expect([path, (await stage.get(path, token)).status]).toEqual([path, 401])
@@ -72,7 +72,7 @@ describe('a share', () => {
     expect((await stage.get('/api/batches/shared')).status).toBe(404)
   })
 
-  test('is found by nothing but its whole token, and kept as a hash', async () => {
+  test('can be opened only with its whole token, which is stored as a hash', async () => {
     const { token } = (await share()).body
     for (const text of [
       token.slice(1),
@@ -96,7 +96,7 @@ describe('a share', () => {
     expect(JSON.stringify(log.body)).not.toContain(token)
   })
 
-  test('ends at its time, when it is revoked, and while its batch is deleted', async () => {
+  test('is invalid after its end, after it was revoked, and while its batch is deleted', async () => {
     const [ending, revoked, kept] = [
       await share({ expires_at: new Date(clock.now().getTime() + 60_000).toISOString() }),
       await share(),
@@ -129,7 +129,7 @@ describe('a share', () => {
     [{ expires_at: 1 }, 'expires_at'],
     [{ anonymous: 'yes' }, 'anonymous'],
     [{ days: 3 }, 'days'],
-  ])('is not made from %j', async (body, path) => {
+  ])('is refused for the body %j', async (body, path) => {
     const answer = await share(body)
     expect([answer.status, answer.body.code, answer.body.errors?.[0]?.path]).toEqual([
       422,
@@ -140,7 +140,7 @@ describe('a share', () => {
 })
 
 describe('an anonymous share', () => {
-  test('hides user, owner, host and paths wherever they stand, and keeps the rest', async () => {
+  test('hides user, owner, host and paths in every field, and shows the rest', async () => {
     const { token } = (await share({ anonymous: true })).body
     const { body } = await open(token)
     const text = JSON.stringify(body)
@@ -179,7 +179,7 @@ describe('an anonymous share', () => {
     for (const job of body.jobs.items) expect(jobShape.parse(job)).toEqual(job)
   })
 
-  test('hides in text of any length', async () => {
+  test('hides them in text of any length', async () => {
     const command = `${'a'.repeat(200_000)} ${'b/'.repeat(10_000)} ${'c:'.repeat(10_000)}`
     await stage.send(stage.batchOwner, [startOf({ id: 'long' }, { command })])
     const path = '/api/batches/long/shares'

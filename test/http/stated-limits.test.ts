@@ -150,7 +150,7 @@ test.each(STATED)('docs/%s.md: "%s" has the numbers of the code', (name, sentenc
   for (const stated of found) expect(stated).toEqual(numbers)
 })
 
-test('the size of a page that both documents state is that of every list', () => {
+test('the page size stated in both documents is that of every list', () => {
   for (const text of Object.values(PAGES))
     expect(text).toMatch(/`limit` (is )?1 to 500 \((default 50|50 without it)\)/)
   expect(PAGES.api).toContain('| Items in one page of a REST list | 500 (50 by default) |')
@@ -159,12 +159,12 @@ test('the size of a page that both documents state is that of every list', () =>
   expect(pageQuery.limit.safeParse('501').success).toBe(false)
 })
 
-test('no other GraphQL connection has a page of another size than the table states', () => {
+test('every GraphQL connection has the page size stated in the table', () => {
   const others = Object.entries(MAX_PAGE_SIZE).filter(([name]) => name !== 'jobs' && name !== 'logLines')
   expect(new Set(others.map(([, size]) => size))).toEqual(new Set([MAX_PAGE_SIZE.batches]))
 })
 
-test('every code that the table of limits names is a refusal with that status', () => {
+test('every code in the table of limits is an error code with that status', () => {
   const rows = [...PAGES.api.matchAll(/(\d{3}) `(\w+)` \|/g)].map(([, status, code]) => [
     code,
     Number(status),

@@ -267,8 +267,8 @@ const storeAll = (): Promise<void> =>
 const unknown = async (): Promise<number> =>
   (await sql`select from batch_progress where not fields_known`).length
 
-describe('lists by what jobs have', () => {
-  test('are in order while nothing is stored', async () => {
+describe('lists ordered by fields of jobs', () => {
+  test('are in order while no fields are stored', async () => {
     expect(await unknown()).toBe(N)
     await compareOrders()
     for (const text of CONDITIONS) found.set(text, await listed(admin, undefined, [text]))
@@ -277,7 +277,7 @@ describe('lists by what jobs have', () => {
     ).toBeGreaterThan(50)
   })
 
-  test('are the same with every field stored, and with some', async () => {
+  test('are the same with all fields stored and with some of them', async () => {
     await storeAll()
     expect(await unknown()).toBe(0)
     await compareOrders()
@@ -288,7 +288,7 @@ describe('lists by what jobs have', () => {
     for (const [text, keys] of found) expect(await listed(admin, undefined, [text]), text).toEqual(keys)
   })
 
-  test('join a filter on the field of the order, and others', async () => {
+  test('can be filtered by the field of the order and by others', async () => {
     for (const stored of [false, true]) {
       if (stored) await storeAll()
       for (const text of FIELDS.filter((name) => !name.startsWith('param.long'))) {
@@ -306,7 +306,7 @@ describe('lists by what jobs have', () => {
     }
   })
 
-  test('have a batch that is stored between the look into the index and the list', async () => {
+  test('contain a batch whose fields are stored between the index scan and the list', async () => {
     const condition = 'last.loss<=0.5'
     const [key = 0] = await listed(admin, undefined, [condition])
     // As one that was never stored.
@@ -320,7 +320,7 @@ describe('lists by what jobs have', () => {
     expect(rows.map((row) => row.key)).toContain(key)
   })
 
-  test('are stored once in a round, also of a batch that changes all the time', async () => {
+  test('are stored once per round, also for a batch that changes all the time', async () => {
     await storeAll()
     const key = batches[0]?.key as number
     await sql.unsafe(`create trigger always before update on batch_progress for each row
@@ -331,7 +331,7 @@ describe('lists by what jobs have', () => {
     await sql`drop trigger always on batch_progress`
   })
 
-  test('follow every change at once, without another round of storing', async () => {
+  test('show every change at once, without another round of storing', async () => {
     await storeAll()
     for (let i = 0; i < 12; i++) {
       const batch = oneOf(batches.filter(({ jobs }) => jobs.length > 0))

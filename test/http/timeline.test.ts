@@ -20,7 +20,7 @@ interface Step {
 const timeline = async (token = stage.batchOwner.token): Promise<Step[]> =>
   (await stage.get(`/api/batches/${BATCH}/timeline`, token)).body.items
 
-test('the timeline tells of begin and end, of what people did and who they were, in that order', async () => {
+test('the timeline has start and end, and what users did and who they are, in order of time', async () => {
   const call = (method: string, path: string, body?: unknown) =>
     stage.app.call(method, path, { token: stage.batchOwner.token, body })
   const minuteAgo = new Date(Date.now() - 60_000).toISOString()
@@ -59,7 +59,7 @@ test('the timeline tells of begin and end, of what people did and who they were,
   expect(JSON.stringify(steps)).not.toMatch(/secret/)
 })
 
-test('the mails of rules stand on it, with how many they went to and no address', async () => {
+test('the timeline has the mails of rules, with the number of recipients and without addresses', async () => {
   const { sql } = stage.app
   const [batch] = await sql`select key, project_key from batches where id = ${BATCH}`
   const [rule] = await sql`
@@ -81,7 +81,7 @@ test('the mails of rules stand on it, with how many they went to and no address'
   expect(JSON.stringify(last)).not.toMatch(/example/)
 })
 
-test('GraphQL tells the same, and nothing of it to a visitor', async () => {
+test('GraphQL has the same timeline, and none for a visitor', async () => {
   const query = `{ batch(id: "${BATCH}") { timeline { step actor { name } detail } agent { online } health { liveness } } }`
   const ask = (token?: string) =>
     stage.app.call('POST', '/graphql', { ...(token !== undefined && { token }), body: { query } })

@@ -47,7 +47,7 @@ describe('a new token', () => {
     expect(headers['cache-control']).toBe('no-store')
   })
 
-  test('is kept as its SHA-256 only, and neither listed nor logged', async () => {
+  test('is stored as its SHA-256 only, and neither listed nor logged', async () => {
     const { body } = await create({ name: 'secret', scope: 'reporter' })
     const [row] = await app.sql`select hash, t::text as text from tokens t where id = ${body.id}`
     expect(row?.hash).toEqual(createHash('sha256').update(body.token).digest())
@@ -57,7 +57,7 @@ describe('a new token', () => {
     }
   })
 
-  test('is written down with its maker, as is its end', async () => {
+  test('is in the audit log with its creator, and so is its revocation', async () => {
     const { body } = await create({ name: 'audited', scope: 'read' })
     await remove(body.id)
     const entries = await app.sql`
@@ -78,7 +78,7 @@ describe('a new token', () => {
     [{ name: 'x', scope: 'admin' }, 'scope'],
     [{ name: 'x', scope: ['reporter'] }, 'scope'],
     [{ name: 'x', scope: 'reporter', user_id: 'someone' }, 'user_id'],
-  ])('is not made from %j', async (body, field) => {
+  ])('is refused for the body %j', async (body, field) => {
     expect(await create(body)).toMatchObject({
       status: 422,
       body: { code: 'invalid_body', errors: [{ path: field }] },
@@ -87,14 +87,14 @@ describe('a new token', () => {
 })
 
 describe('using a token', () => {
-  test('of scope read tells who its user is; of scope reporter it may not ask', async () => {
+  test('of scope read shows the user; of scope reporter it is refused for that', async () => {
     const read = (await create({ name: 'notebook', scope: 'read' })).body.token
     expect(await me(read)).toMatchObject({ status: 200, body: { user: owner.user } })
     const reporter = await app.reporterToken(owner.token)
     expect(await me(reporter)).toMatchObject({ status: 403, body: { code: 'forbidden' } })
   })
 
-  test('never does what takes a person', async () => {
+  test('is refused for actions that need a session', async () => {
     for (const scope of ['reporter', 'read']) {
       const { token } = (await create({ name: 'program', scope })).body
       const answers = [
@@ -111,7 +111,7 @@ describe('using a token', () => {
     }
   })
 
-  test('is noted, at most once a minute', async () => {
+  test('sets the last-used time, at most once a minute', async () => {
     const { id, token } = (await create({ name: 'used', scope: 'read' })).body
     const lastUsed = async () =>
       (await list()).body.items.find((item: { id: string }) => item.id === id).last_used_at
@@ -126,7 +126,7 @@ describe('using a token', () => {
     expect(Date.parse(await lastUsed())).toBe(clock.now().getTime())
   })
 
-  test('whose checksum is wrong asks the database nothing', async () => {
+  test('whose checksum is wrong is refused without a database query', async () => {
     const { token } = (await create({ name: 'whole', scope: 'read' })).body
     const bad = token.slice(0, -1) + (token.endsWith('0') ? '1' : '0')
     const swapped = token.replace('em_read_', 'em_live_')
@@ -159,7 +159,7 @@ describe('using a token', () => {
 })
 
 describe('revoking', () => {
-  test('stops the token at once and takes it from the list', async () => {
+  test('stops the token at once and removes it from the list', async () => {
     const { id, token } = (await create({ name: 'gone', scope: 'read' })).body
     expect((await me(token)).status).toBe(200)
     const answer = await remove(id)
@@ -169,7 +169,7 @@ describe('revoking', () => {
     expect(await remove(id)).toMatchObject({ status: 404, body: { code: 'token_not_found' } })
   })
 
-  test("knows nothing of another's token, nor of what is none", async () => {
+  test('is 404 for a token of another user and for an unknown id', async () => {
     const stranger = await app.register()
     const { id, token } = (await create({ name: 'mine', scope: 'read' })).body
     for (const target of [id, crypto.randomUUID(), 'x', '%00', "'--", 'a'.repeat(300)]) {
@@ -183,7 +183,7 @@ describe('revoking', () => {
 })
 
 describe('the list', () => {
-  test('shows my tokens alone, newest first, page by page', async () => {
+  test('contains only the tokens of the caller, newest first, page by page', async () => {
     const person = await app.register()
     for (let i = 0; i < 7; i++) await create({ name: `token ${i}`, scope: 'reporter' }, person.token)
     const names: string[] = []
@@ -201,7 +201,7 @@ describe('the list', () => {
     expect(new Set(names).size).toBe(7)
   })
 
-  test('answers an empty page', async () => {
+  test('has an empty page', async () => {
     const { token } = await app.register()
     expect((await list(token)).body).toEqual({ items: [], next_cursor: null })
   })
@@ -222,7 +222,7 @@ describe('the list', () => {
     })
   })
 
-  test('refuses cursors that it did not make', async () => {
+  test('refuses unknown cursors', async () => {
     const users = await app.call('GET', '/api/admin/users?limit=1', { token: owner.token })
     expect(users.body.next_cursor).toEqual(expect.any(String))
     const forged = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -242,7 +242,7 @@ describe('the list', () => {
     }
   })
 
-  test('needs a signed-in user, checked before everything else', async () => {
+  test('needs a signed-in user, which is checked first', async () => {
     expect((await app.call('GET', '/api/tokens?nonsense=1')).status).toBe(401)
     expect((await app.call('POST', '/api/tokens', { body: 'not json' })).status).toBe(401)
     expect((await app.call('DELETE', '/api/tokens/x')).status).toBe(401)

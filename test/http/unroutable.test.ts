@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 
-describe('what reaches no route', () => {
+describe('a request without a route', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await startTestApp()
@@ -14,7 +14,7 @@ describe('what reaches no route', () => {
     ['/api/batches/%zz', 400, 'bad_request'],
     ['/api/batches/%ff/jobs', 400, 'bad_request'],
     [`/api/batches/${'x'.repeat(3000)}`, 404, 'not_found'],
-  ])('a path such as %s is refused like everything else', async (path, status, code) => {
+  ])('with a path such as %s is refused with problem+json', async (path, status, code) => {
     const { headers, ...answer } = await app.call('GET', path)
     expect(answer).toMatchObject({ status, body: { status, code, request_id: headers['x-request-id'] } })
     expect(headers['content-type']).toMatch(/^application\/problem\+json/)
@@ -27,7 +27,7 @@ describe('what reaches no route', () => {
       'with a header too long to read',
       `GET / HTTP/1.1\r\nhost: localhost\r\nx: ${'x'.repeat(100_000)}\r\n\r\n`,
     ],
-  ])('bytes %s are answered in that form too', async (_, bytes) => {
+  ])('of the bytes %s is answered with problem+json too', async (_, bytes) => {
     const answer = await exchange(bytes)
     expect(answer).toMatch(/^HTTP\/1\.1 400 /)
     expect(answer).toMatch(/\r\ncontent-type: application\/problem\+json/)

@@ -29,7 +29,7 @@ const titles = async (by: Person, query = '') =>
   (await stage.get(`/api/views${query}`, by.token)).body.items.map((one: { title: string }) => one.title)
 
 describe('a saved view', () => {
-  test('is kept with its path and colors, for its user alone unless shared', async () => {
+  test('is stored with its path and colors, for its user only unless it is shared', async () => {
     const saved = await save(stage.member, { colors: { '17': 3 } })
     expect(saved.status).toBe(201)
     expect(saved.body).toEqual({
@@ -110,12 +110,12 @@ describe('a saved view', () => {
     '/p/a b',
     `/p/${'a'.repeat(8192)}`,
     '',
-  ])('of what is no page of this service is refused: %s', async (path) => {
+  ])('of a path outside of this service is refused: %s', async (path) => {
     const { status, body } = await save(stage.member, { title: 'bad', path })
     expect([status, body.code]).toEqual([422, 'invalid_body'])
   })
 
-  test('goes with its user, and is out of sight of one who left the project', async () => {
+  test('is deleted with its user, and hidden from a user who left the project', async () => {
     const person = await register()
     await stage.app.letIn('vision', stage.owner, person, 'member')
     const saved = await save(person, { title: 'kept' })

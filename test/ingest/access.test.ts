@@ -42,7 +42,7 @@ describe('a project', () => {
     expect(await door.sql`select from projects where slug = ${project}`).toHaveLength(1)
   })
 
-  test('of others is 403 project_forbidden, known to the sender or not, and nothing is stored', async () => {
+  test('of another user is 403 project_forbidden, whether the sender can read it or not, and nothing is stored', async () => {
     const owner = await door.stranger()
     const other = await door.stranger()
     const project = newName()
@@ -63,7 +63,7 @@ describe('a project', () => {
     expect(await door.sql`select from batches where id = ${batch}`).toHaveLength(0)
   })
 
-  test('takes events from members and administrators, not from viewers', async () => {
+  test('accepts events from members and administrators, not from viewers', async () => {
     const owner = await door.stranger()
     const project = newName()
     await door.send(to(project, newName()), owner.token)
@@ -96,7 +96,7 @@ describe('a project', () => {
 })
 
 describe('a batch', () => {
-  test('of another project is 409 for who can see it and 403 for who cannot', async () => {
+  test('of another project is 409 for a caller who can read it and 403 for one who cannot', async () => {
     const owner = await door.stranger()
     const other = await door.stranger()
     const [home, away, batch] = [newName(), newName(), newName()]
@@ -116,7 +116,7 @@ describe('a batch', () => {
     expect(await countOf(batch)).toBe(1)
   })
 
-  test('named under two projects in one array belongs to the first', async () => {
+  test('that one array sends under two projects belongs to the first of them', async () => {
     const batch = newName()
     const { body } = await door.sendAll([to(newName(), batch), to(newName(), batch)])
     expect(body.results).toMatchObject([
@@ -136,7 +136,7 @@ describe('a batch', () => {
     ])
   })
 
-  test('that was deleted still takes events and stays deleted', async () => {
+  test('that was deleted still accepts events and stays deleted', async () => {
     const batch = newName()
     await door.send(to('vision', batch))
     await door.sql`update batches set deleted_at = now() where id = ${batch}`
@@ -157,7 +157,7 @@ describe('a batch', () => {
     expect((await door.send(event)).body).toEqual({ db_id: body.db_id, deduplicated: true })
   })
 
-  test('was last seen at its newest event of any type', async () => {
+  test('has the time of its newest event, of any type, as last_seen', async () => {
     const batch_id = newName()
     await door.send(makeEvent('log_line', { batch_id, timestamp: '2026-03-01T12:00:00Z' }))
     await door.send(makeEvent('resource_snapshot', { batch_id, timestamp: '2026-03-01T11:00:00Z' }))
@@ -170,7 +170,7 @@ describe('a batch', () => {
 describe('a credential', () => {
   const unauthenticated = { status: 401, body: { code: 'unauthenticated' } }
 
-  test('is needed, whole and known, before the body is looked at', async () => {
+  test('that is missing, malformed or unknown is refused before the body is read', async () => {
     for (const authorization of [
       undefined,
       '',
@@ -191,7 +191,7 @@ describe('a credential', () => {
     }
   })
 
-  test("that is a person's session is refused", async () => {
+  test('that is the session of a user is refused', async () => {
     expect(await door.send(to('vision', newName()), door.session)).toMatchObject(unauthenticated)
   })
 
@@ -210,7 +210,7 @@ describe('a credential', () => {
     expect(await countOf(batch)).toBe(0)
   })
 
-  test('that was revoked is refused at once, by both endpoints, though it was used a moment ago', async () => {
+  test('that was revoked is refused at once by both endpoints, even if it was used a moment ago', async () => {
     const token = await door.app.reporterToken(door.session, 'soon gone')
     const batch = newName()
     expect((await door.send(to('vision', batch), token)).status).toBe(200)
@@ -239,7 +239,7 @@ describe('a credential', () => {
     expect(await countOf(batch)).toBe(1)
   })
 
-  test('is shown as in use', async () => {
+  test('has a last-used time once it was used', async () => {
     const token = await door.app.reporterToken(door.session, 'in use')
     await door.send(to('vision', newName()), token)
     await expect
@@ -252,7 +252,7 @@ describe('a credential', () => {
 })
 
 describe('the rate limit', () => {
-  test('costs an array its length, refuses with 429 and says when to come back', async () => {
+  test('counts every event of an array, and refuses with 429 and Retry-After', async () => {
     const limited = await openDoor({ rateLimit: { eventsPerS: 2, burst: 10 } })
     try {
       const events = (n: number) => Array.from({ length: n }, () => makeEvent('log_line'))
@@ -281,7 +281,7 @@ describe('the rate limit', () => {
     }
   })
 
-  test('lets an array through that is larger than the burst, once the bucket is full', async () => {
+  test('accepts an array that is larger than the burst once the bucket is full', async () => {
     const limited = await openDoor({ rateLimit: { eventsPerS: 1, burst: 10 } })
     try {
       const events = Array.from({ length: 50 }, () => makeEvent('log_line'))

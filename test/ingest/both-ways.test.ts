@@ -102,7 +102,7 @@ async function expectBothWays(
   expect(copied).toHaveLength(rows)
 }
 
-test('events are the same rows, copied or inserted', async () => {
+test('events become the same rows by COPY and by INSERT', async () => {
   await fc.assert(
     fc.asyncProperty(claims, (some) =>
       expectBothWays('events', copyEvents(some), storeEvents(some), some.length),
@@ -110,7 +110,7 @@ test('events are the same rows, copied or inserted', async () => {
   )
 })
 
-test('epochs are the same rows, copied or inserted', async () => {
+test('epochs become the same rows by COPY and by INSERT', async () => {
   await fc.assert(
     fc.asyncProperty(epochs, (some) =>
       expectBothWays('epochs', copyEpochs(some), insertEpochs(some), some.length),
@@ -118,7 +118,7 @@ test('epochs are the same rows, copied or inserted', async () => {
   )
 })
 
-test('each event of an array is stored with its own text, as it came', async () => {
+test('each event of an array is stored with exactly the text that was sent', async () => {
   const start = makeEvent('batch_start', { batch_id: 'texts' })
   expect((await door.send(start)).status).toBe(200)
   const one = makeEvent('job_epoch', {

@@ -49,7 +49,7 @@ const item = (code: string, status = 422) => ({
 const stored = { db_id: expect.any(Number), deduplicated: false }
 
 describe('one event', () => {
-  test('is answered with an integer db_id, and its repeat with the same one', async () => {
+  test('is answered with an integer db_id, and a repeat of it with the same db_id', async () => {
     const event = makeEvent('batch_start', { batch_id: newBatch() })
     const first = await door.send(event)
     expect(first).toMatchObject({ status: 200, body: stored })
@@ -60,7 +60,7 @@ describe('one event', () => {
     expect(await storedCount(event.batch_id)).toBe(1)
   })
 
-  test('is a repeat in any case of its event_id', async () => {
+  test('is a repeat when its event_id differs only in upper and lower case', async () => {
     const event = makeEvent('batch_start', { batch_id: newBatch() })
     const { body } = await door.send(event)
     const again = await door.send({ ...event, event_id: event.event_id.toUpperCase() })
@@ -87,7 +87,7 @@ describe('one event', () => {
     )
   })
 
-  test('answers carry a request id and what the rate limit leaves', async () => {
+  test('is answered with a request id and the remaining rate limit', async () => {
     const { headers } = await door.send(makeEvent('batch_start', { batch_id: newBatch() }))
     expect(headers).toMatchObject({
       'x-request-id': expect.stringMatching(/\S/),
@@ -172,7 +172,7 @@ describe('the envelope', () => {
     )
   })
 
-  test('with another schema_version is 415, which wins over every other fault', async () => {
+  test('with another schema_version is 415, even if it has other faults', async () => {
     for (const schema_version of ['1.0', '2.0', '1.1.0', '']) {
       const faulty = { schema_version, event_type: 'nothing', data: { line: '\u0000' } }
       expect(await door.send(faulty)).toMatchObject(refusal('unsupported_schema_version', 415))
@@ -181,7 +181,7 @@ describe('the envelope', () => {
     expect(await door.send({ schema_version: 2 })).toMatchObject(refusal('invalid_envelope'))
   })
 
-  test('and the fractions of a second are kept', async () => {
+  test('keeps the fractions of a second', async () => {
     const batch_id = newBatch()
     for (const [i, timestamp] of ['2026-03-01T10:00:00.123Z', '2026-03-01T10:00:01.000001Z'].entries()) {
       const event = makeEvent('log_line', { batch_id, timestamp, data: { line: `${i}`, level: 'info' } })
@@ -193,7 +193,7 @@ describe('the envelope', () => {
     expect(rows.map((r) => r.ts)).toEqual(['2026-03-01T10:00:00.123Z', '2026-03-01T10:00:01.000001Z'])
   })
 
-  test('and unknown keys on top, in source and in data are stored', async () => {
+  test('is stored with its unknown keys, at the top level, in source and in data', async () => {
     const event = makeEvent('job_start', {
       batch_id: newBatch(),
       trace: { id: [1, { deep: 'x' }] },
@@ -241,20 +241,20 @@ describe('the data', () => {
     expect(await storedCount(event.batch_id)).toBe(0)
   })
 
-  test('of a batch_start takes n_total_jobs for n_total when that is absent', async () => {
+  test('of a batch_start may have n_total_jobs in place of n_total', async () => {
     const batch_id = newBatch()
     await door.send(makeEvent('batch_start', { batch_id, data: { n_total: undefined, n_total_jobs: 7 } }))
     expect(await door.sql`select n_total from batches where id = ${batch_id}`).toEqual([{ n_total: 7 }])
   })
 
-  test('of a batch_start with both: n_total wins, both are stored', async () => {
+  test('of a batch_start with both n_total and n_total_jobs: n_total is used, both are stored', async () => {
     const event = makeEvent('batch_start', { batch_id: newBatch(), data: { n_total: 0, n_total_jobs: 7 } })
     await door.send(event)
     expect(await door.sql`select n_total from batches where id = ${event.batch_id}`).toEqual([{ n_total: 0 }])
     expect(await payloadOf(event.event_id)).toMatchObject({ data: { n_total: 0, n_total_jobs: 7 } })
   })
 
-  test('takes NaN and infinities by name in every numeric field, and keeps them as such', async () => {
+  test('may hold "NaN", "Infinity" and "-Infinity" in every numeric field, and they are stored as these numbers', async () => {
     const batch_id = newBatch()
     const data = {
       train_loss: 'NaN',
@@ -309,7 +309,7 @@ describe('the data', () => {
     expect(await storedCount(batch_id)).toBe(0)
   })
 
-  test('of a job_epoch becomes series: extra numbers by name, nested ones with a slash, other things not', async () => {
+  test('of a job_epoch becomes series: extra numbers under their key, nested ones under a path with slashes, other types not at all', async () => {
     const batch_id = newBatch()
     const event = makeEvent('job_epoch', {
       batch_id,
@@ -378,7 +378,7 @@ describe('the data', () => {
     ).toMatchObject(refusal('invalid_event_data'))
   })
 
-  test('of a job may name 1,000 series over all its events; a further one costs its value only', async () => {
+  test('of a job may name 1,000 series over all its events; only the values of further series are dropped', async () => {
     const batch_id = newBatch()
     const names = (from: number, to: number) =>
       Object.fromEntries(Array.from({ length: to - from }, (_, i) => [`s${from + i}`, i]))
@@ -421,7 +421,7 @@ describe('the data', () => {
     expect((await door.send(many)).body).toEqual({ ...stored, ignored: surplus('s1000') })
   })
 
-  test('of a resource_snapshot is read under both spellings, the specified one first', async () => {
+  test('of a resource_snapshot is read from both spellings of its keys; the specified one has priority', async () => {
     const batch_id = newBatch()
     const snapshots = [
       { cpu_pct: 10, rss_mb: 20 },
@@ -443,7 +443,7 @@ describe('the data', () => {
     ])
   })
 
-  test('of a log_line takes any level; known ones rank, in lower case, others rank as info', async () => {
+  test('of a log_line may have any level; known ones are compared in lower case, unknown ones count as info', async () => {
     const batch_id = newBatch()
     const levels = [
       'debug',
@@ -464,7 +464,7 @@ describe('the data', () => {
     expect(rows.map((r) => r.rank)).toEqual([10, 20, 30, 30, 40, 50, 50, 20, 20])
   })
 
-  test('may have keys named like the prototype', async () => {
+  test('may have keys such as __proto__ and constructor', async () => {
     const batch_id = newBatch()
     const base = JSON.stringify(makeEvent('job_epoch', { batch_id }))
     const text = base.replace(
@@ -509,7 +509,7 @@ describe('text and depth', () => {
     expect(await storedCount(batch_id)).toBe(0)
   })
 
-  test('escapes that mean something else are no faults', async () => {
+  test('text with a literal backslash before u0000, and an escaped surrogate pair, are valid', async () => {
     const line = 'C:\\u0000 \\ud83d 😀 \u2028\u2029'
     const event = makeEvent('log_line', { batch_id: newBatch(), data: { line } })
     expect((await door.send(event)).status).toBe(200)
@@ -547,7 +547,7 @@ describe('text and depth', () => {
 })
 
 describe('an array', () => {
-  test('is answered by position, and a bad event does not harm its neighbours', async () => {
+  test('is answered by position, and an invalid event does not affect the others', async () => {
     const batch_id = newBatch()
     const good = () => makeEvent('log_line', { batch_id })
     const first = good()
@@ -592,7 +592,7 @@ describe('an array', () => {
     expect(await payloadOf(event.event_id)).toEqual(event)
   })
 
-  test('whose first of two equal event_ids is refused stores the second', async () => {
+  test('whose first event is refused stores the second one with the same event_id', async () => {
     const event = makeEvent('job_epoch', { batch_id: newBatch() })
     const { body } = await door.sendAll([{ ...event, data: { epoch: 'x' } }, event])
     expect(body.results).toMatchObject([{ db_id: null }, stored])
@@ -608,11 +608,11 @@ describe('an array', () => {
     'null',
     '7',
     JSON.stringify(makeEvent('batch_start')),
-  ])('is what the body must be: %s is 422', async (body) => {
+  ])('must be a JSON array: %s is 422', async (body) => {
     expect(await door.sendAll(body)).toMatchObject({ status: 422 })
   })
 
-  test('of 500 is taken, of 501 is 413 too_many_events with nothing stored', async () => {
+  test('of 500 events is accepted, of 501 is 413 too_many_events and stores nothing', async () => {
     const batch_id = newBatch()
     const events = Array.from({ length: 501 }, () => makeEvent('log_line', { batch_id }))
     expect(await door.sendAll(events)).toMatchObject(refusal('too_many_events', 413))
@@ -623,7 +623,7 @@ describe('an array', () => {
     expect(await storedCount(batch_id)).toBe(500)
   })
 
-  test('is not what the single endpoint takes', async () => {
+  test('is refused by the endpoint for single events', async () => {
     expect(await door.send([makeEvent('batch_start')])).toMatchObject(refusal('invalid_envelope'))
   })
 })
@@ -646,13 +646,13 @@ describe('sizes', () => {
     expect(await storedCount(batch_id)).toBe(2)
   })
 
-  test('an event counts its bytes, not its characters', async () => {
+  test('the size of an event is counted in bytes, not in characters', async () => {
     const event = makeEvent('log_line', { batch_id: newBatch(), data: { line: '€'.repeat(88_000) } })
     expect(await door.send(event)).toMatchObject(refusal('event_too_large', 413))
     expect((await door.sendAll([event])).body.results).toEqual([item('event_too_large', 413)])
   })
 
-  test('a body of 8 MiB is taken, one byte more is 413, plain and after decompression', async () => {
+  test('a body of 8 MiB is accepted, one byte more is 413, both uncompressed and after decompression', async () => {
     const batch_id = newBatch()
     const body = (bytes: number): Buffer => {
       const event = ofSize(batch_id, 200 * 1024)
@@ -671,7 +671,7 @@ describe('sizes', () => {
     expect(await storedCount(batch_id)).toBe(80)
   })
 
-  test('a client that sends all of a body that is too long gets to read its 413, declared or not', async () => {
+  test('a client that sends a whole body that is too long can read the 413, with and without Content-Length', async () => {
     const body = Buffer.alloc(24 * 1024 * 1024, ' ')
     const { address } = door.app
     const headers = { authorization: `Bearer ${door.token}`, 'content-type': 'application/json' }
@@ -698,7 +698,7 @@ describe('sizes', () => {
     }
   })
 
-  test('a gzip bomb is 413 and costs no memory to speak of', async () => {
+  test('a gzip bomb is 413 and takes little memory', async () => {
     const bomb = gzipSync(Buffer.alloc(512 * 1024 * 1024, ' '), { level: 9 })
     const before = process.memoryUsage().rss
     const answers = await Promise.all(
@@ -714,7 +714,7 @@ describe('sizes', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 * 1024)
   })
 
-  test('a body that says gzip and is not, or says another encoding, is refused', async () => {
+  test('a body with Content-Encoding gzip that is not gzip, or with another encoding, is refused', async () => {
     const post = (body: Buffer | string, encoding: string) =>
       door.app.call('POST', '/api/events', {
         token: door.token,
@@ -740,8 +740,8 @@ describe('sizes', () => {
   })
 })
 
-describe('a start that came late', () => {
-  test('fills in the batch and the job that earlier arrivals made', async () => {
+describe('a start event that arrives late', () => {
+  test('fills in the batch and the job that earlier events created', async () => {
     const batch_id = newBatch()
     await door.send(makeEvent('job_epoch', { batch_id, timestamp: '2026-03-01T10:00:05Z' }))
     expect(await door.sql`select status, started_at, n_total from batches where id = ${batch_id}`).toEqual([
@@ -765,7 +765,7 @@ describe('a start that came late', () => {
     ).toEqual([{ started_at: '2026-03-01T10:00:01Z', model: 'resnet18', params: { lr: 1e-3 } }])
   })
 
-  test('never undoes what a later event said, whichever came first', async () => {
+  test('never overwrites what an event with a later timestamp set, in either order of arrival', async () => {
     const batch_id = newBatch()
     const start = (second: number, n_total: number) =>
       makeEvent('batch_start', { batch_id, timestamp: `2026-03-01T10:00:0${second}Z`, data: { n_total } })
@@ -783,7 +783,7 @@ describe('a start that came late', () => {
     expect(await seriesOf(batch_id)).toEqual({ train_loss: [[1, 3]], a: [[1, 3]], b: [[1, 2]], c: [[1, 1]] })
   })
 
-  test('and ties in time go to the greater event_id', async () => {
+  test('with the timestamp of another event loses to the greater event_id', async () => {
     const batch_id = newBatch()
     const tail = randomUUID().slice(8)
     for (const [head, n_total] of [

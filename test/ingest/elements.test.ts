@@ -13,7 +13,7 @@ const objects = fc.array(
   { maxLength: 5 },
 )
 
-test('the objects of an array are cut out of its text as they came', () => {
+test('the objects of an array are cut out of its text byte for byte', () => {
   fc.assert(
     fc.property(objects, blank, fc.nat(2), (values, space, indent) => {
       const written = values.map((value) => JSON.stringify(value, null, indent))

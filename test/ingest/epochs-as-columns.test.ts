@@ -120,7 +120,7 @@ async function rowsOf({ sql }: Door): Promise<unknown[]> {
 const withoutIds = (results: { db_id: number | null }[]) =>
   results.map(({ db_id, ...rest }) => ({ ...rest, stored: db_id !== null }))
 
-test('columns and the same events in an array get the same answers and leave the same rows', async () => {
+test('epochs sent as columns and the same events sent as an array get the same answers and become the same rows', async () => {
   await fc.assert(
     fc.asyncProperty(columns, async (one) => {
       const inColumns = await post(compact, JSON.stringify(one))
@@ -145,7 +145,7 @@ const training = (batch: string, n = 60): Columns => ({
   series: { loss: Array.from({ length: n }, (_, i) => Math.exp(-i)) },
 })
 
-test('a repeat is recognised, whichever way the event came first', async () => {
+test('a repeat is recognised between the two formats, in either order', async () => {
   const once = training('once')
   const first = (await post(compact, JSON.stringify(once))).body.results
   expect(first.every((result: { deduplicated: boolean }) => !result.deduplicated)).toBe(true)
@@ -159,7 +159,7 @@ test('a repeat is recognised, whichever way the event came first', async () => {
   )
 })
 
-test('columns that spell out no events are refused whole, as are too many, other versions and other routes', async () => {
+test('columns that are malformed, too long, of another version or sent to another route are refused as a whole', async () => {
   const good = training('refused')
   const refused = async (body: unknown, status: number, code: string, type?: string, path?: string) =>
     expect(await post(compact, JSON.stringify(body), type, path)).toMatchObject({ status, body: { code } })
@@ -175,7 +175,7 @@ test('columns that spell out no events are refused whole, as are too many, other
   expect(await compact.sql`select from batches where id = 'refused'`).toHaveLength(0)
 })
 
-test('an answer to a reporter says that columns are taken', async () => {
+test('an answer to a reporter says that the service accepts columns', async () => {
   const event = makeEvent('job_epoch', { batch_id: 'advertised' })
   const { headers } = await post(compact, JSON.stringify([event]), 'application/json')
   expect(headers.get('accept-post')).toBe(ACCEPT_POST)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createFairShare } from '../../src/ingest/fair-share.ts'
 
-test('one user alone may take all of it, and no more', () => {
+test('a single user may use the whole limit, and no more', () => {
   const share = createFairShare(() => 100)
   expect(share.refuses('a', 100)).toBe(false)
   share.take('a', 100)
@@ -11,11 +11,11 @@ test('one user alone may take all of it, and no more', () => {
   expect(share.refuses('a', 1)).toBe(false)
 })
 
-test('what is larger than the whole is let in where nothing else waits', () => {
+test('a request larger than the limit is accepted when nothing else waits', () => {
   expect(createFairShare(() => 100).refuses('a', 500)).toBe(false)
 })
 
-test('once it is full, those above an equal part are refused and those below it are not', () => {
+test('once the limit is reached, users above an equal share are refused and users below it are not', () => {
   const share = createFairShare(() => 100)
   share.take('flood', 100)
   expect(share.refuses('small', 50)).toBe(false)
@@ -25,7 +25,7 @@ test('once it is full, those above an equal part are refused and those below it 
   expect(share.refuses('third', 33)).toBe(false)
 })
 
-test('in any order of takes and releases, at most twice the bound is held, and a newcomer gets its share', () => {
+test('in any order of requests and releases, at most twice the limit is held, and a new user gets its share', () => {
   fc.assert(
     fc.property(
       fc.array(

@@ -98,7 +98,7 @@ test('an event sent many times at once, single and in arrays, to two servers, is
   })
 }, 240_000)
 
-test('one event_id in two batches names two events, whichever server takes them and in whichever array', async () => {
+test('one event_id in two batches is two events, at any server and in any array', async () => {
   const draw = randomFrom(tellSeed('identity'))
   const RACES = 60
   for (let race = 0; race < RACES; race++) {
@@ -171,7 +171,7 @@ test('a repeat after a restart is still a repeat', async () => {
   expect(await post(second, [event], true)).toEqual([{ db_id: first?.db_id, deduplicated: true }])
 })
 
-test('a repeat is recognized by its batch and event_id, with any other content', async () => {
+test('a repeat is recognized by its batch and event_id, even if the rest of it differs', async () => {
   const event = makeEvent('log_line', { batch_id: 'same id' })
   const [first] = await post(door.app, [event], true)
   const other = makeEvent('batch_done', {

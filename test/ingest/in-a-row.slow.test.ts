@@ -76,7 +76,7 @@ const countedOf = async (batchId: string): Promise<unknown> =>
       select p.epochs, p.max_epoch from job_progress p join batches b on b.key = p.batch_key where b.id = ${batchId}`
   )[0]
 
-test('the second is folded into what the first leaves, and sent before it is over; the third waits', async () => {
+test('the second group is applied to the result of the first and sent before the first has ended; the third waits', async () => {
   const held = await hold('one')
   const answers = await sendInARow([epoch('one', 3), epoch('one', 4), epoch('one', 5)])
   expect(await epochsOf('one')).toEqual([1, 2])
@@ -96,7 +96,7 @@ test('the second is folded into what the first leaves, and sent before it is ove
 test.for([
   'one',
   'other',
-])('the first is a repeat: the second, of batch %s, is stored once', async (batchId) => {
+])('the first group is a repeat: the second, of batch %s, is stored once', async (batchId) => {
   const stored = makeEvent('log_line', { batch_id: 'one', job_id: 'job' })
   expect((await door.send(stored)).body.deduplicated).toBe(false)
   const held = await hold('one')
@@ -113,7 +113,7 @@ test.for([
   expect((await countedOf('one')) as { max_epoch: number }).toMatchObject({ max_epoch: 7 })
 })
 
-test('the second is a repeat of the first: both have one db_id', async () => {
+test('the second group is a repeat of the first: both have one db_id', async () => {
   const held = await hold('one')
   const event = epoch('one', 3)
   const answers = await sendInARow([event, event])
@@ -124,7 +124,7 @@ test('the second is a repeat of the first: both have one db_id', async () => {
   expect(await epochsOf('one')).toEqual([1, 2, 3])
 })
 
-test('another server wrote to the batch in the meantime: both are folded into that', async () => {
+test('another server wrote to the batch in the meantime: both groups are applied to what it wrote', async () => {
   const second = await openSecond(door)
   cleanUps.push(() => second.stop())
   const held = await hold('one')
@@ -138,7 +138,7 @@ test('another server wrote to the batch in the meantime: both are folded into th
   expect(await countedOf('one')).toEqual({ epochs: 5, max_epoch: 9 })
 })
 
-test('epochs that later ones overtook are known to be new', async () => {
+test('epochs that arrive after later ones are recognised as new', async () => {
   const ids: number[] = []
   for (const number of [6, 4, 3, 5]) ids.push((await door.send(epoch('one', number))).body.db_id)
   // A group that is applied step by step would have discarded its ids and taken new ones.
@@ -147,7 +147,7 @@ test('epochs that later ones overtook are known to be new', async () => {
   expect(await countedOf('one')).toEqual({ epochs: 6, max_epoch: 6 })
 })
 
-test('an epoch that another server stored after later ones had overtaken it is merged with that', async () => {
+test('an epoch that another server stored after later epochs is merged with the stored one', async () => {
   const second = await openSecond(door)
   cleanUps.push(() => second.stop())
   expect((await door.send(epoch('one', 5))).status).toBe(200)
@@ -158,7 +158,7 @@ test('an epoch that another server stored after later ones had overtaken it is m
   expect(await countedOf('one')).toEqual({ epochs: 4, max_epoch: 5 })
 })
 
-test('the connection is lost under both: both are refused, and repeats are stored once', async () => {
+test('the connection is lost during both groups: both are refused, and repeats are stored once', async () => {
   const held = await hold('one')
   const events = [epoch('one', 3), epoch('one', 4)]
   const answers = await sendInARow(events)

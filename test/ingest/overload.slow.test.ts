@@ -77,7 +77,7 @@ async function storedIds({ database }: Service): Promise<Set<string>> {
 }
 
 describe('a writer that cannot keep up', () => {
-  test('takes a bounded amount of work; the rest is 503 with Retry-After, and memory stays bounded', async () => {
+  test('accepts a bounded amount of work; the rest is 503 with Retry-After, and memory stays bounded', async () => {
     const service = await openService()
     const line = 'x'.repeat(200_000)
     /** 4 MB. */
@@ -118,7 +118,7 @@ describe('a writer that cannot keep up', () => {
     expect((await service.sendAll(refused)).status).toBe(200)
   }, 240_000)
 
-  test('answers a group that waited long, whole', async () => {
+  test('answers every request of a group that waited long', async () => {
     const service = await openService()
     const writer = await holdWriter(service)
     const requests = Array.from({ length: 50 }, (_, i) => [
@@ -185,31 +185,35 @@ describe('a client that floods the service', () => {
   test.each([
     ['in arrays', 60, 500],
     ['one by one, over many connections', 950, 1],
-  ])('%s is refused; a small one beside it never is', { timeout: 120_000 }, async (_name, streams, size) => {
-    const service = await openService()
-    const send = await smallClient(service)
-    expect((await send(0)).status).toBe(200)
-    // The service takes nothing for a while, so that it is certainly full.
-    const writer = await holdWriter(service)
-    const { seen, end } = flood(service, streams, size)
-    await until(() => seen.refused > 20)
-    const whileFull = Array.from({ length: 30 }, (_, i) => send(i))
-    await sleep(500)
-    await writer.release()
-    const statuses = (await Promise.all(whileFull)).map(({ status }) => status)
-    // And while it works as fast as it can: each waits for its turn behind what was let in before it.
-    for (let i = 0; i < 5; i++) {
-      const answers = await Promise.all([1, 2, 3, 4].map((n) => send(n)))
-      statuses.push(...answers.map(({ status }) => status))
-    }
-    await end()
-    expect(statuses).toEqual(statuses.map(() => 200))
-    expect(seen.stored).toBeGreaterThan(0)
-  })
+  ])(
+    '%s is refused; a small request at the same time never is',
+    { timeout: 120_000 },
+    async (_name, streams, size) => {
+      const service = await openService()
+      const send = await smallClient(service)
+      expect((await send(0)).status).toBe(200)
+      // The service takes nothing for a while, so that it is certainly full.
+      const writer = await holdWriter(service)
+      const { seen, end } = flood(service, streams, size)
+      await until(() => seen.refused > 20)
+      const whileFull = Array.from({ length: 30 }, (_, i) => send(i))
+      await sleep(500)
+      await writer.release()
+      const statuses = (await Promise.all(whileFull)).map(({ status }) => status)
+      // And while it works as fast as it can: each waits for its turn behind what was let in before it.
+      for (let i = 0; i < 5; i++) {
+        const answers = await Promise.all([1, 2, 3, 4].map((n) => send(n)))
+        statuses.push(...answers.map(({ status }) => status))
+      }
+      await end()
+      expect(statuses).toEqual(statuses.map(() => 200))
+      expect(seen.stored).toBeGreaterThan(0)
+    },
+  )
 })
 
 describe('SIGTERM', () => {
-  test('lets requests that are on their way be answered, then ends within 10 seconds', async () => {
+  test('answers requests in flight, then ends within 10 seconds', async () => {
     const service = await openService()
     const { server } = service
     const writer = await holdWriter(service)
@@ -270,7 +274,7 @@ describe('SIGTERM', () => {
     expect(acknowledged.filter((id) => !stored.has(id))).toEqual([])
   }, 240_000)
 
-  test('ends in time even when the writer never comes free', async () => {
+  test('ends in time even if the writer stays blocked', async () => {
     const service = await openService()
     await holdWriter(service)
     const answer = service.sendAll([makeEvent('log_line')]).then(
@@ -290,7 +294,7 @@ describe('a database that becomes unreachable', () => {
   test.each([
     'stopped',
     'killed',
-  ])('and comes back (%s): 503 meanwhile, then all is well without a restart of the server', async (how) => {
+  ])('and comes back (%s): 503 meanwhile, then requests succeed without a restart of the server', async (how) => {
     const { home, remove } = newHome()
     cleanUps.push(remove)
     const open = () => startEmbedded({ home, log: () => {}, settings: { shared_buffers: '16MB' } })

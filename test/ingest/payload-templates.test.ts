@@ -58,7 +58,7 @@ const events = fc
     return { eventId, timestamp, json, epoch: Number(epoch) }
   })
 
-test('what a template and numbers are made of is the text again, byte for byte, and its epoch', async () => {
+test('a template and its numbers give back the text of the event, byte for byte, and its epoch', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(events, { minLength: 1, maxLength: 20 }), async (list) => {
       const rows = list.map(({ eventId, timestamp, json }) => {
@@ -95,7 +95,7 @@ const epoch = (batch: string, n: number) =>
     data: { epoch: n, loss: Math.exp(-n), 'top "1"': n / 7 },
   })
 
-test('from the second event of its kind on, an event keeps its numbers; one at a time and in arrays', async () => {
+test('from the second event of a form on, only the numbers of an event are stored, both single and in arrays', async () => {
   const single = Array.from({ length: 6 }, (_, n) => epoch('singles', n))
   for (const event of single) expect(await door.send(event)).toMatchObject({ status: 200 })
   const array = Array.from({ length: 50 }, (_, n) => epoch('arrays', n))
@@ -114,7 +114,7 @@ test('from the second event of its kind on, an event keeps its numbers; one at a
   expect(again).toMatchObject({ deduplicated: true })
 })
 
-test('a server that forgot a template stores it again, and keeps no more of them than it may', () => {
+test('a server that dropped a template from its cache stores it again, and the cache stays within its limit', () => {
   const cache = createTemplateCache(2_000)
   const pack = (batch: number): boolean => {
     const { event_id: eventId, timestamp } = epoch('forgotten', 1)
@@ -127,7 +127,7 @@ test('a server that forgot a template stores it again, and keeps no more of them
   expect([pack(19), pack(1), pack(1)]).toEqual([true, false, true])
 })
 
-test('an event whose time lies too far ahead says what it said', async () => {
+test('an event with a time too far in the future comes back as it was sent', async () => {
   const ahead = [1, 2, 3].map((n) => ({
     ...epoch('ahead', n),
     timestamp: `${new Date().getUTCFullYear() + 2}-03-01T10:00:0${n}Z`,

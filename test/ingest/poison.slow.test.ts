@@ -175,7 +175,7 @@ const odd: Record<string, (batch_id: string) => TestEvent> = {
 }
 
 describe('in one array with ordinary events', () => {
-  test.each(Object.keys(odd))('%s is stored as it was sent, and so are its neighbours', async (name) => {
+  test.each(Object.keys(odd))('%s is stored as it was sent, and so are the other events', async (name) => {
     const batch_id = newBatch()
     const neighbours = [makeEvent('log_line', { batch_id }), makeEvent('log_line', { batch_id: newBatch() })]
     const event = (odd[name] as (batch_id: string) => TestEvent)(batch_id)
@@ -186,7 +186,7 @@ describe('in one array with ordinary events', () => {
     expect(await payloadsOf(sent)).toEqual(sent.map((e) => JSON.stringify(e)))
   })
 
-  test('all of them at once, and once more as a later event of the same batch', async () => {
+  test('all of them are stored in one array, and again as later events of the same batch', async () => {
     const batch_id = newBatch()
     for (let time = 0; time < 2; time++) {
       const sent = Object.values(odd).map((make) => make(batch_id))
@@ -261,7 +261,7 @@ describe('names', () => {
         name.trim() === name && all.findIndex((one) => one.toLowerCase() === name.toLowerCase()) === i,
     ),
     SMILEYS,
-  ])('of projects that there were before names had rules may be %j; a new one needs a plain name', async (project) => {
+  ])('of projects that are older than the rules for names may be %j; a new project needs a valid name', async (project) => {
     const send = (batch_id: string, name: string) =>
       door.send(makeEvent('log_line', { batch_id, source: { project: name } }))
     const plain = /^[\w.-]+$/.test(project)
@@ -279,7 +279,7 @@ describe('names', () => {
     ).toEqual([{ slug: project }])
   })
 
-  test('of params, metrics and tags come back exactly, those of the prototype among them', async () => {
+  test('of params, metrics and tags come back exactly, __proto__ and constructor included', async () => {
     const batch_id = newBatch()
     const fields = json(
       JSON.stringify(Object.fromEntries(STRANGE.map((name, i) => [name, i]))).replace(
@@ -341,7 +341,7 @@ describe('an event that the database refuses', () => {
     expect(await strict.sql`select from events where event_id = ${event.event_id}`).toHaveLength(0)
   })
 
-  test('in an array is refused by position, and its neighbours are stored', async () => {
+  test('in an array is refused by position, and the other events are stored', async () => {
     const poisoned = new Set([0, 3, 4, 17, 99])
     const events = Array.from({ length: 100 }, (_, i) =>
       line('array', `${poisoned.has(i) ? 'poison' : 'line'} ${i}`),
@@ -365,7 +365,7 @@ describe('an event that the database refuses', () => {
     expect(progress).toEqual({ n_jobs: 1 })
   })
 
-  test('harms no request that shares its transaction', async () => {
+  test('does not affect requests in the same transaction', async () => {
     // Many at once, so that they wait together and become one group.
     const events = Array.from({ length: 120 }, (_, i) =>
       line('shared', `${i % 10 === 0 ? 'poison' : 'line'} ${i}`),
@@ -377,7 +377,7 @@ describe('an event that the database refuses', () => {
     expect(await storedOf('shared')).toHaveLength(108)
   })
 
-  test('does not tell what the database said beyond the fault', async () => {
+  test('is answered without the message of the database', async () => {
     const { body } = await strict.send(line('telling', 'poison'))
     expect(JSON.stringify(body)).not.toMatch(/no_poison|log_lines|constraint|relation/i)
   })

@@ -12,7 +12,7 @@ const submit = (queue: Queue, events = 1, characters = 100): void =>
   })
 const never = new Promise<void>(() => {})
 
-test('a group takes whole requests in order, at most 1,000 events and 8M characters, and always one', () => {
+test('a group consists of whole requests in order, at most 1,000 events and 8M characters, and at least one request', () => {
   const queue = createQueue()
   for (const events of [400, 500, 200, 500]) submit(queue, events)
   expect(queue.waiting).toEqual({ events: 1_600, characters: 400 })
@@ -52,7 +52,7 @@ test('after 64 requests at once a group waits for 32, and then for fewer and few
   expect(needed).toEqual([...needed].sort((a, b) => b - a))
 })
 
-test('it waits no longer than it may, and what ends late does not end the next wait', async () => {
+test('a group waits no longer than its limit, and a request that ends late does not end the next wait', async () => {
   const queue = createQueue()
   expect(await queue.gathered(1)).toBe(false)
   let end = (): void => {}
