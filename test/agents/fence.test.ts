@@ -71,7 +71,7 @@ describe('forged requests', () => {
     { cwd: '/evil', jobs: 'all' },
   ] as const
 
-  test('a command reaches the agent of the batch owner on the origin host alone, and only the owner changes it', async () => {
+  test('a command is sent only to the agent of the batch owner on the host of the batch, and only the owner can change it', async () => {
     const credentials = [
       undefined,
       'ag_live_forged',
@@ -115,7 +115,7 @@ describe('forged requests', () => {
     await sweep()
   })
 
-  test('every person, every host: a rerun of a batch goes to its own owner on its own host', async () => {
+  test('for every user and host a rerun of a batch goes to its own owner on its own host', async () => {
     const writers = [stage.admin, stage.owner, stage.batchOwner, stage.member]
     for (const owner of writers) {
       for (const host of HOSTS) {
@@ -137,14 +137,14 @@ describe('forged requests', () => {
     '_lpha',
     'gamma',
     '',
-  ])('the host %j is no agent’s, however much it looks like one', async (host) => {
+  ])('the host %j matches no agent, even if it looks similar', async (host) => {
     const id = await batchOf(stage.batchOwner, host)
     expect((await rerun(id, stage.batchOwner.token)).body.code).toBe('agent_offline')
     expect(await waiting()).toEqual(new Map())
   })
 })
 
-describe('what others send about a batch', () => {
+describe('events of other users about a batch', () => {
   const FORGED = {
     command: 'evil',
     cwd: '/evil',
@@ -156,7 +156,7 @@ describe('what others send about a batch', () => {
 
   test.each(
     HOSTS,
-  )('changes neither what runs nor where it runs, before or after the owner spoke (%s)', async (host) => {
+  )('change neither the command nor the host, before or after the events of the owner (%s)', async (host) => {
     for (const forger of [stage.member, stage.owner, stage.admin]) {
       const id = await batchOf(stage.batchOwner, 'alpha')
       await forge(id, forger, host)
@@ -176,7 +176,7 @@ describe('what others send about a batch', () => {
     }
   })
 
-  test('fills in nothing that the owner left out', async () => {
+  test('fill in nothing that the owner left out', async () => {
     const without = await batchOf(stage.batchOwner, 'alpha', { command: undefined })
     await forge(without, stage.member, 'alpha')
     expect((await rerun(without, stage.batchOwner.token)).body.code).toBe('command_unknown')
@@ -197,7 +197,7 @@ describe('what others send about a batch', () => {
     expect(await waiting()).toEqual(new Map())
   })
 
-  test('makes a batch theirs when they speak first: it then runs on their own agent or not at all', async () => {
+  test('make them its owner if they come first: it then runs on their own agent or not at all', async () => {
     const id = `fenced-${++batches}`
     await forge(id, stage.member, 'beta', '2020-01-01T00:00:00Z')
     const mine = startOf(
@@ -212,7 +212,7 @@ describe('what others send about a batch', () => {
     await sweep()
   })
 
-  test('ties no batch of theirs to a process of the owner, so that stopping it kills nothing', async () => {
+  test('link no batch of theirs to a process of the owner, so that stopping it kills nothing', async () => {
     const origin = await batchOf(stage.batchOwner, 'alpha')
     const { cmd_id } = (await rerun(origin, stage.batchOwner.token)).body
     const agent = agentOf(stage.batchOwner, 'alpha')
@@ -233,7 +233,7 @@ describe('what others send about a batch', () => {
 })
 
 describe('an agent', () => {
-  test('sees, takes and answers no command but its own', async () => {
+  test('reads, claims and answers only its own commands', async () => {
     const id = await batchOf(stage.batchOwner, 'alpha')
     const { cmd_id } = (await rerun(id, stage.batchOwner.token)).body
     const home = agentOf(stage.batchOwner, 'alpha')
@@ -258,7 +258,7 @@ describe('an agent', () => {
     await sweep()
   })
 
-  test('of a disabled user, or revoked, is given nothing', async () => {
+  test('of a disabled user, or a revoked one, gets no commands', async () => {
     const id = await batchOf(stage.member, 'beta')
     const patch = (disabled: boolean) =>
       stage.app.call('PATCH', `/api/admin/users/${stage.member.id}`, {
@@ -282,7 +282,7 @@ describe('an agent', () => {
   })
 })
 
-test('visitors of a public project learn nothing of agents and commands', async () => {
+test('visitors of a public project get nothing about agents and commands', async () => {
   const id = `fenced-${++batches}`
   const source = { project: 'open', host: 'alpha' }
   await stage.send(stage.batchOwner, [startOf({ id, source }, { command: 'python mine.py', cwd: '/mine' })])

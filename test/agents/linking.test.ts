@@ -31,7 +31,7 @@ const commands = async (of: string) =>
   (await stage.get(`/api/batches/${of}/commands`, stage.batchOwner.token)).body.items
 
 describe('a rerun', () => {
-  test('is tied to its batch by what the reporter says when it uses another token', async () => {
+  test('is linked to its batch by the events of the reporter even if it uses another token', async () => {
     const { cmd_id } = (await rerun(batch)).body
     await agent.jobs()
     await agent.start(cmd_id, 77)
@@ -47,7 +47,7 @@ describe('a rerun', () => {
     await agent.say(`jobs/${cmd_id}/result`, { exit_code: 0 })
   })
 
-  test('is tied to what it repeats by its running process where no time fits, without a poll before the ack', async () => {
+  test('is linked to its original by its running process if no time matches, without a poll before the ack', async () => {
     const { cmd_id } = (await rerun(batch)).body
     const say = (id: string) =>
       stage.send(stage.batchOwner, [

@@ -77,7 +77,7 @@ describe('a running batch is', () => {
     expect(evaluateLiveness(found, clock).liveness).toBe(liveness)
   })
 
-  test('told with its reasons', () => {
+  test('shown with its reasons', () => {
     const dead = evaluateLiveness(
       evidence(200, { state: 'failed', exitCode: 137, failureReason: 'stopped', finishedAt: ago(180) }),
       clock,
@@ -95,7 +95,7 @@ describe('a running batch is', () => {
     )
   })
 
-  test('stalled by the pace of its own epochs, and not judged right after a start of the server', () => {
+  test('stalled by the pace of its own epochs, and not evaluated right after a start of the server', () => {
     const slow = { ...evidence(10, {}), paces: [{ jobId: 'a', usualS: 60, lastAt: ago(700) }] }
     expect(evaluateLiveness(slow, clock)).toEqual({
       liveness: 'stalled',
@@ -106,7 +106,7 @@ describe('a running batch is', () => {
     expect(evaluateLiveness(usual, clock).liveness).toBe('running')
   })
 
-  test('not judged once it is over', () => {
+  test('not evaluated once it has ended', () => {
     expect(evaluateLiveness({ ...evidence(9_999, {}), status: 'completed' }, clock)).toEqual({
       liveness: null,
       reasons: [],
@@ -122,7 +122,7 @@ describe('through the service', () => {
   })
   afterAll(() => stage?.stop())
 
-  test('a process that dies without a word makes its batch dead, and late data brings it back', async () => {
+  test('a process that is gone without an end event makes its batch dead, and later events bring it back', async () => {
     const { token } = stage.batchOwner
     const agent = await registerAgent(stage.app, token)
     const source = { project: 'vision', host: 'gpu-1' }
@@ -159,7 +159,7 @@ describe('through the service', () => {
     expect(await health()).toMatchObject({ liveness: null, status: 'completed' })
   })
 
-  test('the stream tells hosts and commands to those who may know, as REST shows them', async () => {
+  test('the stream sends hosts and commands to users who may read them, with the same values as REST', async () => {
     const { token } = stage.batchOwner
     const agent = await registerAgent(stage.app, token, 'told-host')
     const source = { project: 'open', host: 'told-host' }

@@ -42,7 +42,7 @@ const commands = async (batch: string) =>
   (await stage.get(`/api/batches/${batch}/commands`, stage.batchOwner.token)).body.items
 
 describe('registering', () => {
-  test('gives a token with the prefix and the suggested poll interval', async () => {
+  test('answers with a token with its prefix and the suggested poll interval', async () => {
     const body = { hostname: 'gpu-9', capabilities: ['cuda'], version: '0.1.0' }
     const made = await call('POST', '/api/agents/register', stage.member.token, body)
     expect(made).toMatchObject({
@@ -59,7 +59,7 @@ describe('registering', () => {
     expect(row?.stored).not.toContain(made.body.agent_token)
   })
 
-  test('the same user and host again is the same agent with a new token, and the old one is refused at once', async () => {
+  test('again for the same user and host is the same agent with a new token, and the old one is refused at once', async () => {
     const again = await registerAgent(stage.app, stage.batchOwner.token, host)
     expect(again.id).toBe(agent.id)
     expect(again.token).not.toBe(agent.token)
@@ -69,7 +69,7 @@ describe('registering', () => {
     expect((await again.jobs()).status).toBe(200)
   })
 
-  test('another user on the same host, or the same user on another, is another agent', async () => {
+  test('of another user on the same host, or of the same user on another, is another agent', async () => {
     const others = [
       await registerAgent(stage.app, stage.member.token, host),
       await registerAgent(stage.app, stage.batchOwner.token, `${host}-2`),
@@ -81,7 +81,7 @@ describe('registering', () => {
   test.each([
     ['read', 403],
     ['agent', 403],
-  ] as const)('a %s token registers nothing', async (kind, status) => {
+  ] as const)('is refused with a %s token', async (kind, status) => {
     const token = kind === 'read' ? stage.batchOwner.read : agent.token
     const body = { hostname: 'gpu-1', capabilities: {}, version: '1' }
     expect((await call('POST', '/api/agents/register', token, body)).status).toBe(status)
@@ -94,14 +94,14 @@ describe('registering', () => {
     [{ hostname: 'a', version: 3 }, 'version'],
     [{ hostname: 'a', capabilities: { text: '\u0000' } }, 'capabilities'],
     [{ hostname: 'a', capabilities: 'x'.repeat(20_000) }, 'capabilities'],
-  ])('without a proper hostname, version and capabilities nothing is registered (%#)', async (body, path) => {
+  ])('is refused without a valid hostname, version and capabilities (%#)', async (body, path) => {
     const answer = await call('POST', '/api/agents/register', stage.member.token, body)
     expect([answer.status, answer.body.errors?.[0]?.path]).toEqual([422, path])
   })
 })
 
 describe('an agent token', () => {
-  test('sends events as its user, until it is replaced: then not one event more', async () => {
+  test('sends events as its user, and none after it was replaced', async () => {
     const { token } = agent
     const event = startOf({ id: 'by-agent' })
     expect((await call('POST', '/api/events', token, event)).status).toBe(200)
@@ -117,7 +117,7 @@ describe('an agent token', () => {
     }
   })
 
-  test('reads nothing, controls nothing, and is of no use at another agent', async () => {
+  test('cannot read or control anything, and is refused at another agent', async () => {
     const batch = await ranBatch()
     const other = await registerAgent(stage.app, stage.member.token, host)
     const same = await registerAgent(stage.app, stage.batchOwner.token, `${host}-2`)
@@ -142,7 +142,7 @@ describe('an agent token', () => {
   })
 })
 
-test('a misspelled parameter of an agent is refused', async () => {
+test('an unknown parameter of an agent is refused', async () => {
   for (const [method, path] of [
     ['GET', 'jobs'],
     ['POST', 'heartbeat'],
@@ -154,7 +154,7 @@ test('a misspelled parameter of an agent is refused', async () => {
 })
 
 describe('a rerun', () => {
-  test('travels from request to exit code, and every step names its actor', async () => {
+  test('has steps from request to exit code, and each names its actor', async () => {
     const batch = await ranBatch()
     const asked = await rerun(batch)
     expect(asked).toMatchObject({ status: 202, body: { host_id: agent.id, state: 'pending' } })
@@ -231,7 +231,7 @@ describe('a rerun', () => {
     expect((await rerun(batch)).status).toBe(202)
   })
 
-  test('needs a recorded command, and one that was recorded in full', async () => {
+  test('needs a recorded command that is complete', async () => {
     const without = await ranBatch({ command: undefined })
     expect((await rerun(without)).body.code).toBe('command_unknown')
     const redacted = await ranBatch({
@@ -241,7 +241,7 @@ describe('a rerun', () => {
     expect((await rerun(redacted, { command: 'train --key k' })).status).toBe(202)
   })
 
-  test('of failed jobs names those that failed, were lost or stopped, and those that are done', async () => {
+  test('of failed jobs names the jobs that failed, were lost or stopped, and those that are done', async () => {
     const batch = await ranBatch({ n_total: 4 })
     const source = { project: 'vision' }
     const of = (type: 'job_start' | 'job_done' | 'job_failed', job_id: string) => ({
@@ -271,7 +271,7 @@ describe('a rerun', () => {
     expect((await rerun(whole, { jobs: 'failed' })).body.code).toBe('nothing_to_rerun')
   })
 
-  test('acknowledged twice: the same pid is fine, another is a conflict', async () => {
+  test('may be acknowledged twice with the same pid; with another pid it is 409', async () => {
     const { cmd_id } = (await rerun(await ranBatch())).body
     const ack = (body: unknown) => agent.say(`jobs/${cmd_id}/ack`, body)
     expect(await ack({ pid: 10 })).toMatchObject({ status: 200, body: { state: 'in_flight' } })
@@ -299,7 +299,7 @@ describe('a rerun', () => {
     expect((await agent.say(`jobs/${cmd_id}/result`, { exit_code: 1 })).status).toBe(409)
   })
 
-  test('that waits for a day is expired, and neither delivered nor begun', async () => {
+  test('that waits for a day expires, and is neither delivered nor started', async () => {
     const batch = await ranBatch()
     const { cmd_id } = (await rerun(batch)).body
     await stage.app
@@ -312,7 +312,7 @@ describe('a rerun', () => {
     expect(await stepsOf(batch)).toEqual(['requested', 'expired'])
   })
 
-  test('can be taken back until the agent begins with it', async () => {
+  test('can be cancelled until the agent starts it', async () => {
     const batch = await ranBatch()
     const cancel = (cmd: string, token = stage.batchOwner.token) =>
       call('POST', `/api/batches/${batch}/commands/${cmd}/cancel`, token)
@@ -328,7 +328,7 @@ describe('a rerun', () => {
     await agent.say(`jobs/${second}/ack`, { failure_reason: 'over' })
   })
 
-  test('claimed again gives another token, and the first holds no more', async () => {
+  test('that is claimed again gets another token, and the first is no longer valid', async () => {
     const { cmd_id } = (await rerun(await ranBatch())).body
     const [first, second] = [
       (await agent.say(`jobs/${cmd_id}/claim`)).body.token,
@@ -358,7 +358,7 @@ describe('a stop', () => {
   const stop = (batch: string, token = stage.batchOwner.token) =>
     call('POST', `/api/batches/${batch}/stop`, token)
 
-  test('reaches the process as a command with its pid, once, and its steps are told', async () => {
+  test('is sent to the agent as a command with the pid, once, and its steps are shown', async () => {
     const { id, cmdId, reporter } = await runningBatch(900)
     expect((await stop(id, stage.owner.token)).body).toEqual({ stop_requested: true })
     expect((await stop(id)).status).toBe(200)
@@ -406,7 +406,7 @@ describe('a stop', () => {
     expect(at.sigkill - at.sigterm).toBe(30_000)
   })
 
-  test('is a flag alone where no online agent runs the process', async () => {
+  test('is only a flag if no online agent runs the process', async () => {
     const plain = await ranBatch()
     const over = await runningBatch(910)
     await agent.say(`jobs/${over.cmdId}/result`, { exit_code: 0 })
@@ -425,7 +425,7 @@ describe('a stop', () => {
 })
 
 describe('revoking', () => {
-  test('ends the token, what waits and what its processes report with, and is in the audit log', async () => {
+  test('ends the token, the pending commands and the tokens of its processes, and is in the audit log', async () => {
     const batch = await ranBatch()
     const [waiting, running] = [(await rerun(batch)).body.cmd_id, (await rerun(batch)).body.cmd_id]
     const reporter = await agent.start(running, 55)
@@ -451,7 +451,7 @@ describe('revoking', () => {
   })
 })
 
-test('hosts are shown to their owner and to administrators, with what they run', async () => {
+test('hosts are shown to their owner and to administrators, with their processes', async () => {
   await registerAgent(stage.app, stage.stranger.token, 'lonely')
   await agent.say('heartbeat', { running: [{ cmd_id: '9b2f9f60-8d3c-4e43-8a4c-8d3f0f3e3b1a', pid: 5 }] })
   const mine = (await stage.get('/api/hosts?limit=1', stage.stranger.token)).body

@@ -52,7 +52,7 @@ describe('any order and any repetition of the events', () => {
   let run = 0
 
   test(
-    'give the same attempts with the same points, as a plain model has them',
+    'give the same attempts with the same points as a simple model',
     async () => {
       await assertProperty(
         fc.asyncProperty(

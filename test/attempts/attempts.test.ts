@@ -22,7 +22,7 @@ const NONE = {
 }
 
 describe('within a batch', () => {
-  test('a job that was started once has one attempt, which stands as the job does', async () => {
+  test('a job that was started once has one attempt with the status of the job', async () => {
     const one = of('once')
     await send([
       of('once', null)('batch_start', 0),
@@ -50,7 +50,7 @@ describe('within a batch', () => {
     })
   })
 
-  test('every start begins an attempt; what a later one reports again is superseded, and nothing is dropped', async () => {
+  test('every start begins an attempt; points that a later one reports again are superseded, not deleted', async () => {
     await send(restarted('thrice').toReversed())
     expect(await listed('thrice')).toEqual([
       {
@@ -125,7 +125,7 @@ describe('within a batch', () => {
     }
   })
 
-  test('an attempt that runs stands beside those before it, and has its own time', async () => {
+  test('a running attempt is listed with the earlier ones and has its own times', async () => {
     const one = of('again')
     await send([
       of('again', null)('batch_start', 0),
@@ -149,7 +149,7 @@ describe('within a batch', () => {
     })
   })
 
-  test('a job of which nothing but epochs is known has an attempt all the same', async () => {
+  test('a job that only has epochs has an attempt, too', async () => {
     await send([of('placed', 'c/d, e')('job_epoch', 7, { epoch: 2, loss: 'Infinity' })])
     expect(await listed('placed', 'c/d, e')).toMatchObject([{ n: 1, started_at: at(7), epochs: 1 }])
     const { series } = await get(`${path('placed', 'c/d, e')}/1/metrics`)
@@ -158,7 +158,7 @@ describe('within a batch', () => {
 })
 
 describe('across batches', () => {
-  test('a rerun is an attempt of the same job in another batch, from either end of the chain', async () => {
+  test('a rerun is an attempt of the same job in another batch, read from either batch', async () => {
     const batch = (id: string, seconds: number, rerun_of?: string) => [
       of(id, null)('batch_start', seconds, rerun_of === undefined ? {} : { rerun_of }),
       of(id)('job_start', seconds + 1),
@@ -182,7 +182,7 @@ describe('across batches', () => {
     expect(await listed('third', 'b')).toHaveLength(1)
   })
 
-  test('what the caller may not see ends the chain, and a circle is gone round once', async () => {
+  test('a batch that the caller cannot read ends the chain, and a cycle is followed once', async () => {
     const start = (id: string, project: string, rerun_of: string, seconds: number) => [
       startOf({ id, project, timestamp: at(seconds) }, { rerun_of }),
       of(id, 'a', project)('job_start', seconds),

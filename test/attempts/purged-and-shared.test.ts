@@ -15,13 +15,13 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.stop())
 
-describe('what retention purged', () => {
+describe('an attempt with purged points', () => {
   const purge = (batch: string, where: string) =>
     stage.app.sql.unsafe(
       `update public.events set payload = null, packed = null where batch_key = (select key from batches where id = '${batch}') and ${where}`,
     )
 
-  test('is marked, and the answer has only what is left', async () => {
+  test('is marked, and the answer has only the remaining points', async () => {
     await send(restarted('purged'))
     await purge('purged', 'type in (4, 5, 6)')
     const [first, second, third] = await listed('purged')
@@ -40,7 +40,7 @@ describe('what retention purged', () => {
     expect((await points(3)).series).toMatchObject([{ values: [308, 309, 310, 311] }])
   })
 
-  test('is no loss where the points stand', async () => {
+  test('is not marked while its points are stored', async () => {
     const one = of('resumed')
     const epochs = (from: number, since: number) =>
       [0, 1, 2].map((i) => one('job_epoch', since + i, { epoch: from + i, loss: from + i }))
@@ -66,7 +66,7 @@ describe('what retention purged', () => {
 describe('through GraphQL', () => {
   const FIELDS = `n batchId startedAt endedAt status failureReason epochs firstEpoch lastEpoch supersededEpochs
     supersededRanges elapsedS complete`
-  test('GraphQL has the same as REST, points too', async () => {
+  test('GraphQL has the same attempts and points as REST', async () => {
     await send(restarted('told'))
     const { job } = await ask(
       stage.app,
@@ -103,7 +103,7 @@ describe('through GraphQL', () => {
     })
   })
 
-  test('a share tells of its own batch alone, and an anonymous one hides paths and hosts in reasons', async () => {
+  test('a share has only the attempts of its own batch, and an anonymous one hides paths and hosts in reasons', async () => {
     const source = { project: 'vision', host: 'gpu-17', user: 'kim' }
     const one = of('linked')
     await send([

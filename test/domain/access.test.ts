@@ -74,20 +74,20 @@ describe('a credential', () => {
     ['read', ['read', 'know_members']],
     ['reporter', ['send_events']],
     ['agent', ['send_events']],
-  ])('%s of an administrator lets through no more than %j', (via, rights) => {
+  ])('%s of an administrator allows no more than %j', (via, rights) => {
     const caller = as('admin', via, 'admin')
     expect(RIGHTS.filter((right) => callerMay(right, caller, project('private'), 'someone'))).toEqual(rights)
   })
 })
 
-test('who owns a batch and has become a viewer still owns it; who was put out of the project does not see it', () => {
+test('the owner of a batch keeps it as a viewer of the project, and cannot read it after being removed from the project', () => {
   const caller = as('batch-owner')
   expect(callerMay('stop', caller, project('private', 'viewer'), 'batch-owner')).toBe(true)
   expect(callerMay('stop', caller, project('private'), 'batch-owner')).toBe(false)
   expect(callerMay('read', caller, project('private'), 'batch-owner')).toBe(false)
 })
 
-test('a batch that is over cannot be stopped, and a deleted one can only be restored', () => {
+test('a batch that has ended cannot be stopped, and a deleted one can only be restored', () => {
   const everything = { rerun: true, delete: true, share: true, edit: true }
   expect(batchCan(() => true, { status: 'running', deleted: false })).toEqual({ stop: true, ...everything })
   expect(batchCan(() => true, { status: 'completed', deleted: false })).toEqual({

@@ -15,7 +15,7 @@ afterAll(() => stage?.stop())
 const LIVES = 12
 const STEPS = 60
 
-test('a cache that followed every change has the same counts as a fresh one', async () => {
+test('a cache that applied every change has the same counts as a new one', async () => {
   const draw = randomFrom(tellSeed('dashboard memory'))
   const one = <T>(list: readonly T[]): T => list[Math.floor(draw() * list.length)] as T
   const ids = Array.from({ length: LIVES }, (_, i) => `life ${i}`)
@@ -59,7 +59,7 @@ test('a cache that followed every change has the same counts as a fresh one', as
   }
 })
 
-test('a cache reads everything again when the change log no longer reaches back to it', async () => {
+test('a cache reads everything again if its changes are no longer in the change log', async () => {
   const memory = createDashboardCache()
   const now = new Date()
   const before = await memory.of(stage.app.sql, null, now)

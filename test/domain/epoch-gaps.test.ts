@@ -10,7 +10,7 @@ const event = (epoch: number) => ({
   series: { names: ['loss'], values: [1] },
 })
 
-test('of an epoch that stands it is never said that it does not', () => {
+test('a stored epoch is never reported as missing', () => {
   const epochs = fc.array(fc.integer({ min: -5, max: 60 }), { minLength: 1, maxLength: 300 })
   fc.assert(
     // How many stood before the job was remembered: of those below the highest nothing is known.
@@ -27,14 +27,14 @@ test('of an epoch that stands it is never said that it does not', () => {
   )
 })
 
-test('what a later epoch jumped over is known to be missing, until it comes', () => {
+test('epochs before a later one are known to be missing until they arrive', () => {
   const progress = newProgress()
   for (const epoch of [3, 10, 6]) foldEpoch(progress, { batchKey: 1, jobKey: 1 }, undefined, event(epoch))
   const missing = Array.from({ length: 13 }, (_, i) => i).filter((epoch) => !mayExist(progress, epoch))
   expect(missing).toEqual([0, 1, 2, 4, 5, 7, 8, 9, 11, 12])
 })
 
-test('of a job that was read from the database only what came since is known', () => {
+test('of a job that was read from the database only later epochs are known', () => {
   const progress = Object.assign(newProgress(), { maxEpoch: 10 })
   foldEpoch(progress, { batchKey: 1, jobKey: 1 }, undefined, event(13))
   expect([9, 10, 11, 12, 13].map((epoch) => mayExist(progress, epoch))).toEqual([

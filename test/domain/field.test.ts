@@ -35,21 +35,21 @@ const fields = {
   gone_at: { type: text, optional: true, graphql: null, public: 'shown' },
 } as const satisfies Fields
 
-test('a field that does not say who may see it does not compile', () => {
+test('a field without its visibility does not compile', () => {
   // @ts-expect-error `public` is missing
   const undecided = { name: { type: text, column: 'name' } } as const satisfies Fields
   expect(undecided.name.column).toBe('name')
 })
 
 describe('a table of fields', () => {
-  test('gives the shape of answers, which refuses another type and a field that is missing', () => {
+  test('gives the schema of answers, which refuses a wrong type and a missing field', () => {
     const shape = shapeOf(fields)
     expect(shape.parse({ long_name: 'a', made: null })).toEqual({ long_name: 'a', made: null })
     expect(shape.safeParse({ long_name: 1, made: null }).success).toBe(false)
     expect(shape.safeParse({ long_name: 'a' }).success).toBe(false)
   })
 
-  test('gives the view of a row: columns under their own names, and what is made of it', () => {
+  test('gives the view of a row: columns under their names, and computed fields', () => {
     const made: Derived<typeof fields, [row: { stored_name: string; end?: string }]> = {
       made: (row) => `${row.stored_name}!`,
       gone_at: (row) => row.end,
@@ -67,7 +67,7 @@ describe('a table of fields', () => {
   })
 })
 
-test('what an event says of a job is a field only if it is accepted', () => {
+test('data of an event is a field of a job only if it is accepted', () => {
   const unit = sentBy(jobFields, 'job_start').find(({ name }) => name === 'step_unit')
   expect(unit?.accepts('tokens')).toBe(true)
   expect(unit?.accepts('two\nlines')).toBe(false)
@@ -82,11 +82,11 @@ describe('an entity that Prisma reads', () => {
     owner: { type: text, public: 'hidden' },
   } as const satisfies Fields
 
-  test('is read by the columns of its table alone', () => {
+  test('is read with only the columns of its table', () => {
     expect(selectionOf(stored)).toEqual({ id: true, longName: true, createdAt: true })
   })
 
-  test('is shown under the names of the table, with times as text and large integers as numbers', () => {
+  test('has the names of the field table, with times as text and large integers as numbers', () => {
     const view = recordViewsOf<typeof stored, { person: { name: string } }>(stored, {
       owner: ({ person }) => person.name,
     })
@@ -114,7 +114,7 @@ test.each([
   ['Share', shareFields],
   ['TimelineStep', stepFields],
   ['Token', tokenFields],
-])('the GraphQL type %s has the fields of its table', (name, table: Fields) => {
+])('the GraphQL type %s has the fields of its field table', (name, table: Fields) => {
   const type = schema.getType(name)
   expect(isObjectType(type) ? Object.keys(type.getFields()) : []).toEqual(
     expect.arrayContaining(graphqlNames(table)),

@@ -19,7 +19,7 @@ afterAll(async () => {
 test.each([
   'open',
   'closed',
-] as const)('of many who find no user at the same instant, one becomes administrator (registration %s)', async (registration) => {
+] as const)('of many who register at the same time as the first user, one becomes administrator (registration %s)', async (registration) => {
   for (let round = 0; round < 5; round++) {
     await sql`truncate users cascade`
     const made = await Promise.allSettled(

@@ -71,7 +71,7 @@ const fieldsOf = (name: string): GraphQLField<unknown, unknown>[] => {
   return isObjectType(type) || isInterfaceType(type) ? Object.values(type.getFields()) : []
 }
 
-test('every field has a row, and every row a field', () => {
+test('every field of the schema has a row in the table, and every row has a field', () => {
   const fields = Object.values(schema.getTypeMap())
     .filter((type) => isObjectType(type) && !type.name.startsWith('__') && !PARTS.has(type.name))
     .flatMap(({ name }) => fieldsOf(name).map((field) => `${name}.${field.name}`))
@@ -171,7 +171,7 @@ describe.each([...ACCESS].filter(([name]) => !name.startsWith('Subscription')))(
   })
 })
 
-describe('lists hold what the caller sees', () => {
+describe('lists contain what the caller can read', () => {
   test.each(CALLERS)('as %s', async (caller) => {
     const token = tokens[caller]
     const query =
@@ -187,12 +187,12 @@ describe('lists hold what the caller sees', () => {
   })
 })
 
-describe('tokens that only send events', () => {
+describe('tokens that may only send events', () => {
   test('are refused as a whole', async () => {
     const { status, body } = await post(stage.app, '{ viewer { id } }', { token: stage.viewer.reporter })
     expect({ status, code: body.code }).toEqual({ status: 403, code: 'forbidden' })
   })
-  test('and what is no token at all is 401', async () => {
+  test('and an invalid token is 401', async () => {
     const { status, body } = await post(stage.app, '{ viewer { id } }', { token: 'em_read_nothing' })
     expect({ status, code: body.code }).toEqual({ status: 401, code: 'unauthenticated' })
   })
@@ -202,7 +202,7 @@ describe('a share', () => {
   const opened = (kind: 'open' | 'anonymous', inner: string) =>
     `{ sharedBatch(token: "${shares[kind]}") { ${inner} } }`
 
-  test('opens its batch to anyone, without any rights', async () => {
+  test('opens its batch to anyone for reading only', async () => {
     const query = opened(
       'open',
       'id host owner { name } can { stop rerun delete share edit } logLines { totalCount } shares { id }',
@@ -220,7 +220,7 @@ describe('a share', () => {
     }
   })
 
-  test('shows of the project its slug and nothing that lies beside the batch', async () => {
+  test('shows the slug of the project and nothing else outside of the batch', async () => {
     const project = `project { slug displayName visibility createdAt owner { name } role members { email } recipients
       batches { edges { node { id } } } jobs { edges { node { jobId } } } }`
     const { sharedBatch } = await ask(stage.app, opened('open', project), { token: stage.stranger.token })
@@ -241,7 +241,7 @@ describe('a share', () => {
   test.each([
     ...fieldsOf('Batch').map((field) => ['Batch', field] as const),
     ...fieldsOf('Job').map((field) => ['Job', field] as const),
-  ])('that is anonymous says nothing of who, where and what was logged: %s $name', async (type, field) => {
+  ])('that is anonymous hides users, hosts and log lines: %s $name', async (type, field) => {
     const inner = asked(field, 'vision')
     const query = opened('anonymous', type === 'Batch' ? inner : `jobs { edges { node { ${inner} } } }`)
     const { status, body } = await post(stage.app, query)
@@ -250,7 +250,7 @@ describe('a share', () => {
     for (const secret of SECRETS) expect(JSON.stringify(body)).not.toContain(secret)
   })
 
-  test('that is anonymous does not tell by comparing either', async () => {
+  test('that is anonymous reveals nothing through comparisons either', async () => {
     const count = async (where: string) =>
       (await ask(stage.app, opened('anonymous', `jobs(where: ${where}) { totalCount }`))).sharedBatch.jobs
         .totalCount
@@ -261,7 +261,7 @@ describe('a share', () => {
     expect(await count('{ q: "J" }')).toBe(1)
   })
 
-  test('opens nothing once it is revoked, and no other token does', async () => {
+  test('opens nothing once it is revoked, and neither does any other token', async () => {
     const made = await stage.app.call('POST', '/api/batches/of%20vision/shares', {
       token: stage.owner.token,
       body: {},
@@ -273,7 +273,7 @@ describe('a share', () => {
     expect(await ask(stage.app, '{ sharedBatch(token: "made up") { id } }')).toEqual({ sharedBatch: null })
   })
 
-  test('is listed for those who may make one, without its token', async () => {
+  test('is listed without its token, for users who may create one', async () => {
     const query =
       '{ batch(id: "of vision") { shares { id anonymous createdBy { name } createdAt expiresAt } } }'
     const { batch } = await ask(stage.app, query, { token: stage.batchOwner.token })

@@ -33,17 +33,17 @@ const found = async (args: string, token = stage.batchOwner.token): Promise<stri
   )
 
 describe('jobs of all projects', () => {
-  test('are found in the oldest project as in the newest', async () => {
+  test('are found in the oldest and in the newest project', async () => {
     expect(await found('(where: {q: ["Needle_0"]})')).toEqual(['needle_0'])
     expect(await found('(where: {q: ["needle_24"]})')).toEqual(['needle_24'])
     expect(await found('(first: 100, where: {q: ["resnet"]})')).toHaveLength(PROJECTS)
   })
-  test('by a text that means itself, however short', async () => {
+  test('are found by a literal text of any length', async () => {
     expect(await found('(first: 100, where: {q: ["needle_"]})')).toHaveLength(PROJECTS)
     expect(await found('(where: {q: ["needle%"]})')).toEqual([])
     expect(await found('(first: 100, where: {q: ["x2"]})')).toHaveLength(6)
   })
-  test('newest first, page by page, and counted', async () => {
+  test('are listed newest first, page by page, with their number', async () => {
     const query = (after: string) =>
       `{ jobs(first: 20, where: {q: ["needle_"]}${after}) { totalCount edges { node { jobId } } pageInfo { endCursor hasNextPage } } }`
     const asked = { token: stage.batchOwner.token }
@@ -53,7 +53,7 @@ describe('jobs of all projects', () => {
     expect(ids).toEqual(Array.from({ length: PROJECTS }, (_, i) => `needle_${PROJECTS - 1 - i}`))
     expect([first.totalCount, rest.pageInfo.hasNextPage]).toEqual([PROJECTS, false])
   })
-  test('only those that the caller sees, also by the ids of batches', async () => {
+  test('are only those that the caller can read, also when requested by ids of batches', async () => {
     expect(await found('(where: {q: ["needle"]})', stage.stranger.token)).toEqual([])
     expect(await found('(batches: ["batch-3", "batch-4"])', stage.stranger.token)).toEqual([])
     expect(await found('(batches: ["batch-3", "batch-4"], where: {q: ["needle_"]})')).toEqual([
@@ -62,7 +62,7 @@ describe('jobs of all projects', () => {
     ])
     expect(await found('(batches: [])')).toEqual([])
   })
-  test('a word has an index', async () => {
+  test('a search for a word uses an index', async () => {
     const rows = await stage.app.sql`select indexdef from pg_indexes where indexname = 'jobs_search'`
     expect(rows[0]?.indexdef).toMatch(/gin_trgm_ops/)
   })
@@ -79,7 +79,7 @@ const LISTS: [rest: string, graphql: string][] = [
   ['id=batch-7&id=batch-2', 'filter: {id: ["batch-7", "batch-2"]}'],
   ['tag=TAG 1', 'filter: {tag: ["TAG 1"]}'],
 ]
-test.each(LISTS)('batches by %s are those of REST', async (rest, graphql) => {
+test.each(LISTS)('batches by %s are the same as in REST', async (rest, graphql) => {
   const { token } = stage.batchOwner
   const columns = ['param.lr', 'last.loss', 'min.loss', 'eta']
   const path = `/api/batches?${encodeURI(rest)}&${columns.map((one) => `columns=${one}`).join('&')}`
@@ -111,7 +111,7 @@ test.each([
   expect(body.errors[0].extensions.status).toBe(422)
 })
 
-test('delivery, fields and rules are those of REST', async () => {
+test('delivery, fields and rules are the same as in REST', async () => {
   const { token } = stage.batchOwner
   const rest = async (path: string) => (await stage.app.call('GET', path, { token })).body
   await stage.app.call('POST', '/api/projects/project-1/rules', { token, body: { trigger: 'batch_done' } })
@@ -137,7 +137,7 @@ test('delivery, fields and rules are those of REST', async () => {
   })
 })
 
-test('tokens and the audit log are for persons, not for their tokens', async () => {
+test('tokens and the audit log need a session; a token is refused', async () => {
   const query = '{ viewer { tokens { last4 } } audit(first: 1) { totalCount edges { node { action via } } } }'
   const { admin, viewer } = stage
   const own = await ask(stage.app, query, { token: admin.token })
@@ -153,7 +153,7 @@ test('tokens and the audit log are for persons, not for their tokens', async () 
 describe('the audit log', () => {
   const asAdmin = (query: string) => ask(stage.app, query, { token: stage.admin.token })
 
-  test('pages as REST does, forward, and each entry once', async () => {
+  test('has the same pages as in REST, forward, each entry once', async () => {
     const all = (await stage.app.call('GET', '/api/admin/audit?limit=500', { token: stage.admin.token })).body
       .items
     const ids: string[] = []
@@ -168,7 +168,7 @@ describe('the audit log', () => {
     expect(ids).toEqual(all.map(({ id }: { id: number }) => String(id)))
   })
 
-  test('is filtered by the beginning of an action, in which a wildcard is a character like any other', async () => {
+  test('is filtered by the beginning of an action, without wildcards', async () => {
     const count = async (action: string) =>
       (await asAdmin(`{ audit(action: "${action}") { totalCount } }`)).audit.totalCount
     expect(await count('token.')).toBeGreaterThan(0)
@@ -176,7 +176,7 @@ describe('the audit log', () => {
     expect(await count('t_ken.')).toBe(0)
   })
 
-  test('refuses a cursor of another list, one that was made up, and pages beyond 500', async () => {
+  test('refuses a cursor of another list, an invalid cursor, and pages of more than 500', async () => {
     const { projects } = await asAdmin('{ projects { pageInfo { endCursor } } }')
     const code = async (args: string) =>
       (

@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.stop())
 
-test('hosts are those of REST: each person its own, an administrator all', async () => {
+test('hosts are the same as in REST: each user has its own, an administrator all', async () => {
   const query = `{ hosts { totalCount edges { cursor node {
     id hostname capabilities version owner { id name } online lastSeenAt registeredAt revokedAt pollIntervalS pendingCommands
     running { cmdId pid }
@@ -60,7 +60,7 @@ test('hosts are those of REST: each person its own, an administrator all', async
   expect((await ask(stage.app, query)).hosts).toEqual({ totalCount: 0, edges: [] })
 })
 
-test('hosts come in pages', async () => {
+test('hosts are listed in pages', async () => {
   const query =
     'query ($after: String) { hosts(first: 1, after: $after) { edges { node { id } } pageInfo { hasNextPage endCursor } } }'
   const first = (await ask(stage.app, query, { token: stage.admin.token })).hosts
@@ -72,7 +72,7 @@ test('hosts come in pages', async () => {
   )
 })
 
-test('the commands of a batch are those of REST, in pages', async () => {
+test('the commands of a batch are the same as in REST, in pages', async () => {
   const query = `query ($first: Int!, $after: String) { batch(id: "b") { agentCommands(first: $first, after: $after) {
     totalCount pageInfo { hasNextPage endCursor }
     edges { node { cmdId kind state failureReason exitCode pid createdAt ackedAt hostId requestedBy { name } } }

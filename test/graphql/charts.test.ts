@@ -64,7 +64,7 @@ test.each([
   expect(ofJobs.toReversed()).toEqual(expected)
 })
 
-test('groups and the part of the axis that is worth showing', async () => {
+test('groups and the range of the axis without outliers', async () => {
   const { data } = await ask(`{ batch(id: "${BATCH}") {
     metricGroups(groupBy: "param.lr", sampling: { mode: M4, points: 20, x: RELATIVE }) { group key jobs steps ends mean std min max n totalPoints nonFinite }
     metricClips(keys: ["loss"], share: 0.05) { key low high hidden } } }`)
@@ -81,7 +81,7 @@ test('groups and the part of the axis that is worth showing', async () => {
   expect(data.batch.metricClips[0].hidden).toBeGreaterThanOrEqual(3)
 })
 
-test('an anonymous share groups by what it shows of a param', async () => {
+test('an anonymous share groups by the visible form of a parameter', async () => {
   const made = await door.app.call('POST', `/api/batches/${BATCH}/shares`, {
     token: door.session,
     body: { anonymous: true },

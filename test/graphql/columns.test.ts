@@ -97,7 +97,7 @@ test.each([
   `{ jobs(first: 0) { edges { node { jobId } } } }`,
   `{ __schema { queryType { name } } batch(id: "b") { metrics { values } } }`,
   `{ batch(id: "b") { metrics(sampling: { mode: M4, points: 1 }) { values } } }`,
-])('the answer is that of the reference: %s', async (query) => {
+])('the answer is the same as that of graphql-js alone: %s', async (query) => {
   const headers = { 'content-type': 'application/json' }
   const request = { method: 'POST', url: '/graphql', headers, body: { query } }
   const { data } = JSON.parse((await graphql.answer(request, owner())).body)
@@ -134,7 +134,7 @@ test('a value that does not fit its type gives the error of graphql-js', async (
   expect(answer.errors).toHaveLength(1)
 })
 
-test('of jobs only what is asked for is read', async () => {
+test('only the requested fields of jobs are read', async () => {
   const texts: string[] = []
   const told = openSql(stage.app.config.databaseUrl ?? '', {
     name: 'told',
@@ -178,7 +178,7 @@ test('of jobs only what is asked for is read', async () => {
   }
 })
 
-test('a row of many columns keeps its shape, and every value', async () => {
+test('a row of many columns keeps its shape and all values', async () => {
   const wide = sql<Record<string, unknown>[]>`/* columns.wide */
     select n, n::text t, null::text none, ${sql.unsafe(Array.from({ length: 30 }, (_, i) => `n + ${i} c${i}`).join(', '))}
     from generate_series(1, 3) n`
@@ -192,7 +192,7 @@ test('a row of many columns keeps its shape, and every value', async () => {
   }
 })
 
-test('a view of chosen fields has them alone, with the same values', () => {
+test('a view of some fields has only these, with the same values', () => {
   const columns = Object.fromEntries(
     Object.values<Field>(jobFields).flatMap(({ column }) => (column === undefined ? [] : [[column, null]])),
   )

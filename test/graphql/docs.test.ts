@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.stop())
 
-test('the query for the ten best jobs of a small learning rate', async () => {
+test('the documented query for the ten best jobs of a small learning rate works', async () => {
   const text = await readFile(new URL('../../docs/api.md', import.meta.url), 'utf8')
   const query = /<!-- example: the ten best -->[\s\S]*?query = """\n([\s\S]*?)"""/.exec(text)?.[1] ?? ''
   const { status, body } = await post(stage.app, query, {

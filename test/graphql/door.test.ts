@@ -16,7 +16,7 @@ const VIEWER = '{ viewer { email } }'
 const ours = { 'sec-fetch-site': 'same-origin' }
 
 describe('a cookie', () => {
-  test('is enough for a page of ours', async () => {
+  test('is enough for a page of the service', async () => {
     const { body } = await post(app, VIEWER, { cookie: person.cookie, headers: ours })
     expect(body).toEqual({ data: { viewer: { email: person.email } } })
   })
@@ -25,7 +25,7 @@ describe('a cookie', () => {
     ['another site', { 'sec-fetch-site': 'cross-site' }],
     ['another origin', { origin: 'https://evil.example' }],
     ['nowhere', {}],
-  ])('does not let %s ask', async (_from, headers) => {
+  ])('is refused for a request %s', async (_from, headers) => {
     const { status, body } = await post(app, VIEWER, {
       cookie: person.cookie,
       headers: headers as Record<string, string>,
@@ -40,7 +40,7 @@ describe('a form of another site', () => {
     'application/x-www-form-urlencoded',
     'multipart/form-data; boundary=x',
     'application/graphql',
-  ])('gets nowhere with %s', async (type) => {
+  ])('is refused with %s', async (type) => {
     const headers = { 'content-type': type }
     const answer = await app.call('POST', '/graphql', {
       body: `{"query":"${VIEWER}"}`,
@@ -67,7 +67,7 @@ describe('GET', () => {
   const get = (query: Record<string, string>, headers: Record<string, string> = {}) =>
     app.call('GET', `/graphql?${new URLSearchParams(query)}`, { token: person.token, headers })
 
-  test('answers queries, with variables', async () => {
+  test('answers queries with variables', async () => {
     const { status, headers, body } = await get({
       query: 'query ($id: ID!) { batch(id: $id) { id } viewer { email } }',
       variables: '{"id": "none"}',
@@ -82,7 +82,7 @@ describe('GET', () => {
   })
 })
 
-test('subscriptions are sent to the stream', async () => {
+test('a subscription is refused, and the answer names the stream', async () => {
   const { status, body } = await post(app, 'subscription { live(channels: []) { at } }', {
     token: person.token,
     headers: { accept: 'application/json' },
@@ -91,13 +91,13 @@ test('subscriptions are sent to the stream', async () => {
   expect(JSON.stringify(body)).toContain('/api/sse')
 })
 
-test('there is nothing to write with', async () => {
+test('the schema has no mutations', async () => {
   const { body } = await post(app, 'mutation { deleteBatch(id: "a") }', { token: person.token })
   expect(body.data).toBeUndefined()
   expect(body.errors[0].message).toContain('mutation')
 })
 
-test('what fails inside is not told outside, but logged', async () => {
+test('an internal error is logged, and its message is not in the answer', async () => {
   const broken = await startTestApp({ logLevel: 'error' })
   try {
     await broken.sql`alter table batches rename to hidden_away`
@@ -115,14 +115,14 @@ test('what fails inside is not told outside, but logged', async () => {
 describe('the page', () => {
   const accept = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
-  test('is for those who are signed in', async () => {
+  test('needs a sign-in', async () => {
     expect((await app.call('GET', '/graphql', { headers: accept })).status).toBe(401)
     const page = await app.call('GET', '/graphql', { headers: accept, cookie: person.cookie })
     expect(page.status).toBe(200)
     expect(page.headers['content-type']).toContain('text/html')
   })
 
-  test('loads nothing from elsewhere, and runs no script but its own file', async () => {
+  test('loads nothing from other origins, and runs no script but its own file', async () => {
     const { headers, body } = await app.call('GET', '/graphql', { headers: accept, cookie: person.cookie })
     expect(headers['content-security-policy']).toContain("script-src 'self'")
     expect(body).not.toMatch(/https?:|\bon\w+=|style=|<script>|<style>|javascript:/i)

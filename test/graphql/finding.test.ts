@@ -73,12 +73,12 @@ const params = (...all: string[]) =>
 const latest = (one: string) => jobs(`(where: {latest: [${one}]}, orderBy: {by: STARTED_AT, direction: ASC})`)
 
 describe('jobs', () => {
-  test('come newest first', async () => {
+  test('are listed newest first', async () => {
     expect(await jobs('')).toEqual(['f', 'e', 'd', 'c', 'b', 'a'])
     expect(await jobs('(orderBy: {by: STARTED_AT, direction: ASC})')).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
   })
 
-  test('are compared by params with a number, in every way', async () => {
+  test('are filtered by numeric parameters, with every operator', async () => {
     expect(await params('{key: "lr", op: LT, number: 0.005}')).toEqual(['a', 'e'])
     expect(await params('{key: "lr", op: LE, number: 0.005}')).toEqual(['a', 'c', 'e'])
     expect(await params('{key: "lr", op: EQ, number: 0.005}')).toEqual(['c'])
@@ -87,25 +87,25 @@ describe('jobs', () => {
     expect(await params('{key: "lr", op: GT, number: 0.005}')).toEqual(['b'])
   })
 
-  test('are compared by params with a text, a boolean as its word', async () => {
+  test('are filtered by text parameters, and by booleans as "true" and "false"', async () => {
     expect(await params('{key: "opt", op: EQ, text: "sgd"}')).toEqual(['b', 'c', 'd'])
     expect(await params('{key: "opt", op: LT, text: "b"}')).toEqual(['a'])
     expect(await params('{key: "lr", op: NE, text: "x"}')).toEqual(['d'])
     expect(await params('{key: "fast", op: EQ, text: "true"}')).toEqual(['e'])
   })
 
-  test('are compared by a param inside another', async () => {
+  test('are filtered by a nested parameter', async () => {
     expect(await params('{key: "net/depth", op: GT, number: 20}')).toEqual(['b'])
   })
 
-  test('meet all comparisons at once', async () => {
+  test('must meet all conditions', async () => {
     expect(await params('{key: "lr", op: GT, number: 0.001}', '{key: "opt", op: EQ, text: "sgd"}')).toEqual([
       'b',
       'c',
     ])
   })
 
-  test('are compared by the last value of a series; NaN is equal to NaN alone, and neither below nor above', async () => {
+  test('are filtered by the last value of a series; NaN equals only NaN, and is neither less nor greater', async () => {
     expect(await latest('{key: "val_loss", op: LT, number: 0.4}')).toEqual(['b', 'd'])
     expect(await latest('{key: "val_loss", op: GT, number: 0.4}')).toEqual(['a', 'e'])
     expect(await latest('{key: "val_loss", op: EQ, number: "NaN"}')).toEqual(['c'])
@@ -116,7 +116,7 @@ describe('jobs', () => {
     expect(await latest('{key: "val_loss", op: EQ, text: "0.2"}')).toEqual([])
   })
 
-  test('are compared by final metrics', async () => {
+  test('are filtered by final metrics', async () => {
     const by = (one: string) => jobs(`(where: {finalMetrics: [${one}]})`)
     expect(await by('{key: "acc", op: GE, number: 0.8}')).toEqual(['b', 'a'])
     expect(await by('{key: "acc", op: EQ, number: "NaN"}')).toEqual(['c'])
@@ -129,7 +129,7 @@ describe('jobs', () => {
     expect(await jobs('(where: {q: ["RESN", "nothing"]})')).toEqual(['e'])
   })
 
-  test('are ordered by what they have: numbers, texts, NaN, nothing, in both directions', async () => {
+  test('are ordered by numbers, texts, NaN and missing values, in both directions', async () => {
     expect(await jobs('(orderBy: {by: LATEST, key: "val_loss", direction: ASC})')).toEqual([
       'b',
       'd',
@@ -166,7 +166,7 @@ describe('jobs', () => {
     expect(await jobs('(orderBy: {by: STATUS, direction: ASC})')).toEqual(['d', 'c', 'b', 'a', 'f', 'e'])
   })
 
-  test('the best ones of a small learning rate are one question, with variables', async () => {
+  test('the best ones of a small learning rate take one query with variables', async () => {
     const variables = {
       where: { params: [{ key: 'lr', op: 'LT', number: 0.01 }] },
       orderBy: { by: 'LATEST', key: 'val_loss', direction: 'ASC' },
@@ -174,7 +174,7 @@ describe('jobs', () => {
     expect(await jobs('(first: 2, where: $where, orderBy: $orderBy)', variables)).toEqual(['a', 'e'])
   })
 
-  test('of a project are those of all its batches', async () => {
+  test('of a project are the jobs of all its batches', async () => {
     const query = `{ project(slug: "vision") { jobs(
       first: 2, where: { params: [{ key: "lr", op: LT, number: 1 }] }, orderBy: { by: LATEST, key: "val_loss", direction: ASC }
     ) { totalCount edges { node { jobId batchId } } } } }`
@@ -196,14 +196,14 @@ describe('batches', () => {
     return nodesOf(batches).map(({ id }) => id)
   }
 
-  test('come newest first, or as they are asked for', async () => {
+  test('are listed newest first, or in the requested order', async () => {
     expect(await found('')).toEqual(['third', 'other', 'sweep'])
     expect(await found('(orderBy: {by: STARTED_AT, direction: ASC})')).toEqual(['sweep', 'other', 'third'])
     expect(await found('(orderBy: {by: HOST, direction: ASC})')).toEqual(['sweep', 'third', 'other'])
     expect(await found('(orderBy: {by: LAST_SEEN_AT})')).toEqual(['third', 'other', 'sweep'])
   })
 
-  test('are filtered without case: any word of a field, and all fields', async () => {
+  test('are filtered by any word of a field, ignoring case, and by all fields', async () => {
     expect(await found('(filter: {host: "BOX1"})')).toEqual(['third', 'sweep'])
     expect(await found('(filter: {host: "box1", tag: ["NIGHT", "no"]})')).toEqual(['sweep'])
     expect(await found('(filter: {tag: "ünï"})')).toEqual(['sweep'])
@@ -216,12 +216,12 @@ describe('batches', () => {
     expect(await found('(filter: {owner: "stranger@example.org"})')).toEqual([])
   })
 
-  test('of projects that the caller does not see are nowhere', async () => {
+  test('of projects that the caller cannot read are in no list', async () => {
     expect(await found('', stage.stranger.token)).toEqual([])
     expect(await found('(filter: {project: "vision"})', stage.stranger.token)).toEqual([])
   })
 
-  test('that were deleted are nowhere', async () => {
+  test('that were deleted are in no list', async () => {
     await stage.send(stage.batchOwner, [startOf({ id: 'gone' })])
     expect(
       (await stage.app.call('DELETE', '/api/batches/gone', { token: stage.batchOwner.token })).status,
@@ -239,7 +239,7 @@ describe('pages', () => {
     edges { cursor node { jobId } } pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
   } } }`
 
-  test('of every order join without a gap or a repeat', async () => {
+  test('of every order contain each row once', async () => {
     for (const orderBy of [
       null,
       { by: 'STARTED_AT', direction: 'ASC' },
@@ -270,7 +270,7 @@ describe('pages', () => {
     }
   })
 
-  test('do not take the cursor of another order, or one that was made up', async () => {
+  test('refuse the cursor of another order and an invalid cursor', async () => {
     const first = await ask(stage.app, PAGE, { token: stage.viewer.token, variables: {} })
     const { endCursor } = first.batch.jobs.pageInfo
     for (const variables of [
@@ -285,7 +285,7 @@ describe('pages', () => {
     }
   })
 
-  test('of nothing, and of projects, batches and log lines, are pages too', async () => {
+  test('exist for empty lists, and for projects, batches and log lines', async () => {
     const query = `query ($after: String) { projects(first: 1, after: $after) {
       totalCount pageInfo { hasNextPage endCursor } edges { node { slug batches(first: 0) { totalCount edges { cursor } pageInfo { hasNextPage } } } }
     } }`
@@ -309,7 +309,7 @@ describe('pages', () => {
   })
 })
 
-describe('arguments that make no sense', () => {
+describe('invalid arguments', () => {
   test.each([
     ['jobs(first: -1)', 'first must not be negative'],
     ['jobs(first: 5001)', 'first must be at most 5000'],

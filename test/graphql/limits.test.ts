@@ -53,7 +53,7 @@ async function expectFast(attempt: (n: number) => Promise<void>): Promise<void> 
   expect(Math.min(...times)).toBeLessThan(100)
 }
 
-describe('bombs', () => {
+describe('queries that cost too much', () => {
   const ACCEPTED = ['application/json', 'application/graphql-response+json', '*/*'] as const
   test.each(Object.keys(BOMBS))('%s: 400 in less than 100 ms, for either media type', (name) =>
     expectFast(async (n) => {
@@ -64,7 +64,7 @@ describe('bombs', () => {
       expect(body.errors.length).toBeGreaterThan(0)
     }))
 
-  test('a cost that comes with variables is counted as well', async () => {
+  test('a cost that comes from variables is counted as well', async () => {
     const query =
       'query ($n: Int!) { batches(first: $n) { edges { node { jobs(first: $n) { totalCount } } } } }'
     const { status, body } = await post(app, query, { variables: { n: 500 } })
@@ -73,7 +73,7 @@ describe('bombs', () => {
     expect((await post(app, query, { variables: { n: 5 } })).status).toBe(200)
   })
 
-  test('the operation that is named is the one that is counted', async () => {
+  test('only the named operation is counted', async () => {
     const query = `query small { viewer { id } }
       query large { projects(first: 500) { edges { node { batches(first: 500) { edges { cursor } } } } } }`
     const call = (operationName: string) => app.call('POST', '/graphql', { body: { query, operationName } })
@@ -110,7 +110,7 @@ describe('bombs', () => {
 const PLAIN = `{ projects { edges { node { slug batches { totalCount edges { node { id name status startedAt jobs { totalCount
   edges { node { jobId status model params latest elapsedS } } } } } } } } } }`
 
-describe('what is needed is within the limits', () => {
+describe('useful queries are within the limits', () => {
   const schema = buildSchema()
   const cost = (query: string) => costOf(schema, parse(query), {})
 
@@ -161,7 +161,7 @@ const lockProjects = ({ sql }: TestApp): Promise<{ release: () => void; held: Pr
     })
   })
 
-test('few heavy queries run at a time, others wait and too many are refused, while small ones are answered', async () => {
+test('only a few heavy queries run at a time; others wait, too many are refused, and small ones are answered meanwhile', async () => {
   const { release, held } = await lockProjects(app)
   try {
     const room = LIMITS.heavyAtOnce + LIMITS.heavyWaiting

@@ -53,7 +53,7 @@ const BATCH = `{
 }`
 
 describe('a batch', () => {
-  test('says what REST says', async () => {
+  test('has the same values as in REST', async () => {
     const shown = await rest('/api/batches/b1')
     const { batch } = await ask(stage.app, `{ batch(id: "b1") ${BATCH} }`, { token: stage.viewer.token })
     expect(batch).toMatchObject({
@@ -97,7 +97,7 @@ describe('a batch', () => {
     expect(batch.eta).toMatchObject({ nSamples: eta.n_samples, basis: eta.basis })
   })
 
-  test('that does not exist, or cannot exist, is null without an error', async () => {
+  test('with an unknown or an invalid id is null without an error', async () => {
     for (const id of ['nothing', '', 'a\u0000b', '\ud800', 'x'.repeat(5000)]) {
       const query = 'query ($id: ID!) { batch(id: $id) { id } }'
       expect(await ask(stage.app, query, { token: stage.viewer.token, variables: { id } })).toEqual({
@@ -113,7 +113,7 @@ describe('a job', () => {
     eta { etaS } metrics(keys: ["train_loss"]) { job key steps values totalPoints returnedPoints sampled }
   }`
 
-  test('says what REST says, with what JSON cannot write as text', async () => {
+  test('has the same values as in REST, with NaN and infinities as strings', async () => {
     const [, shown] = (await rest('/api/batches/b1/jobs')).items
     const { job } = await ask(stage.app, `{ job(batchId: "b1", id: "j1") ${JOB} }`, {
       token: stage.viewer.token,
@@ -155,7 +155,7 @@ describe('a job', () => {
   })
 })
 
-test('metrics, resources and log lines are those of REST', async () => {
+test('metrics, resources and log lines are the same as in REST', async () => {
   const query = `{ batch(id: "b1") {
     metrics { job key steps values totalPoints returnedPoints sampled nonFinite }
     resources { job key steps timestamps values totalPoints returnedPoints sampled nonFinite }
@@ -190,7 +190,7 @@ test('metrics, resources and log lines are those of REST', async () => {
 })
 
 describe('nodes', () => {
-  test('are found again by their opaque ids, each kind, by users who may see them', async () => {
+  test('of every type are found by their ids, by users who can read them', async () => {
     const query = `{ project(slug: "vision") { nodeId } batch(id: "b1") { nodeId } job(batchId: "b1", id: "j1") { nodeId } }`
     const found = await ask(stage.app, query, { token: stage.viewer.token })
     const ids = [found.project.nodeId, found.batch.nodeId, found.job.nodeId]
@@ -209,7 +209,7 @@ describe('nodes', () => {
     })
   })
 
-  test('that no id names are null', async () => {
+  test('with an unknown id are null', async () => {
     const query = 'query ($id: ID!) { node(id: $id) { nodeId } }'
     for (const name of ['Batch:none', 'Job:none', 'Job:["a"]', 'Project:none', 'Batch:\u0000']) {
       const id = Buffer.from(name).toString('base64')
@@ -226,7 +226,7 @@ test('the viewer is the caller, and null without a sign-in', async () => {
   expect(await ask(stage.app, query)).toEqual({ viewer: null })
 })
 
-test('a project says who is in it to those who are', async () => {
+test('a project shows its members to its members', async () => {
   const query = `{ project(slug: "vision") {
     slug displayName visibility owner { name } role members { user { name } email role } recipients
   } }`
@@ -247,7 +247,7 @@ test('a project says who is in it to those who are', async () => {
   ])
 })
 
-test('the dashboard counts what REST counts', async () => {
+test('the dashboard has the same counts as REST', async () => {
   const shown = await rest('/api/dashboard/summary?project=vision')
   const query =
     '{ dashboard(project: "vision") { running completed failed stopped stalled idle gpuHours idleGpuHours } }'
@@ -264,6 +264,6 @@ test('the dashboard counts what REST counts', async () => {
   })
 })
 
-test('the cursor of the stream is a number as text', async () => {
+test('the cursor of the stream is a number in a string', async () => {
   expect(await ask(stage.app, '{ streamCursor }')).toEqual({ streamCursor: expect.stringMatching(/^\d+$/) })
 })

@@ -110,7 +110,7 @@ test('project > batch > job > metrics takes as many statements for 500 jobs as f
   expect(many.count).toBeLessThanOrEqual(20)
 })
 
-test('each of its levels is one statement', async () => {
+test('each level of the query is one statement', async () => {
   const query = `query ($slug: String!) { project(slug: $slug) { slug batches(first: 50) { edges { node {
     id jobs(first: 100) { totalCount edges { node { jobId params metrics { key steps values } } } }
   } } } } }`

@@ -49,7 +49,7 @@ const SKEWS: [string, number][] = [
 
 describe.each(SKEWS)('a host whose clock is %s', (name, aheadS) => {
   const id = `skew ${name}`
-  test('is neither stalled nor shown with another length while it reports', async () => {
+  test('is neither stalled nor has another length while it reports', async () => {
     await report([startOf({ id }), makeEvent('job_start', { batch_id: id })], aheadS)
     clock.forward({ minutes: 10 })
     await report([epoch(id, 0)], aheadS)
@@ -65,7 +65,7 @@ describe.each(SKEWS)('a host whose clock is %s', (name, aheadS) => {
     expect(Date.parse(batch.last_seen_at)).toBeLessThanOrEqual(now() + 301_000)
   })
 
-  test('is stalled when it falls silent, and lost when it stays so', async () => {
+  test('is stalled when it sends nothing, and lost when that continues', async () => {
     clock.forward({ minutes: 16 })
     await watch()
     const path = `/api/batches/${encodeURIComponent(id)}`
@@ -86,7 +86,7 @@ describe.each(SKEWS)('a host whose clock is %s', (name, aheadS) => {
   })
 })
 
-test('what was spilled and arrives late is stored, and is no sign of life', async () => {
+test('spilled events that arrive late are stored, and do not count as a sign of life', async () => {
   await report([startOf({ id: 'replayed' })], 0)
   clock.forward({ minutes: 30 })
   await report([epoch('replayed', 0)], 0, { agoS: 1_500 })
@@ -95,14 +95,14 @@ test('what was spilled and arrives late is stored, and is no sign of life', asyn
   expect(Date.parse(batch.last_received_at)).toBe(now())
 })
 
-test('a client that does not say when it sends is alive on receipt, unless its timestamp is older than the threshold', async () => {
+test('an event without a sending time counts as a sign of life when received, unless its timestamp is older than the threshold', async () => {
   await report([startOf({ id: 'plain' })], -600, { header: false })
   await report([startOf({ id: 'plain-old' })], -1_200, { header: false })
   expect(await get('/api/batches/plain')).toMatchObject({ stalled: false, clock_skew_s: null })
   expect(await get('/api/batches/plain-old')).toMatchObject({ stalled: true })
 })
 
-test('nothing is lost before the service was up for as long as that takes', async () => {
+test('no batch becomes lost until the service has been up for that period', async () => {
   const fresh = createClock()
   const other = await openStage({ lostAfterMin: 60 }, { now: fresh.now })
   try {
@@ -120,7 +120,7 @@ test('nothing is lost before the service was up for as long as that takes', asyn
   }
 })
 
-test('a host that goes away with its agent leaves its batch stalled, then lost', async () => {
+test('a host that disappears with its agent leaves its batch stalled, then lost', async () => {
   const own = createClock()
   const other = await openStage({ lostAfterMin: 60 }, { now: own.now })
   const read = async (path: string) => (await other.get(path, other.batchOwner.token)).body
@@ -151,7 +151,7 @@ test('a host that goes away with its agent leaves its batch stalled, then lost',
   }
 })
 
-describe('evidence of an agent', () => {
+describe('a report of an agent', () => {
   const process = { pid: 4711, start_time: '12345', boot_id: 'b007' }
   const source = { project: 'vision', host: 'gpu-1' }
   const begun = (id: string) => startOf({ id, source }, { process, command: 'train', cwd: '/w' })
@@ -182,7 +182,7 @@ describe('evidence of an agent', () => {
     expect(await get('/api/batches/killed')).toMatchObject({ status: 'failed', failure_reason: 'SIGKILL' })
   })
 
-  test('that an old process is gone does not end a run that was resumed in another one', async () => {
+  test('that an old process is gone does not end a run that was resumed in another process', async () => {
     const agent = await registerAgent(stage.app, stage.batchOwner.token)
     const first = begun('resumed')
     const resumed = (pid: number) =>
@@ -204,7 +204,7 @@ describe('evidence of an agent', () => {
     expect(await get('/api/batches/resumed')).toMatchObject({ status: 'lost' })
   })
 
-  test('is asked to stop a run that was started by hand, by the marks of its process', async () => {
+  test('may be followed by a stop command for a run that was started by hand, with the pid of its process', async () => {
     const agent = await registerAgent(stage.app, stage.batchOwner.token)
     await agent.say('heartbeat', { running: [] })
     await report([begun('by-hand')], 0)
@@ -221,8 +221,8 @@ describe('evidence of an agent', () => {
   })
 })
 
-describe('marking a batch as ended', () => {
-  test('ends it with the reason, for its owners only, and is audited', async () => {
+describe('ending a batch by hand', () => {
+  test('sets the reason, is allowed to its owners only, and is in the audit log', async () => {
     await report([startOf({ id: 'ended' }), makeEvent('job_start', { batch_id: 'ended' })], 0)
     const path = '/api/batches/ended/end'
     expect((await post(path, { status: 'failed' }, stage.member.token)).status).toBe(403)
@@ -240,13 +240,13 @@ describe('marking a batch as ended', () => {
     expect(entry?.detail).toMatchObject({ status: 'failed', reason: 'the host is gone' })
   })
 
-  test('is revised by what the reporter says later', async () => {
+  test('is overwritten by later events of the reporter', async () => {
     clock.forward({ minutes: 5 })
     await report([makeEvent('batch_done', { batch_id: 'ended' })], 0, { agoS: 60 })
     expect(await get('/api/batches/ended')).toMatchObject({ status: 'completed', failure_reason: null })
   })
 
-  test('a stop of a lost batch ends it as stopped', async () => {
+  test('a stop request of a lost batch ends it as stopped', async () => {
     await report([startOf({ id: 'gone' })], 0)
     clock.forward({ minutes: 61 })
     await watch()
@@ -256,7 +256,7 @@ describe('marking a batch as ended', () => {
   })
 })
 
-test('jobs that other processes report are counted, and progress comes from planned epochs', async () => {
+test('jobs reported by other processes are counted, and progress is computed from planned epochs', async () => {
   await report([startOf({ id: 'counted' }, { n_total: 1 })], 0)
   for (const job_id of ['a', 'b', 'c', 'd']) {
     await report([makeEvent('job_done', { batch_id: 'counted', job_id })], 0)
@@ -268,7 +268,7 @@ test('jobs that other processes report are counted, and progress comes from plan
   expect(await get('/api/batches/half')).toMatchObject({ n_done: 0, progress: 0.75 })
 })
 
-test('one GPU sample below 5% and silence is not idle; five over the threshold are', async () => {
+test('one GPU sample below 5% and then nothing is not idle; five over the threshold are', async () => {
   const sample = makeEvent('resource_snapshot', { batch_id: 'idle', job_id: 'a', data: { gpu_util_pct: 0 } })
   await report(
     [startOf({ id: 'idle' }), makeEvent('job_start', { batch_id: 'idle', job_id: 'a' }), sample],
@@ -285,7 +285,7 @@ test('one GPU sample below 5% and silence is not idle; five over the threshold a
   expect(await idle()).toEqual(['a'])
 })
 
-test('hosts that reported are listed without an agent, with how far their clocks are off', async () => {
+test('hosts that reported are listed without an agent, with their clock skew', async () => {
   await report([startOf({ id: 'elsewhere', source: { host: 'laptop' } })], -90)
   const { items } = await get('/api/hosts')
   const laptop = items.find((host: { hostname: string }) => host.hostname === 'laptop')

@@ -47,7 +47,7 @@ function evidenceOf(one: Sender): SenderEvidence {
   }
 }
 
-test('a receipt is complete exactly when every sender counted at its end, all its events are stored and no epoch is missing', () => {
+test('a receipt is complete exactly if every sender sent its final count, all its events are stored and no epoch is missing', () => {
   const seen = new Set<string>()
   fc.assert(
     fc.property(senders, fc.constantFrom(0, 0, 0, 1, 7), fc.boolean(), (all, missingEpochs, over) => {
@@ -72,7 +72,7 @@ test('a receipt is complete exactly when every sender counted at its end, all it
   expect(seen).toEqual(new Set(['open', 'complete', 'incomplete', 'unknown']))
 })
 
-test('what one sender stored never makes up for what another lost', () => {
+test('stored events of one sender never replace lost events of another', () => {
   const lossy: SenderEvidence = {
     stored: 90,
     reported: { produced: 100, dropped: 0, rejected: 0 },
@@ -89,7 +89,7 @@ test('what one sender stored never makes up for what another lost', () => {
   }
 })
 
-test('a sender whose events may be among those of unknown senders is not called incomplete, nor complete', () => {
+test('a sender whose events may be among those of unknown senders is neither incomplete nor complete', () => {
   fc.assert(
     fc.property(fc.nat(50), fc.nat(50), fc.nat(50), (stored, missing, unknown) => {
       const named: SenderEvidence = {
@@ -108,7 +108,7 @@ test('a sender whose events may be among those of unknown senders is not called 
   )
 })
 
-test('without a count of its reporter a receipt is never complete', () => {
+test('a receipt without a count of its reporter is never complete', () => {
   fc.assert(
     fc.property(fc.nat(), fc.nat(), fc.boolean(), fc.boolean(), (stored, missingEpochs, over, named) => {
       const { state, missing } = receiptOf({

@@ -43,7 +43,7 @@ describe.each([
   const id = `sent ${name}`
   const path = `/api/batches/${encodeURIComponent(id)}`
 
-  test('makes a run that reports neither stalled nor another length', async () => {
+  test('does not make a reporting run stalled, and does not change its length', async () => {
     await send([startOf({ id }), makeEvent('job_start', { batch_id: id, data: { epochs: 10 } })], aheadS)
     for (const n of [0, 1, 2]) {
       clock.forward({ minutes: 10 })

@@ -11,13 +11,13 @@ const look: ReaderStep[] = ['newest', 'announced', 'page']
 const protocol: Rules = { writers, look, looks: 2, announce: 'before the draw', joins: 'shared' }
 const NOTHING_AMISS = { lost: 0, repeated: 0, outOfOrder: 0 }
 
-test('a reader bounded by what writers announced loses nothing, repeats nothing and keeps the order of a batch', () => {
+test('a reader that stops before announced appends gets every change once, in the order of each batch', () => {
   const { states, ...amiss } = explore(protocol)
   expect(amiss).toEqual(NOTHING_AMISS)
   expect(states).toBeGreaterThan(10_000)
 })
 
-test('neither does it where a writer aborts and leaves a hole', () => {
+test('the same holds if a writer aborts and leaves a gap in the numbers', () => {
   const { states, ...amiss } = explore({
     ...protocol,
     writers: [{ batch: 'a', rows: 1, aborts: true }, ...writers.slice(1)],
@@ -56,7 +56,7 @@ test.each<[string, Rules]>([
     'an earlier release, while writers of this one take the lock alone',
     { ...upgrade, joins: 'alone', look: ['page'] },
   ],
-])('beside a writer of an earlier release nothing is lost by a reader of %s', (_, rules) => {
+])('a reader of %s loses nothing beside a writer of an earlier release', (_, rules) => {
   const { states, ...amiss } = explore(rules)
   expect(amiss).toEqual(NOTHING_AMISS)
   expect(states).toBeGreaterThan(100)

@@ -87,7 +87,7 @@ async function followAround(cursor: number, draw: () => number, last: () => numb
   return { seqs, lines, resets, moves }
 }
 
-test('two server processes write side by side with slow commits: every follower gets all once, in order, at either server', {
+test('two server processes write at the same time with slow commits: every subscriber gets every change once, in order, at either server', {
   timeout: patienceMs(240),
 }, async () => {
   const draw = randomFrom(tellSeed('processes'))

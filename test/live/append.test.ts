@@ -101,7 +101,7 @@ async function metric(app: TestApp, name: string): Promise<number> {
 }
 const DELAY = 'svc_stream_delay_seconds'
 
-test('an event is stored and answered while the commit of another transaction is under way', async () => {
+test('an event is stored and answered while another transaction is committing', async () => {
   const batch = await beginBatch()
   const held = await holdAppend()
   expect((await say(batch, 'meanwhile')).status).toBe(200)
@@ -110,7 +110,7 @@ test('an event is stored and answered while the commit of another transaction is
   expect(await held.end()).toBe('committed')
 })
 
-test('a commit under way delays what comes after it in the stream, and nothing else; then all comes once and in order', async () => {
+test('a transaction that is committing delays later changes in the stream, and nothing else; then all arrive once and in order', async () => {
   const batch = await beginBatch()
   const streams = await follow(batch)
   await say(batch, 'before')
@@ -132,10 +132,7 @@ test('a commit under way delays what comes after it in the stream, and nothing e
     await vi.waitFor(async () => expect(await metric(app, DELAY)).toBe(0), SOON)
 })
 
-test.each([
-  'rolled back',
-  'killed',
-] as const)('an append that is %s holds nothing back any more', async (how) => {
+test.each(['rolled back', 'killed'] as const)('an append that is %s delays nothing any more', async (how) => {
   const batch = await beginBatch()
   const streams = await follow(batch)
   const held = await holdAppend()
@@ -149,7 +146,7 @@ test.each([
   }
 })
 
-test('a long transaction that wrote elsewhere in the database does not delay the stream', async () => {
+test('a long transaction without an append does not delay the stream', async () => {
   const batch = await beginBatch()
   const streams = await follow(batch)
   await hold((tx) => tx`create table elsewhere (n int)`)
@@ -157,7 +154,7 @@ test('a long transaction that wrote elsewhere in the database does not delay the
   for (const stream of streams) await stream.reach(1)
 })
 
-test('a stream that opens while a commit is under way gets that commit', async () => {
+test('a stream that opens during a commit gets the changes of that commit', async () => {
   const batch = await beginBatch()
   const [row] = await sql<{ key: number }[]>`select key from batches where id = ${batch}`
   const batchKey = row?.key as number
@@ -188,7 +185,7 @@ test('the dashboard counts a batch whose commit ended after a later one had been
   expect(await failed()).toBe(before + 1)
 })
 
-test('numbers beyond 32 bits, as after a restore, are announced and found', async () => {
+test('change numbers beyond 32 bits, as after a restore, are announced and found', async () => {
   await sql`select setval('changes_seq_seq', ${100_000_000_000 + 2 ** 31 - 2}::bigint)`
   const batch = await beginBatch()
   const streams = await follow(batch)
@@ -223,7 +220,7 @@ async function endsBeside(): Promise<boolean> {
   return before
 }
 
-test('while a server of a release that announces nothing is up, commits wait for each other as they do there', async () => {
+test('while a server of an older release without announcements runs, commits wait for each other as in that release', async () => {
   expect(await endsBeside()).toBe(true)
   // As such a server enters itself; it beats until it is gone.
   const [server] = await sql<{ number: number }[]>`
@@ -233,7 +230,7 @@ test('while a server of a release that announces nothing is up, commits wait for
   expect(await endsBeside()).toBe(true)
 })
 
-test('a commit waits for a writer of a release that announces nothing, and that writer for it', async () => {
+test('a commit waits for a writer of an older release without announcements, and that writer waits for it', async () => {
   const batch = await beginBatch()
   const streams = await follow(batch)
   const earlier = await hold(async (tx) => {

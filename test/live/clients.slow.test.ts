@@ -39,7 +39,7 @@ const authorized = (init: RequestInit = {}): RequestInit => ({
 })
 
 describe('EventSource of npm', () => {
-  test('gets each message under the kind of its channel, reconnects after cuts, and misses nothing', async () => {
+  test('gets each message under the event name of its channel, reconnects after cuts, and misses nothing', async () => {
     const id = await beginBatch()
     const proxy = await startCuttingProxy([app.address], randomFrom(1), { bytes: 20_000, ms: 200 })
     const cursor = await door.app.call('POST', '/graphql', {
@@ -66,7 +66,7 @@ describe('EventSource of npm', () => {
     await proxy.close()
   })
 
-  test('is refused for good with the status that says why', async () => {
+  test('is refused with a final status that gives the reason', async () => {
     const source = new EventSource(`${app.address}/api/sse?channels=batch:none`, {
       fetch: (url, init) => fetch(url, authorized(init as RequestInit)),
     })
@@ -103,7 +103,7 @@ describe('the client of graphql-sse', () => {
     return value.data.live
   }
 
-  test('gets the same messages, and goes on from a cursor', async () => {
+  test('gets the same messages, and resumes from a cursor', async () => {
     const id = await beginBatch()
     const client = connect()
     const plain = await openStream(app.address, [`metrics:${id}`], { token: door.session })
@@ -134,7 +134,7 @@ describe('the client of graphql-sse', () => {
     await messages.return?.()
   })
 
-  test('learns what it may not follow, or got wrong, as GraphQL says it', async () => {
+  test('gets refusals and mistakes as GraphQL errors', async () => {
     const refused = (await subscribe(connect(), ['dashboard', 'batch:none']).next()).value
     expect(refused.errors[0]).toMatchObject({
       message: expect.stringContaining('batch:none'),
@@ -155,7 +155,7 @@ describe('the client of graphql-sse', () => {
     }
   })
 
-  test('comes back by itself when the server ends the stream, and is refused when it may no more', async () => {
+  test('reconnects when the server ends the stream, and is refused when its access has ended', async () => {
     const { token } = await door.app.register()
     let attempts = 0
     const client = connect({
@@ -202,7 +202,7 @@ describe('Chromium', () => {
     return page
   }
 
-  test('follows with its cookie, keeps its cursor through cuts, and hears of a reset', async () => {
+  test('subscribes with its cookie, keeps its cursor through cuts, and gets a reset', async () => {
     const id = await beginBatch()
     const proxy = await startCuttingProxy([app.address], () => 0.9, { bytes: 1_000_000, ms: 700 })
     const page = await openPage(proxy.address)

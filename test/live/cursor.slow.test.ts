@@ -56,7 +56,7 @@ test('a stream that reconnects gets the messages it missed, in order, at another
   }
 })
 
-test('the id that opens a stream is a cursor: what came before the first message is not lost', async () => {
+test('the id of the opening message is a cursor: changes before the first message are not lost', async () => {
   const id = await beginBatch()
   const stream = await open(door.app.address, id)
   const cursor = stream.lastId()
@@ -68,7 +68,7 @@ test('the id that opens a stream is a cursor: what came before the first message
   again.cut()
 })
 
-test('the header wins over last_event_id, which EventSource repeats with every attempt', async () => {
+test('Last-Event-ID has priority over last_event_id, which EventSource repeats with every attempt', async () => {
   const id = await beginBatch()
   const first = await open(door.app.address, id)
   await door.send(line(id, 'a'))
@@ -89,7 +89,7 @@ test('the header wins over last_event_id, which EventSource repeats with every a
   }
 })
 
-test('a long absence is made up for in order, far beyond what one stream may hold in memory', async () => {
+test('after a long absence all changes arrive in order, many more than a stream may hold in memory', async () => {
   const id = await beginBatch()
   const first = await open(door.app.address, id)
   const cursor = first.lastId()
@@ -104,7 +104,7 @@ test('a long absence is made up for in order, far beyond what one stream may hol
   again.cut()
 })
 
-test('streams that join while everything is being written miss nothing and repeat nothing', async () => {
+test('streams that connect during writes get every change once', async () => {
   const id = await beginBatch()
   const start = await open(door.app.address, id)
   const cursor = start.lastId()
@@ -127,7 +127,7 @@ test('streams that join while everything is being written miss nothing and repea
   }
 })
 
-test('streamCursor joins the answer of a query to the stream without a gap', async () => {
+test('a stream from the streamCursor of a query continues its answer without a gap', async () => {
   const id = await beginBatch()
   const query = `{ streamCursor batch(id: "${id}") { logLines(first: 500) { edges { node { dbId } } } } }`
   let writing = true
@@ -159,7 +159,7 @@ test('streamCursor joins the answer of a query to the stream without a gap', asy
   }
 })
 
-test('a cursor that was never given is answered by a reset, and the stream goes on from there', async () => {
+test('an unknown cursor is answered with a reset, and the stream continues from there', async () => {
   const id = await beginBatch()
   const stream = await open(door.app.address, id, 999_999_999)
   const [reset] = await stream.reach(1)
@@ -177,7 +177,7 @@ test('a cursor that was never given is answered by a reset, and the stream goes 
   for (const one of [stream, again]) one.cut()
 })
 
-test('the log is kept for 24 hours; a cursor from before is answered by a reset, any later one is not', async () => {
+test('the change log is kept for 24 hours; an older cursor is answered with a reset, a newer one is not', async () => {
   const id = await beginBatch()
   const first = await open(door.app.address, id)
   const before = first.lastId() as number

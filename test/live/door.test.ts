@@ -18,7 +18,7 @@ const ask = (query: string, token?: string, headers?: Record<string, string>) =>
     ...(headers === undefined ? {} : { headers }),
   })
 
-test('a stream is answered as one, and is neither cached nor buffered on its way', async () => {
+test('a stream has the headers of an event stream, against caching and buffering', async () => {
   const stream = await openStream(stage.app.address, ['batch:seen'], { token: stage.viewer.token })
   expect(stream.status).toBe(200)
   expect(stream.headers['content-type']).toBe('text/event-stream; charset=utf-8')
@@ -58,18 +58,18 @@ describe('refused with 422, naming the parameter', () => {
     expect(JSON.stringify(body)).toContain(name)
   })
 
-  test('a Last-Event-ID that is none', async () => {
+  test('an invalid Last-Event-ID', async () => {
     const { status } = await ask('channels=dashboard', stage.viewer.token, { 'last-event-id': 'x1' })
     expect(status).toBe(422)
   })
 })
 
-test('a hundred channels are taken, a name that comes twice counts once', async () => {
+test('a hundred channels are accepted, and a repeated name counts once', async () => {
   const names = [...Array.from({ length: 99 }, () => 'batch:seen'), 'dashboard', 'logs:seen']
   expect((await ask(`channels=${names.join(',')}`, stage.viewer.token)).status).toBe(200)
 })
 
-test('403 names the channel that may not be followed, in the same words as one that does not exist', async () => {
+test('403 names the forbidden channel, with the same text as for one that does not exist', async () => {
   const words = new Set<string>()
   for (const name of ['batch:seen', 'metrics:seen', 'project:vision', 'batch:none', 'project:none']) {
     const { status, headers, body } = await ask(`channels=dashboard,${name}`, stage.stranger.token)
@@ -81,7 +81,7 @@ test('403 names the channel that may not be followed, in the same words as one t
   expect(words.size).toBe(1)
 })
 
-test('visitors follow public projects and their batches, and nothing else', async () => {
+test('visitors can subscribe to public projects and their batches, and to nothing else', async () => {
   const open = ['project:open', 'batch:open-one', 'metrics:open-one', 'logs:open-one', 'resources:open-one']
   expect((await ask(channelsQuery(...open, 'dashboard'))).status).toBe(200)
   for (const name of ['project:vision', 'batch:seen', 'logs:seen', 'hosts', 'host:1', 'share:x']) {
@@ -89,19 +89,19 @@ test('visitors follow public projects and their batches, and nothing else', asyn
   }
 })
 
-test('a read token follows what its user sees; a reporter token follows nothing', async () => {
+test('a read token can subscribe to what its user can read; a reporter token to nothing', async () => {
   const { read, reporter } = stage.batchOwner
   expect((await ask('channels=batch:seen', read)).status).toBe(200)
   expect((await ask('channels=batch:seen', reporter)).body).toMatchObject({ status: 403, code: 'forbidden' })
 })
 
-test('a credential that is not good is 401, also on public channels', async () => {
+test('an invalid credential is 401, also on public channels', async () => {
   const { status, headers } = await ask('channels=project:open', 'em_read_nothing')
   expect(status).toBe(401)
   expect(headers['www-authenticate']).toMatch(/^Bearer/)
 })
 
-test('ids with commas are followed through `channel`, which is taken verbatim', async () => {
+test('ids with commas can be given with `channel`, which is not split', async () => {
   const id = 'sweep,lr=0.1,é €'
   await stage.send(stage.batchOwner, [startOf({ id })])
   const stream = await openStream(stage.app.address, [`metrics:${id}`], { token: stage.viewer.token })
@@ -114,7 +114,7 @@ test('ids with commas are followed through `channel`, which is taken verbatim', 
   stream.cut()
 })
 
-test('a comment comes now and then, and tells the cursor at times, also where nothing happens', async () => {
+test('comments are sent at intervals, some with the cursor, also without changes', async () => {
   const quiet = await startTestApp({}, { streamTimes: { pingMs: 20 } })
   const { token } = await quiet.register()
   const stream = await openStream(quiet.address, ['dashboard'], { token })

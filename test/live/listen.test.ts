@@ -69,7 +69,7 @@ const killListener = async () => {
   return pid
 }
 
-test('a change sends a notification and arrives at once, long before any poll', async () => {
+test('a change sends a notification and arrives at once, before the next poll', async () => {
   await withHub({ pollMs: HOUR }, async (hub) => {
     await expect.poll(async () => (await listeners()).length, SOON).toBe(1)
     const subscription = follow(hub)
@@ -79,7 +79,7 @@ test('a change sends a notification and arrives at once, long before any poll', 
   })
 })
 
-test('a writer wakes the readers of its own process itself, without the database', async () => {
+test('a writer wakes the readers of its own process without the database', async () => {
   await withHub({ pollMs: HOUR }, async (hub) => {
     await expect.poll(async () => (await listeners()).length, SOON).toBe(1)
     // It cannot send notifications.
@@ -116,7 +116,7 @@ test('a change without a notification is found by the poll', async () => {
   })
 })
 
-test('a change that cannot be told does not hold up its neighbours, and is complained of', async () => {
+test('a change that cannot become a message is logged and does not delay others', async () => {
   const describe = async (keys: number[]) => {
     if (keys.includes(13)) throw new Error('no such thing')
   }
@@ -130,7 +130,7 @@ test('a change that cannot be told does not hold up its neighbours, and is compl
   })
 })
 
-test('a database that is unreachable while a change is sent is asked again: nothing is skipped', async () => {
+test('a read for a message is retried while the database is unreachable: nothing is skipped', async () => {
   let away = 2
   const describe = async () => {
     if (away-- > 0) throw Object.assign(new Error('gone'), { code: 'ECONNRESET' })
@@ -142,7 +142,7 @@ test('a database that is unreachable while a change is sent is asked again: noth
   })
 })
 
-test('a change is made into a message once, however many follow it, and not again without a follower', async () => {
+test('a change becomes a message once for any number of subscribers, and not at all without one', async () => {
   const described: number[] = []
   const describe = async (keys: number[]) => void described.push(...keys)
   await withHub({ pollMs: HOUR, describe }, async (hub) => {
@@ -165,7 +165,7 @@ test('a change is made into a message once, however many follow it, and not agai
   })
 })
 
-test('a subscription that is closed while it waits ends, and leaves nothing behind', async () => {
+test('a subscription that is closed while it waits ends and is removed', async () => {
   await withHub({ pollMs: HOUR }, async (hub) => {
     let closed = 0
     const subscription = hub.subscribe(

@@ -29,7 +29,7 @@ async function beginBatch(project = 'vision'): Promise<string> {
 const epoch = (batch: string, at: number, data: Record<string, unknown> = {}, more = {}) =>
   makeEvent('job_epoch', { batch_id: batch, data: { epoch: at, ...data }, ...more })
 
-test('a summary is the batch and its changed jobs, as REST answers them but for `can`', async () => {
+test('a summary is the batch and its changed jobs, as in REST but without `can`', async () => {
   const id = await beginBatch()
   const stream = await open(stage.viewer, `batch:${id}`)
   const start = makeEvent('job_start', {
@@ -52,7 +52,7 @@ test('a summary is the batch and its changed jobs, as REST answers them but for 
   stream.cut()
 })
 
-test('changes that people make to a batch are sent too: stop, tags, deletion', async () => {
+test('changes by users are sent too: stop, tags, deletion', async () => {
   const id = await beginBatch()
   const stream = await open(stage.owner, 'project:vision')
   const token = stage.owner.token
@@ -68,7 +68,7 @@ test('changes that people make to a batch are sent too: stop, tags, deletion', a
   stream.cut()
 })
 
-test('points carry every series of their epochs, merged as REST merges them', async () => {
+test('points contain every series of their epochs, merged as in REST', async () => {
   const id = await beginBatch()
   const stream = await open(stage.member, `metrics:${id}`)
   await stage.send(stage.batchOwner, [
@@ -106,7 +106,7 @@ test('points carry every series of their epochs, merged as REST merges them', as
   stream.cut()
 })
 
-test('log lines are those of REST, in their order', async () => {
+test('log lines are the same as in REST, in their order', async () => {
   const id = await beginBatch()
   const stream = await open(stage.viewer, `logs:${id}`)
   const line = (text: string, level = 'info') =>
@@ -125,7 +125,7 @@ test('log lines are those of REST, in their order', async () => {
   stream.cut()
 })
 
-test('snapshots carry their numbers by name', async () => {
+test('resource snapshots contain their numbers by name', async () => {
   const id = await beginBatch()
   const stream = await open(stage.viewer, `resources:${id}`)
   const gpus = [{ util_pct: 40 }, { util_pct: 60 }]
@@ -147,7 +147,7 @@ test('snapshots carry their numbers by name', async () => {
   stream.cut()
 })
 
-test('one stream carries many channels, each message tagged with its own', async () => {
+test('one stream has many channels, and each message names its channel', async () => {
   const id = await beginBatch()
   const channels = [`batch:${id}`, `metrics:${id}`, `logs:${id}`, 'project:vision', 'dashboard']
   const stream = await open(stage.viewer, ...channels)
@@ -207,7 +207,7 @@ async function share(id: string, anonymous: boolean): Promise<string> {
   return (await stage.app.call('POST', `/api/batches/${id}/shares`, options)).body.token
 }
 
-test('a share tells of its batch and of nothing else, under its own name', async () => {
+test('a share gets messages of its batch and of nothing else, on its own channel', async () => {
   const [id, other] = [await beginBatch(), await beginBatch()]
   const token = await share(id, false)
   const stream = await open(undefined, `share:${token}`)
@@ -229,7 +229,7 @@ test('a share tells of its batch and of nothing else, under its own name', async
   stream.cut()
 })
 
-test('an anonymous share tells neither who, nor where, nor paths, nor log lines', async () => {
+test('an anonymous share gets no users, hosts, paths or log lines', async () => {
   const id = await beginBatch()
   const token = await share(id, true)
   const stream = await open(undefined, `share:${token}`)
@@ -251,7 +251,7 @@ test('an anonymous share tells neither who, nor where, nor paths, nor log lines'
   stream.cut()
 })
 
-test('a stream that follows a batch and a share of it gets each change once', async () => {
+test('a stream of a batch and of a share of it gets each change once', async () => {
   const id = await beginBatch()
   const token = await share(id, true)
   const stream = await open(stage.viewer, `batch:${id}`, `share:${token}`)
@@ -266,7 +266,7 @@ test('a stream that follows a batch and a share of it gets each change once', as
   stream.cut()
 })
 
-test('a mail is a step of the timeline that the stream tells, to those who may know it', async () => {
+test('a mail is sent on the stream as a step of the timeline, to users who may read it', async () => {
   const id = await beginBatch()
   const rule = { trigger: 'batch_done', recipients: ['team@example.org'] }
   const { owner, batchOwner, stranger } = stage

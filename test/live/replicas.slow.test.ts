@@ -182,7 +182,7 @@ async function withWriters(
 const TIMEOUT = patienceMs(120)
 const ALL_WELL = { missing: 0, repeated: 0, outOfOrder: 0, linesAmiss: 0 }
 
-test('sixteen writers, two servers, cuts at any byte: nothing missing, nothing twice, in order', {
+test('with sixteen writers, two servers and cuts at any byte every change arrives once, in order', {
   timeout: TIMEOUT,
 }, async () => {
   await withWriters(false, async (write) => {
@@ -194,7 +194,7 @@ test('sixteen writers, two servers, cuts at any byte: nothing missing, nothing t
   })
 })
 
-test('the same with requests to both servers, in arrays of several batches', {
+test('the same with arrays of several batches sent to both servers', {
   timeout: TIMEOUT,
 }, async () => {
   let count = 0
@@ -215,7 +215,7 @@ test('the same with requests to both servers, in arrays of several batches', {
   expect(outcome.cuts).toBeGreaterThanOrEqual(CUTS)
 })
 
-test('control: where writers announce nothing, messages are lost', { timeout: TIMEOUT }, async () => {
+test('control: if writers announce nothing, messages are lost', { timeout: TIMEOUT }, async () => {
   await withWriters(true, async (write) => {
     let lost = 0
     // Ends with the first loss, which a slow machine may take several rounds to have. Longer pieces, because a client

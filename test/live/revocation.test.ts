@@ -55,7 +55,7 @@ const newPerson = async () => {
 }
 
 /** Each way to lose a stream, and a stream beside it that must stay. */
-test.concurrent('signing out ends the streams of that session alone, by its token and by its cookie', async () => {
+test.concurrent('signing out ends only the streams of that session, opened by its token and by its cookie', async () => {
   const { email, token, cookie } = await newPerson()
   const other = await signIn(email)
   const lost = [await open(['dashboard'], { token }), await open(['dashboard'], { cookie })]
@@ -119,7 +119,7 @@ test.concurrent('a former member loses the channels of the project and of its ba
   await Promise.all(stays.map(expectOpen))
 })
 
-test.concurrent('a project that becomes private loses its visitors, not its members', async () => {
+test.concurrent('a project that becomes private ends the streams of visitors, not those of members', async () => {
   const slug = `shown-${++n}`
   await call('POST', '/api/projects', stage.owner.token, { slug, visibility: 'public' })
   const visitor = await open([`project:${slug}`], {})
@@ -130,7 +130,7 @@ test.concurrent('a project that becomes private loses its visitors, not its memb
   await expectOpen(member)
 })
 
-test.concurrent('a deleted batch ends its streams, after it told that it was deleted', async () => {
+test.concurrent('a deleted batch ends its streams, after a message that it was deleted', async () => {
   const id = await beginBatch()
   const stream = await open([`batch:${id}`], { token: stage.viewer.token })
   await call('DELETE', `/api/batches/${id}`, stage.batchOwner.token)
@@ -143,7 +143,7 @@ async function expectOpen(stream: OpenStream): Promise<void> {
   stream.cut()
 }
 
-test('a share that ends by its date, a JWT that expires and a stream of six hours end by the clock', async () => {
+test('a stream ends when its share or JWT expires, and after six hours', async () => {
   const { email, token, cookie } = await newPerson()
   clock.forward({ hours: 11, minutes: 50 })
   const later = await signIn(email)

@@ -96,7 +96,7 @@ async function withApp(times: { stallMs: number }, work: (app: TestApp) => Promi
 /** Enough that no socket takes it all: the kernel's buffers of a loopback hold some megabytes. */
 const FLOOD = 500
 
-test('a client that takes nothing is cut off after a while; one beside it that reads is not', async () => {
+test('a client that reads nothing is disconnected after a while; one that reads is not', async () => {
   await withApp({ stallMs: 2_000 }, async (app) => {
     const id = await beginBatch()
     const reader = await openStream(app.address, [`logs:${id}`], { token: door.session })
@@ -115,7 +115,7 @@ test('a client that takes nothing is cut off after a while; one beside it that r
   })
 })
 
-test('a slow client gets everything in the end, from the log, in order', async () => {
+test('a slow client gets everything in the end, from the change log, in order', async () => {
   await withApp({ stallMs: 60_000 }, async (app) => {
     const id = await beginBatch()
     const slow = await openStalled(app.address, `logs:${id}`)

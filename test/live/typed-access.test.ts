@@ -96,7 +96,7 @@ async function settle(following: Following, id: string, project?: string): Promi
   }
 }
 
-test('the link of a share follows its batch without a credential: batch, points and lines', async () => {
+test('a share link subscribes to its batch without a credential: batch, points and lines', async () => {
   const { id, after } = await begin()
   const { token } = await share(id)
   const [batch, metrics, lines] = [BATCH, METRICS, LINES].map((query) =>
@@ -129,7 +129,7 @@ test('an anonymous link shows no people, no hosts and no lines', async () => {
   batch.stop()
 })
 
-test('a link opens no other batch, and what opens nothing is refused', async () => {
+test('a link opens no other batch, and an invalid link is refused', async () => {
   const [{ id }, other] = [await begin(), await begin()]
   const { token } = await share(other.id)
   const refused = [
@@ -143,7 +143,7 @@ test('a link opens no other batch, and what opens nothing is refused', async () 
   expect(refused.flatMap(({ data }) => data)).toEqual([])
 })
 
-test('a revoked link, and a membership that has ended, end their streams; others go on', async () => {
+test('a revoked link and an ended membership end their streams; others continue', async () => {
   const slug = 'ending'
   const { token: owner } = stage.owner
   await stage.app.call('POST', '/api/projects', { token: owner, body: { slug } })
@@ -174,7 +174,7 @@ const executions = async (): Promise<number> => {
   return Number(/^svc_sse_executions_total (\d+)$/m.exec(body)?.[1])
 }
 
-test('a change that many follow with the same document and credential is executed once', async () => {
+test('a change is executed once for all subscriptions with the same document and credential', async () => {
   const { id, after } = await begin('open')
   // Anonymous readers of a public project, and two whose results may differ from theirs.
   const alike = Array.from({ length: 20 }, () => follow(BATCH, { id, after }))

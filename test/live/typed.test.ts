@@ -58,8 +58,8 @@ async function take<T>(results: AsyncIterableIterator<T>, count: number): Promis
   return got
 }
 
-describe('what they say', () => {
-  test('metrics: new points in columns, of the series that were asked for, from a cursor on', async () => {
+describe('typed subscriptions', () => {
+  test('metrics: new points of the requested series as columns, from a cursor on', async () => {
     const { id, after } = await begin()
     await epoch(id, 1)
     await epoch(id, 2)
@@ -77,7 +77,7 @@ describe('what they say', () => {
     expect(second?.data?.metrics).toEqual(updates[1])
   })
 
-  test('metrics: a change without the series that were asked for is no update', async () => {
+  test('metrics: a change without the requested series sends no update', async () => {
     const { id, after } = await begin()
     await epoch(id, 1)
     await door.send(makeEvent('job_epoch', { batch_id: id, job_id: 'j', data: { epoch: 2, acc: 0.5 } }))
@@ -141,7 +141,7 @@ describe('what they say', () => {
     await results.return?.()
   })
 
-  test('a cursor of no use is a reset, with the cursor to go on from', async () => {
+  test('an unusable cursor is answered with a reset and the cursor to continue from', async () => {
     const { id } = await begin()
     const variables = { id, after: '999999999' }
     const [first] = await take(sse().iterate<{ metrics: Metrics }>({ query: METRICS, variables }), 1)
@@ -149,7 +149,7 @@ describe('what they say', () => {
     expect(Number(first?.data?.metrics.cursor)).toBeLessThan(999_999_999)
   })
 
-  test('what is not seen is refused, and what costs too much as well', async () => {
+  test('a batch that the caller cannot read is refused, and so is a query that costs too much', async () => {
     const { id } = await begin()
     const stranger = await door.stranger()
     const refused = await sse(stranger.session).iterate({ query: METRICS, variables: { id } }).next()
@@ -193,7 +193,7 @@ describe('any Accept header that allows a stream', () => {
     expect(text).toContain('"key":"loss"')
   })
 
-  test('a query is answered with JSON all the same', async () => {
+  test('a query is answered with JSON in any case', async () => {
     const answer = await fetch(graphql(), {
       method: 'POST',
       headers: {
@@ -211,7 +211,7 @@ describe('any Accept header that allows a stream', () => {
 const reach = (steps: number[], wanted: number[]) => expect.poll(() => steps, SOON).toEqual(wanted)
 
 describe('clients', () => {
-  test('EventSource, which goes on by itself from its last id', async () => {
+  test('EventSource, which resumes by itself from its last id', async () => {
     const { id, after } = await begin()
     const params = new URLSearchParams({
       query: METRICS,
@@ -330,7 +330,7 @@ describe('clients', () => {
   })
 })
 
-test('one subscription sees changes of what a request reads once', async () => {
+test('one subscription sees changes of values that a request reads once', async () => {
   const { id, after } = await begin()
   const { body: batch } = await door.app.call('GET', `/api/batches/${id}`, { token: door.session })
   const results = sse().iterate<{ batch: { batch: { project: { displayName: string } } } }>({

@@ -45,7 +45,7 @@ afterAll(() => door?.stop())
 
 const all = (): string => [...keys.values()].join()
 
-test.each(['param.lr', 'batch'])('grouped by %s, jobs of several batches are counted as one', async (by) => {
+test.each(['param.lr', 'batch'])('jobs of several batches are in one group by %s', async (by) => {
   for (const buckets of [8, 1_000]) {
     const { status, body } = await get(`groups?job_keys=${all()}&key=loss&group_by=${by}&points=${buckets}`)
     expect(status).toBe(200)
@@ -71,7 +71,7 @@ test.each(['param.lr', 'batch'])('grouped by %s, jobs of several batches are cou
   }
 })
 
-test('jobs of several batches come in one answer, told apart by their keys, with every point or sampled', async () => {
+test('jobs of several batches are in one answer, identified by their keys, with all points or sampled', async () => {
   const whole = await door.app.call('GET', `/api/jobs/metrics?job_keys=${all()}&key=loss`, {
     token: door.session,
   })
@@ -101,7 +101,7 @@ test('jobs of several batches come in one answer, told apart by their keys, with
   expect(none.body).toEqual({ series: [] })
 })
 
-test('the range without outliers is that of all jobs together, and says exactly how many it hides', async () => {
+test('the range without outliers is that of all jobs together, with the exact number of hidden points', async () => {
   const { body } = await get(`clip?job_keys=${all()}&key=loss&clip=0.01`)
   expect(body.high).toBeLessThan(2)
   expect(body.hidden).toBe(points.filter((p) => p.value < body.low || p.value > body.high).length)
@@ -112,7 +112,7 @@ test('the range without outliers is that of all jobs together, and says exactly 
   expect(second.hidden).toBe(mine.filter((p) => p.value < second.low || p.value > second.high).length)
 })
 
-test('jobs that the caller does not see, or that are deleted, are left out', async () => {
+test('jobs that the caller cannot read, and deleted ones, are left out', async () => {
   const stranger = await door.app.register('stranger@example.org')
   const none = await door.app.call('GET', `/api/jobs/metrics/clip?job_keys=${all()}&key=loss&clip=0.1`, {
     token: stranger.token,

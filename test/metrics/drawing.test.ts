@@ -53,7 +53,7 @@ const axisOf = (given: Given, x: Drawing['x']): number[] =>
     : Array.from(given.times, (ms) => (x === 'relative' ? ms - given.startedAt : ms))
 
 describe('a drawn series', () => {
-  test('keeps every extreme of each bucket of its axis, of the mean too, and every value is the one of its epoch', () => {
+  test('keeps every extreme of each bucket of its axis, also of the mean, and each value belongs to its epoch', () => {
     fc.assert(
       fc.property(series, drawing, (given, drawing) => {
         const axis = axisOf(given, drawing.x)
@@ -116,7 +116,7 @@ describe('a drawn series', () => {
     )
   })
 
-  test('a range shows what lies in it, and its mean does not depend on it', () => {
+  test('a range has the points in it, and the mean does not depend on the range', () => {
     fc.assert(
       fc.property(
         series,
@@ -148,7 +148,7 @@ describe('a drawn series', () => {
     )
   })
 
-  test('goes on from its state as if the next point had been there', () => {
+  test('continues from a saved state as if there had been no break', () => {
     fc.assert(
       fc.property(series, finite, fc.constantFrom(0.3, 0.9), (given, next, smooth) => {
         const { mean, mass } = drawSeries(given, { smooth })?.smoothing ?? { mean: 0, mass: 0 }
@@ -168,7 +168,7 @@ describe('a drawn series', () => {
 })
 
 describe('percentiles', () => {
-  test('leave out at most the share that was allowed at either end, and count exactly what they leave out', () => {
+  test('leave out at most the allowed share at either end, and count exactly what they leave out', () => {
     fc.assert(
       fc.property(fc.array(value, { maxLength: 400 }), fc.constantFrom(0.01, 0.05, 0.2), (given, share) => {
         const percentiles = createPercentiles()

@@ -63,7 +63,7 @@ const close = (is: unknown, should: number): void => {
   else expect(Math.abs((is as number) - should)).toBeLessThan(1e-8 * Math.max(1, Math.abs(should)))
 }
 
-test('mean, deviation, least and greatest are those of every point of every job of the group', async () => {
+test('mean, deviation, minimum and maximum are those of all points of all jobs of the group', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom('epoch', 'relative', 'wall'),
@@ -113,12 +113,12 @@ test('mean, deviation, least and greatest are those of every point of every job 
   )
 }, 240_000)
 
-test('while there are no more epochs than points a bucket is one epoch', async () => {
+test('with no more epochs than points a bucket is one epoch', async () => {
   const { body } = await get('/groups?group_by=param.lr&points=1000')
   for (const { steps, ends } of body.groups) expect(steps).toEqual(ends)
 })
 
-test('jobs are put together by what they have in common besides params, too', async () => {
+test('jobs can be grouped by fields other than parameters, too', async () => {
   const { body } = await get('/groups?group_by=status')
   expect(body.groups).toHaveLength(1)
   expect(body.groups[0]).toMatchObject({
@@ -172,7 +172,7 @@ test.each([
   expect([status, body.code, body.errors[0].path]).toEqual([422, 'invalid_query', path])
 })
 
-test('times, smoothed values and percentiles come beside the values when asked for', async () => {
+test('times, smoothed values and percentiles are added to the values on request', async () => {
   const { body } = await get('?job=job%200&x=relative&smooth=0.9&clip=0.1')
   const mine = points.filter((p) => p.job === 0)
   const [series] = body.series
@@ -186,7 +186,7 @@ test('times, smoothed values and percentiles come beside the values when asked f
   expect(Object.keys((await get('?job=job%200')).body.series[0])).not.toContain('times')
 })
 
-test('an epoch is whole, a second need not be', async () => {
+test('bounds in epochs are whole numbers, bounds in seconds need not be', async () => {
   expect((await get('?from=1.5')).status).toBe(422)
   const { body } = await get('?job=job%200&x=relative&from=1.5&to=3.25')
   expect(body.series[0].times.every((s: number) => s >= 1.5 && s <= 3.25)).toBe(true)

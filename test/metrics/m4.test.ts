@@ -38,7 +38,7 @@ function bucketsOf(steps: Int32Array, buckets: number): number[][] {
 describe('m4', () => {
   const buckets = fc.integer({ min: 1, max: 60 })
 
-  test('keeps first, last, least and greatest of every bucket, in at most four points', () => {
+  test('keeps first, last, minimum and maximum of every bucket, in at most four points', () => {
     fc.assert(
       fc.property(seriesOf(finite), buckets, ({ steps, values }, buckets) => {
         const from = steps[0] as number
@@ -60,7 +60,7 @@ describe('m4', () => {
     )
   })
 
-  test('loses no kind of value in any bucket that has it', () => {
+  test('keeps NaN and infinities of every bucket', () => {
     const kind = (v: number) => (Number.isFinite(v) ? 'finite' : String(v))
     fc.assert(
       fc.property(seriesOf(any), buckets, ({ steps, values }, buckets) => {
@@ -85,7 +85,7 @@ describe('m4', () => {
 })
 
 describe('sample', () => {
-  test('stays within the points that were asked for, and is whole when they suffice', () => {
+  test('has at most the requested number of points, and all points if they suffice', () => {
     fc.assert(
       fc.property(seriesOf(any), fc.integer({ min: 7, max: 500 }), ({ steps, values }, points) => {
         const result = sample(steps, values, points)
@@ -114,7 +114,7 @@ describe('sample', () => {
     expect([...b.steps].filter((s) => s < 280)).toEqual(common)
   })
 
-  test('a million points with one spike keep it', () => {
+  test('a sample of a million points keeps the one spike', () => {
     const steps = Int32Array.from({ length: 1_000_000 }, (_, i) => i)
     const values = new Float64Array(1_000_000)
     values[777_777] = 9

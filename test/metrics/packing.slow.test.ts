@@ -54,7 +54,7 @@ async function bareSeries(batchId: string, { from, to }: SeriesQuery) {
 
 let runs = 0
 test(
-  'series read the same as the bare rows, for any events, late repeats and packing in between',
+  'series are the same as the unpacked rows, for any events, late repeats and packing in between',
   async () => {
     const packer = createPacker({ sql: door.sql, writer: createWriter(door.sql), sizes: SMALL, againMs: 0 })
     let packed = 0
@@ -118,7 +118,7 @@ test(
   patienceMs(60),
 )
 
-test('a job that ended is packed whole, and its epochs are read from chunks alone', async () => {
+test('a job that ended is packed completely, and its epochs are read from chunks only', async () => {
   const events = Array.from({ length: 450 }, (_, epoch) =>
     makeEvent('job_epoch', { batch_id: 'whole', data: { epoch, loss: 1 / (epoch + 1) } }),
   )

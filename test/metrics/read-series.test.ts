@@ -32,7 +32,7 @@ async function points(to: number): Promise<number> {
   return count
 }
 
-test.each(['unpacked', 'packed'])('an answer of any size leaves its connection usable, %s', async (state) => {
+test.each(['unpacked', 'packed'])('an answer of any size leaves the connection usable, %s', async (state) => {
   if (state === 'packed') {
     await door.send(makeEvent('job_done', { batch_id: 'long', timestamp: '2026-03-01T11:00:00Z' }))
     await createPacker({ sql: door.sql, writer: createWriter(door.sql) }).round()
@@ -46,7 +46,7 @@ test.each(['unpacked', 'packed'])('an answer of any size leaves its connection u
   for (let to = 0; to < 6_000; to += 157) expect(await points(to)).toBe(to + 1)
 })
 
-test('statements that come while a series is read wait for their connection', async () => {
+test('statements sent while a series is read wait for the connection', async () => {
   let reading = true
   const others: Promise<unknown>[] = []
   const ask = async (): Promise<void> => {

@@ -101,7 +101,7 @@ const asked = fc.record({
 })
 
 test(
-  'a series over another one is the join of both by epoch, in the order of x',
+  'a series with another one as x is the join of both by epoch, ordered by x',
   async () => {
     let run = 0
     const property = fc.asyncProperty(asked, async ({ jobs, ends, points, log, packed }) => {
@@ -157,7 +157,7 @@ const LONG: Point[] = Array.from({ length: 9_000 }, (_, epoch) => ({
   ...(epoch % 3 === 0 && { tokens: (epoch / 9_000) ** 2 }),
 }))
 
-test('a long series is thinned on the axis of the values, loses no spike, and its mean counts every epoch', async () => {
+test('a long series is sampled along x, keeps its spike, and its mean includes every epoch', async () => {
   await report('long', { a: LONG })
   const [is] = await seriesOf('long', 'key=loss&x_key=tokens&points=480&smooth=0.9')
   const joined = joinOf(LONG)
@@ -249,7 +249,7 @@ test.each([
   expect([status, body.errors[0].path]).toEqual([422, path])
 })
 
-test('a series over its own values rises along the diagonal', async () => {
+test('a series with itself as x is the diagonal', async () => {
   const [is] = await seriesOf('few', 'key=loss&job=a&x_key=loss')
   expect(is?.values).toEqual(is?.x_values)
 })

@@ -35,7 +35,7 @@ beforeEach(() => {
 
 const open = (options: Parameters<typeof visit>[1]) => visit(browser, options)
 
-test('a person goes to the provider and comes back signed in, to where they wanted to go', async () => {
+test('a sign-in through the provider leads back to the requested page', async () => {
   const { page, context, complaints } = await open({ address: app.address })
   await page.goto('/tokens')
   await page.waitForURL(/\/sign-in\?return_to=/)
@@ -55,7 +55,7 @@ test('a person goes to the provider and comes back signed in, to where they want
   await context.close()
 })
 
-test('from the page to register it goes to the provider as well, and home', async () => {
+test('the Register page offers the provider as well, and leads to Home', async () => {
   const { page, context, complaints } = await open({ address: app.address })
   await page.goto('/register')
   await page.getByRole('link', { name: 'Sign in with Keys' }).click()
@@ -81,7 +81,7 @@ test('cancelling shows a message, and the password still works', async () => {
   await context.close()
 })
 
-test('an address that has an account leads to linking, which opens it from then on, until it is unlinked', async () => {
+test('an e-mail address with an account leads to linking, after which the provider opens the account until it is unlinked', async () => {
   keys.person = { sub: 'ada', email: ada.email, email_verified: true }
   const { page, context, complaints } = await open({ address: app.address })
   const through = async () => {
@@ -119,7 +119,7 @@ test('an address that has an account leads to linking, which opens it from then 
   await context.close()
 })
 
-test('a name is changed where it is shown; a new password closes the other sessions and says so', async () => {
+test('a name can be edited in place; a new password ends the other sessions, and the page says so', async () => {
   const eve = await app.register('eve@example.org')
   const { page, context, complaints } = await open({ address: app.address, cookie: eve.cookie })
   await page.goto('/account')
@@ -141,14 +141,14 @@ test('a name is changed where it is shown; a new password closes the other sessi
   await context.close()
 })
 
-test('every way in which a sign-in fails has its own sentence on the page', () => {
+test('every reason for a failed sign-in has its own text on the page', () => {
   const unknown = faultText('no such word', 'Keys')
   const said = SIGN_IN_FAULTS.filter((code) => code !== 'internal').map((code) => faultText(code, 'Keys'))
   expect(said).not.toContain(unknown)
   expect(new Set(said).size).toBe(said.length)
 })
 
-test('a foreign address to return to is not followed', async () => {
+test('a return address on another site is ignored', async () => {
   for (const to of ['//evil.example/', '/\\evil.example/', 'https://evil.example/', '/\t/evil.example']) {
     const { page, context } = await open({ address: app.address })
     await page.goto(`/sign-in?return_to=${encodeURIComponent(to)}`)
@@ -162,7 +162,7 @@ test('a foreign address to return to is not followed', async () => {
   }
 })
 
-test('a text in the address is never shown', async () => {
+test('an error text in the address is never shown', async () => {
   const { page, context } = await open({ address: app.address })
   const text = encodeURIComponent('Call this number')
   await page.goto(`/sign-in?error=${text}&idp=${text}`)
@@ -177,7 +177,7 @@ test('a text in the address is never shown', async () => {
 test.each([
   'light',
   'dark',
-] as const)('axe finds nothing serious in %s colours, nor the policy, nor a phone', async (theme) => {
+] as const)('in %s colours axe finds nothing serious, the content security policy blocks nothing, and a phone shows the page without scrolling sideways', async (theme) => {
   const look = { address: app.address, theme, width: theme === 'dark' ? 390 : 1280 }
   const signedOut = await open(look)
   const found: Record<string, string[]> = {}

@@ -10,7 +10,7 @@ const web = pageFixture(async ({ app, reporter }) => {
 
 const open = (width: number, theme: 'light' | 'dark' = 'light') => web.asAda({ width, theme })
 
-test('the page ships its fonts, and the figures of a table stand digit below digit', async () => {
+test('the page has its own fonts, and tables have digits of equal width', async () => {
   const { page, context, complaints } = await open(1440)
   await page.goto(`/b/${BATCH}/jobs`)
   await page.getByRole('table', { name: 'Jobs' }).waitFor()
@@ -54,7 +54,7 @@ test.each([
 test.each([
   'light',
   'dark',
-] as const)('a list stays readable while it is read again, in the %s theme', async (theme) => {
+] as const)('a list stays readable while it reloads, in the %s theme', async (theme) => {
   const { page, context } = await open(1280, theme)
   await page.goto('/p/digits')
   await page.locator(`a[href$="${BATCH}"]`).first().waitFor()

@@ -18,7 +18,7 @@ const live = (page: Page) => page.locator('[data-stream]', { hasText: 'live' }).
 describe('a rerun', () => {
   let agent: TestAgent
 
-  test('says what would run, where, from which git state, and why it cannot be asked for now', async () => {
+  test('shows what would run, on which host, from which git state, and why it is not possible now', async () => {
     const { page, context, complaints } = await asAda()
     await page.goto(`/b/${RAN}`)
     await page.getByRole('button', { name: 'Rerun', exact: true }).click()
@@ -32,7 +32,7 @@ describe('a rerun', () => {
     await context.close()
   })
 
-  test('tells for how long the agent was not seen', async () => {
+  test('shows when the agent was last seen', async () => {
     agent = await registerAgent(web.app, web.ada.token, 'box7')
     await web.app.sql`update agents set last_seen_at = now() - interval '4 minutes' where id = ${agent.id}`
     const { page, context } = await asAda()
@@ -44,7 +44,7 @@ describe('a rerun', () => {
     await context.close()
   })
 
-  test('of another’s batch changes nothing of what runs', async () => {
+  test('of a batch of another user cannot change the command', async () => {
     const { page, context } = await as(web.admin)
     await page.goto(`/b/${RAN}`)
     await page.getByRole('button', { name: 'Rerun', exact: true }).click()
@@ -53,7 +53,7 @@ describe('a rerun', () => {
     await context.close()
   })
 
-  test('from the board goes to the agent with one click, and is followed to its end', async () => {
+  test('from the board is sent to the agent with one click, and is shown until its end', async () => {
     await agent.say('heartbeat', { running: [] })
     const { page, context, complaints } = await asAda()
     await page.goto(`/b/${RAN}/jobs`)
@@ -80,7 +80,7 @@ describe('a rerun', () => {
     await context.close()
   })
 
-  test('that no agent has begun with is cancelled', async () => {
+  test('that no agent has started can be cancelled', async () => {
     const { page, context } = await asAda()
     await page.goto(`/b/${RAN}`)
     await live(page)
@@ -100,7 +100,7 @@ describe('a rerun', () => {
     await context.close()
   })
 
-  test('that is stopped shows its whole way, from the request to the exit code', async () => {
+  test('that is stopped shows all steps from the request to the exit code', async () => {
     await web.app.call('POST', `/api/batches/${RAN}/rerun`, { token: web.ada.token, body: {} })
     const [{ cmd_id }] = (await agent.jobs()).body.jobs
     const token = await agent.start(cmd_id, 99)
@@ -142,7 +142,7 @@ describe('a rerun', () => {
   })
 })
 
-test('the timeline tells who did what, and grows while one looks', async () => {
+test('the timeline shows who did what, and is updated live', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto(`/b/${RAN}/timeline`)
   await live(page)
@@ -163,7 +163,7 @@ test('the timeline tells who did what, and grows while one looks', async () => {
   await context.close()
 })
 
-test('board, table and keys share one selection; filter and order stand in the address', async () => {
+test('board, table and keys share one selection; filter and order are in the address', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto(`/b/${RAN}/jobs`)
   await hoverUntil(page.locator('[data-job="bad"]'), page.locator('[data-cell="bad"].outline-accent'))
@@ -194,7 +194,7 @@ test('board, table and keys share one selection; filter and order stand in the a
   await context.close()
 })
 
-test('nested parameters and every series are columns of the table; those that no job has are not', async () => {
+test('nested parameters and every series that a job has are columns of the table', async () => {
   const of = eventsOf('nested')
   const at = (job: string, dim: number, acc: number) => [
     of('job_start', 90, { arch: { dim, layers: 2 }, lr: dim / 1_000 }, job),
@@ -218,7 +218,7 @@ test('nested parameters and every series are columns of the table; those that no
   await context.close()
 })
 
-test('what jobs are in the order of is shown: in the table, and beside the names of curves', async () => {
+test('the value that jobs are sorted by is shown in the table and beside the names of curves', async () => {
   const of = eventsOf('ordered')
   const at = (job: string, lr: number, acc: number) => [
     of('job_start', 90, { lr, depth: 2 }, job),
@@ -253,7 +253,7 @@ test('what jobs are in the order of is shown: in the table, and beside the names
   await context.close()
 })
 
-test('a thousand jobs are a board and a table of which only the rows in sight are there', async () => {
+test('of a thousand jobs the board shows all, and the table renders only visible rows', async () => {
   const of = eventsOf('thousand')
   const ids = Array.from({ length: 1_000 }, (_, i) => `job-${String(i).padStart(4, '0')}`)
   await send(web.app, web.reporter, [
@@ -293,7 +293,7 @@ test('a thousand jobs are a board and a table of which only the rows in sight ar
   await context.close()
 }, 240_000)
 
-test('all that pulses does so together, in steps, whenever it came', async () => {
+test('all pulsing dots are in phase, no matter when they appeared', async () => {
   const of = eventsOf('pulsing')
   await send(web.app, web.reporter, [of('batch_start', 100), of('job_start', 90, {}, 'first')])
   const { page, context } = await asAda()
@@ -316,7 +316,7 @@ test('all that pulses does so together, in steps, whenever it came', async () =>
   await context.close()
 })
 
-test('log lines with any content are shown as text, filtered, linked to and saved', async () => {
+test('log lines with any content are shown as text, and can be filtered, linked and downloaded', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto(`/b/${RAN}/logs`)
   const lines = page.locator('[data-line]')
@@ -348,7 +348,7 @@ test('log lines with any content are shown as text, filtered, linked to and save
   await context.close()
 })
 
-test('the GPUs of a batch are curves of one chart for each measure, and a stretch in which one did nothing is marked', async () => {
+test('each measure is one chart with a curve per GPU of the batch, and idle periods are marked', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto(`/b/${RAN}/resources`)
   const gpus = page.getByRole('region', { name: 'GPUs', exact: true })
@@ -364,7 +364,7 @@ test('the GPUs of a batch are curves of one chart for each measure, and a stretc
   await context.close()
 })
 
-test('a delete says what goes and for how long it can be undone, and its address gives it back', async () => {
+test('the dialog of a delete says what is deleted and how long it can be restored, and the address of the batch offers Restore', async () => {
   const of = eventsOf('by-mistake')
   await send(web.app, web.reporter, [of('batch_start', 10, { n_total: 1 }), of('job_start', 9, {}, 'one')])
   const { page, context } = await asAda()
@@ -415,7 +415,7 @@ describe('a shared link', () => {
     await context.close()
   })
 
-  test('has an address for every line of its log', async () => {
+  test('has a link for every log line', async () => {
     const { url } = await share({})
     const { page, context, complaints } = await web.signedOut()
     await page.goto(`${url}?tab=logs`)
@@ -432,7 +432,7 @@ describe('a shared link', () => {
     await other.context.close()
   })
 
-  test('that is anonymous shows neither log nor host, and one that is revoked says so', async () => {
+  test('that is anonymous shows neither log nor host, and a revoked one says that it is invalid', async () => {
     const { id, url } = await share({ anonymous: true })
     const { page, context } = await web.signedOut()
     await page.goto(`${url}?tab=logs`)
@@ -444,7 +444,7 @@ describe('a shared link', () => {
   })
 })
 
-test('the table begins under the board, the curves stand beside both, and their range is in the address', async () => {
+test('the table is below the board, the charts are beside both, and their range is in the address', async () => {
   const { page, context, complaints } = await asAda({ width: 1440 })
   await page.goto(`/b/${RAN}/jobs?zoom=%5B2%2C6%5D`)
   await page.locator('[data-chart="val_loss"] [data-points]', { hasText: 'points' }).waitFor()

@@ -73,7 +73,7 @@ async function addMetric(page: Page, chart: string, ...labels: string[]): Promis
   await page.keyboard.press('Escape')
 }
 
-test('any metric is the x-axis; the choice is in the address, and the zoom is in its values', () =>
+test('any metric can be the x-axis; the choice is in the address, and the zoom has its values', () =>
   onCharts('/b/axes', async (page, loss) => {
     const picker = page.getByLabel('The x-axis')
     expect(await picker.locator('option').allTextContents()).toEqual([
@@ -103,7 +103,7 @@ test('any metric is the x-axis; the choice is in the address, and the zoom is in
     await loss.locator('[data-points]', { hasText: '80 of 80 points' }).waitFor()
   }))
 
-test('points that arrive find their places on the axis of a metric, and are not read again', async () => {
+test('new points are placed on the axis of a metric without another read', async () => {
   await send(web.app, web.reporter, run('arriving'))
   await onCharts('/b/arriving?x=metric.tokens&more=%7B"loss"%3A%5B"acc"%5D%7D', async (page, loss) => {
     await loss.locator('[data-points]', { hasText: '160 of 160 points' }).waitFor()
@@ -122,7 +122,7 @@ test('points that arrive find their places on the axis of a metric, and are not 
   })
 })
 
-test('a chart takes more metrics, on one or two axes, which a link restores', () =>
+test('a chart can show several metrics, on one or two axes, and a link restores this', () =>
   onCharts('/b/axes', async (page, loss) => {
     await addMetric(page, 'loss', 'acc', 'lr', 'Right axis for lr')
     await loss.locator('[data-points]', { hasText: '240 of 240 points' }).waitFor()
@@ -150,7 +150,7 @@ test('a chart takes more metrics, on one or two axes, which a link restores', ()
     await expect.poll(() => page.url()).not.toMatch(/more=|right=/)
   }))
 
-test('a picture has twice the pixels of the drawing, and more than the plot alone', () =>
+test('a saved picture has twice the size of the drawing, and its content', () =>
   onCharts('/b/axes?more=%7B"loss"%3A%5B"acc"%5D%7D&right=%7B"loss"%3A%5B"acc"%5D%7D', async (page, loss) => {
     await loss.locator('[data-points]', { hasText: '160 of 160 points' }).waitFor()
     const drawing = String(await saved(page, 'loss', 'Save as SVG'))
@@ -179,7 +179,7 @@ test('a picture has twice the pixels of the drawing, and more than the plot alon
     expect(colours).toBeGreaterThan(20)
   }))
 
-test('the charts of a project, where a curve is the mean of a batch, have the same axes, and a saved view keeps them', () =>
+test('the charts of a project, with one mean curve per batch, have the same choice of axes, and a saved view keeps it', () =>
   onCharts('/p/digits?charts=%7B%7D', async (page, loss) => {
     await page.getByLabel('The x-axis').selectOption('metric.tokens')
     await addMetric(page, 'loss', 'acc', 'Right axis for acc')

@@ -14,7 +14,7 @@ async function place(chart: Locator): Promise<{ x: number; y: number; width: num
   return box
 }
 
-test('a chart fills the screen by button or key, shows values there, and arrow keys go to the next', async () => {
+test('a chart can fill the screen by button or key, shows values there, and arrow keys go to the next chart', async () => {
   const { page, context, complaints } = await web.asAda()
   await page.goto('/b/sweep')
   const loss = page.locator('[data-chart="loss"]')
@@ -58,7 +58,7 @@ test('a chart fills the screen by button or key, shows values there, and arrow k
   await context.close()
 })
 
-test('a chart that is drawn again under a resting pointer keeps its tooltip', async () => {
+test('a chart that is redrawn under a resting pointer keeps its tooltip', async () => {
   const { page, context } = await web.asAda()
   await page.goto('/b/sweep')
   const loss = page.locator('[data-chart="loss"]')

@@ -7,7 +7,7 @@ import { send } from './visit.ts'
 
 const scene = chartsScene()
 
-test('a range of values can be typed for one chart, and stands in the address', () =>
+test('a range of values can be typed for one chart, and is in the address', () =>
   scene.onCharts('', async (page, loss) => {
     await page.getByRole('button', { name: 'Range of loss' }).click()
     await page.getByLabel('Values of loss, from').fill('0.1')
@@ -21,7 +21,7 @@ test('a range of values can be typed for one chart, and stands in the address', 
     expect(svg).not.toContain('>5,000</text>')
   }))
 
-test('the mean goes on with points that arrive, from where the service left it', async () => {
+test('the smoothing continues with new points from the state that the service sent', async () => {
   const live = chartedBatch('arriving', 1)
   const cut = Math.floor(live.events.length / 2)
   await send(scene.app, scene.reporter, live.events.slice(0, cut))
@@ -49,7 +49,7 @@ test('the mean goes on with points that arrive, from where the service left it',
   )
 })
 
-test('outliers are left out by percentile, and counted', () =>
+test('outliers are hidden by percentile, and their number is shown', () =>
   scene.onCharts('', async (page, loss) => {
     await page.getByLabel('Outliers').selectOption('0.01')
     await loss.locator('[data-hidden]', { hasText: /outliers outside/ }).waitFor()
@@ -69,7 +69,7 @@ test('outliers are left out by percentile, and counted', () =>
     expect(hidden).toBeGreaterThan(0)
   }))
 
-test('a logarithmic x-axis leaves out epoch 0, a logarithmic y-axis says what it cannot show', () =>
+test('a logarithmic x-axis leaves out epoch 0, and a logarithmic y-axis shows the number of values it cannot show', () =>
   scene.onCharts('', async (page, loss) => {
     const asked = page.waitForRequest(/x_scale=log.*y_scale=log|y_scale=log.*x_scale=log/)
     await page.getByLabel('log x').check()
@@ -81,7 +81,7 @@ test('a logarithmic x-axis leaves out epoch 0, a logarithmic y-axis says what it
     await said(page.locator('[data-chart="extra_0"]'), '24 not above 0')
   }))
 
-test('what has no height is marked on the axis and counted', () =>
+test('NaN and infinities are marked on the axis and counted', () =>
   scene.onCharts('?jobs=seed[12]$', async (page, loss) => {
     await said(loss, '2 not finite')
     const svg = readFileSync(await savedAs(page, 'loss', 'Save as SVG'), 'utf8')
@@ -100,7 +100,7 @@ test('charts are found by their series, and pinned ones stay first', () =>
     await expect.poll(names).toEqual(['acc', 'lr'])
   }))
 
-test('jobs are put together by a param, over all of them', () =>
+test('jobs can be grouped by a parameter, over all jobs', () =>
   scene.onCharts('?y=%7B%22loss%22%3A%5B0%2C1%5D%7D', async (page, loss) => {
     await page.getByLabel('Group by').selectOption('param.lr')
     await said(loss, `2,880 points, all counted`)
@@ -126,7 +126,7 @@ test('jobs are put together by a param, over all of them', () =>
     expect(svg.match(/<polygon/g)).toHaveLength(3)
   }))
 
-test('groups of numbers that are close have different names, in the legend and on their curves', async () => {
+test('groups of similar numbers have different names, in the legend and on their curves', async () => {
   const lrs = [0.12345612, 0.12345637, 0.5]
   const of = eventsOf('close', { project: 'charts' })
   await send(scene.app, scene.reporter, [
@@ -150,7 +150,7 @@ test('groups of numbers that are close have different names, in the legend and o
   )
 })
 
-test('only charts that can be seen are drawn', () =>
+test('only visible charts are drawn', () =>
   scene.onCharts(
     '',
     async (page) => {
@@ -163,7 +163,7 @@ test('only charts that can be seen are drawn', () =>
     { batch: 'wide' },
   ))
 
-test('the cursor goes through all charts; values are sorted, the nearest curve is marked', () =>
+test('the cursor is shared by all charts; values are sorted, and the nearest curve is highlighted', () =>
   scene.onCharts('?y=%7B%22loss%22%3A%5B0%2C1%5D%7D', async (page, loss) => {
     const { x, y, width, height } = await place(loss)
     await page.mouse.move(x + width * 0.5, y + height * 0.5)
@@ -182,7 +182,7 @@ test('the cursor goes through all charts; values are sorted, the nearest curve i
     await expect.poll(() => cursor('acc')).toBe(here)
   }))
 
-test('a colour that was chosen holds on every page of this browser', () =>
+test('a chosen colour is used on every page in this browser', () =>
   scene.onCharts('', async (page, loss) => {
     const ink = () =>
       entry(page, 'lr0.1-seed0')
@@ -205,7 +205,7 @@ test('a colour that was chosen holds on every page of this browser', () =>
     await expect.poll(ink).toBe(before)
   }))
 
-test('a share draws the same: means, groups and outliers come through its link', async () => {
+test('a share link shows the same means, groups and outliers', async () => {
   const made = await scene.app.call('POST', '/api/batches/sweep/shares', {
     token: scene.ada.token,
     body: { anonymous: true },
@@ -238,7 +238,7 @@ test('on a phone the controls stay within the screen', () =>
     { width: 390 },
   ))
 
-test('while 50 rows a second arrive, a page of twenty curves a chart stays at hand', async () => {
+test('while 50 rows arrive per second, a page with twenty curves per chart stays responsive', async () => {
   const live = chartedBatch('busy', 20)
   await send(scene.app, scene.reporter, live.events)
   await scene.onCharts(

@@ -32,7 +32,7 @@ describe('ranges', () => {
       await expect.poll(() => page.url()).not.toContain('zoom=')
     }))
 
-  test('a range of epochs can be typed, and of what lies in it all points are told', () =>
+  test('a range of epochs can be typed, and shows all points in it', () =>
     scene.onCharts('', async (page, loss) => {
       await page.getByRole('button', { name: 'Range…' }).click()
       await page.getByLabel('Epochs, from').fill('30')
@@ -47,7 +47,7 @@ describe('ranges', () => {
       expect(rows).toHaveLength(200)
     }))
 
-  test('points that arrive leave the zoom alone, and those outside of it are not drawn', async () => {
+  test('new points do not change the zoom, and points outside of it are not drawn', async () => {
     const live = chartedBatch('zoomed', 2)
     const half = live.events.length / 2
     await send(scene.app, scene.reporter, live.events.slice(0, half))
@@ -111,7 +111,7 @@ describe('axes', () => {
 })
 
 describe('which curves', () => {
-  test('the first 20 jobs are drawn, and all of them for the asking', () =>
+  test('the first 20 jobs are drawn, and all jobs on request', () =>
     scene.onCharts('', async (page, loss) => {
       await said(loss, '2,400 of 2,400 points')
       await page.locator('[data-cap]', { hasText: 'The first 20 of 24 jobs are drawn.' }).waitFor()
@@ -121,7 +121,7 @@ describe('which curves', () => {
       await said(loss, '2,400 of 2,400 points')
     }))
 
-  test('jobs are found, hidden, seen alone; pinned ones survive every filter', () =>
+  test('jobs can be found, hidden and isolated; pinned ones stay with every filter', () =>
     scene.onCharts('', async (page, loss) => {
       await entry(page, 'lr0.01-seed4').hover()
       await page.getByRole('button', { name: 'Pin lr0.01-seed4' }).click()

@@ -42,7 +42,7 @@ describe.each(THEMES)('in the %s theme', (theme) => {
     const { pair, difference } = closest(palette(theme, SAFE_COLOURS), sight)
     expect(difference, pair).toBeGreaterThanOrEqual(MIN_SAFE)
   })
-  test('all colours differ for normal sight', () => {
+  test('all colours differ for normal vision', () => {
     const { pair, difference } = closest(palette(theme), 'normal')
     expect(difference, pair).toBeGreaterThanOrEqual(MIN_OF_ALL)
   })
@@ -61,7 +61,7 @@ test('eight jobs of a chart have the eight safe colours, with any names', () => 
   }
 })
 
-test('a job that is added takes no colour from those before it, and sixteen jobs have sixteen colours', () => {
+test('a job that is added does not change the colours of other jobs, and sixteen jobs have sixteen colours', () => {
   let names = Array.from({ length: 8 }, (_, i) => `job-${i}`)
   const colourOf = coloursAmong(() => names)
   const before = names.map((name) => colourOf(name, 'dark'))

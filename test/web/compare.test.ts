@@ -23,7 +23,7 @@ const address = (search: Record<string, unknown> = {}): string =>
     .join('&')}`
 const ready = (page: Page) => page.getByRole('heading', { name: 'Compare 16 jobs of 2 batches' }).waitFor()
 
-test('a brush over an axis keeps its jobs in every chart and table, stands in the address, and a link restores it', async () => {
+test('a brush over an axis limits every chart and table to its jobs, is in the address, and a link restores it', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto(address())
   await ready(page)
@@ -56,7 +56,7 @@ test('a brush over an axis keeps its jobs in every chart and table, stands in th
   await other.context.close()
 })
 
-test('curves of both batches are overlaid, and the best epoch of each job is exact', async () => {
+test('curves of both batches share one chart, and the best epoch of each job is exact', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto(address())
   await ready(page)
@@ -79,7 +79,7 @@ test('curves of both batches are overlaid, and the best epoch of each job is exa
   await context.close()
 })
 
-test('the scatter takes any two columns and log axes, and says what it leaves out', async () => {
+test('the scatter plot can show any two columns and log axes, and says how many jobs it leaves out', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto(address())
   await ready(page)
@@ -97,7 +97,7 @@ test('the scatter takes any two columns and log axes, and says what it leaves ou
   await context.close()
 })
 
-test('only what differs stands in the table of differences; a batch that is gone is named', async () => {
+test('the table of differences has only parameters that differ; a missing batch is named', async () => {
   const { page, context } = await asAda()
   await page.goto(address({ batches: ['first', 'second', 'never-was'] }))
   await ready(page)
@@ -141,7 +141,7 @@ test('on a very wide screen the parts below the curves stand two in a row', asyn
   await context.close()
 })
 
-test('outliers are counted over all batches together, and the address keeps them out', async () => {
+test('outliers are counted over all batches together, and hiding them is in the address', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto(address({ keys: ['val_loss'] }))
   await ready(page)
@@ -168,7 +168,7 @@ test('outliers are counted over all batches together, and the address keeps them
   await other.context.close()
 })
 
-test('jobs of several batches are put together by a param or by their batch, over all of them', async () => {
+test('jobs of several batches can be grouped by a parameter or by batch', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto(address({ keys: ['train_loss'] }))
   await ready(page)

@@ -15,7 +15,7 @@ const web = pageFixture(async ({ app, reporter }) => {
 })
 const { asAda } = web
 
-test('the environment is shown whole, and against another batch only what differs', async () => {
+test('the environment is shown completely, and in comparison with another batch only its differences', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto(`/b/${RAN}/environment`)
   await page.getByText('3.12.1').waitFor()
@@ -40,7 +40,7 @@ const diffLines = (...parts: string[]): string[] => [
   ...parts.map((part, i) => `git diff, part ${i + 1} of ${parts.length}\n${part}`),
 ]
 
-test('the uncommitted changes of a run are shown, and how they differ from those of another', async () => {
+test('the uncommitted changes of a run are shown, and their differences from those of another run', async () => {
   const changed = (id: string, lr: string) => {
     const of = eventsOf(id)
     return [

@@ -55,12 +55,12 @@ async function onPage(width: number, path: string, see: (page: Page) => Promise<
 }
 
 describe('a traceback', () => {
-  test('names the line in the code of the project, and what was raised', () => {
+  test('names the line in the code of the project, and the exception', () => {
     expect(placeOf(memory(20))).toEqual({ file: '/home/ada/train.py', line: 143, call: 'forward' })
     expect(errorOf(memory(20))).toBe('RuntimeError: CUDA out of memory. Tried to allocate 20 MiB')
     expect(errorOf(`${SHAPE}\n`)).toBe('ValueError: bad shape')
   })
-  test('with other numbers is the same failure, in another place it is not', () => {
+  test('with other numbers is the same failure, at another place it is a different one', () => {
     const job = (id: string, traceback: string) => ({ id, status: 'failed', failure_reason: null, traceback })
     const groups = groupFailures([
       job('a', SHAPE),
@@ -81,14 +81,14 @@ test('a curve has a point at a place within half a step of one of its own, and n
   expect(pointAt([], 6, 0.1)).toBe(-1)
 })
 
-test('jobs are ordered by a value, those without one last', () => {
+test('jobs are sorted by a value, those without one last', () => {
   const losses: Record<string, number | 'NaN' | null> = { a: 3, b: 1, c: 'NaN', d: null, e: 2 }
   const jobOf = (id: string) => ({ latest: { val_loss: losses[id] }, params: {} }) as never
   expect(orderJobs(Object.keys(losses), jobOf, 'last.val_loss')).toEqual(['b', 'e', 'a', 'c', 'd'])
   expect(orderJobs(Object.keys(losses), jobOf, '-last.val_loss')).toEqual(['a', 'e', 'b', 'c', 'd'])
 })
 
-test('Home says first what failed; one click shows the traceback; a dismissed problem stays away', () =>
+test('Home lists failures first; one click shows the traceback; a dismissed problem stays hidden', () =>
   onPage(1440, '/', async (page) => {
     await page.getByRole('heading', { name: /Needs attention/ }).waitFor()
     const headings = await page.getByRole('heading', { level: 2 }).allTextContents()
@@ -122,7 +122,7 @@ test('failed jobs of a batch are grouped by their error with counts, on every ta
     await page.getByRole('region', { name: 'Traceback of shape' }).waitFor()
   }))
 
-test('the tooltip lists only curves that have a point there, and covers no part of the chart', async () => {
+test('the tooltip lists only curves with a point there, and does not cover the chart', async () => {
   for (const width of [1440, 390])
     await onPage(width, `/b/${BATCH}?series=val_loss`, async (page) => {
       const chart = page.locator('[data-chart="val_loss"]')
@@ -184,7 +184,7 @@ test('jobs are found by a query, which explains what it cannot read and stands i
     expect(await seriousFindings(page)).toEqual([])
   }))
 
-test('name and status stay in sight when a table is scrolled sideways', async () => {
+test('name and status stay visible when a table is scrolled sideways', async () => {
   await onPage(390, `/b/${BATCH}/jobs`, async (page) => {
     const table = page.getByRole('table', { name: 'Jobs' })
     await table.locator('[data-job="long"]').waitFor()
@@ -202,7 +202,7 @@ test('name and status stay in sight when a table is scrolled sideways', async ()
   })
 })
 
-test('a batch that failed of the one error of its jobs says it once; another reason stands above them', async () => {
+test('a batch that failed with the same error as its jobs shows it once; another reason is shown above their errors', async () => {
   for (const [batch, reason] of [
     ['one-error', 'ValueError: bad shape'],
     ['two-reasons', 'the launcher gave up'],
@@ -223,9 +223,9 @@ test('a batch that failed of the one error of its jobs says it once; another rea
   }
 })
 
-test('a run that failed says its reason once, on its own page and on that of its job', async () => {
+test('a failed run shows its reason once, on its own page and on that of its job', async () => {
   const of = eventsOf('one-run')
-  await send(app, reporter, [
+  await send(web.app, web.reporter, [
     of('batch_start', 3600, { experiment_type: 'run', n_total: 1 }),
     of('job_start', 3590, {}, 'main'),
     of('job_failed', 2400, { reason: 'bad shape', traceback: SHAPE }, 'main'),
@@ -243,9 +243,9 @@ test('a run that failed says its reason once, on its own page and on that of its
     })
 })
 
-test('a failed job without a traceback says that none was reported', async () => {
+test('a failed job without a traceback shows that none was reported', async () => {
   const of = eventsOf('untraced')
-  await send(app, reporter, [
+  await send(web.app, web.reporter, [
     of('batch_start', 3600, { experiment_type: 'sweep', n_total: 1 }),
     of('job_start', 3590, {}, 'killed'),
     of('job_failed', 2400, { reason: 'killed by SIGKILL' }, 'killed'),
@@ -256,7 +256,7 @@ test('a failed job without a traceback says that none was reported', async () =>
   })
 })
 
-test('an ETA names its range where the range is wider than a minute', () => {
+test('an ETA has its range if that is wider than a minute', () => {
   const at = Math.ceil(Date.now() / 60_000) * 60_000
   const within = etaText({ eta_s: 600, low_s: 600, high_s: 610 }, at)
   expect(within).toMatch(/^≈ \S+$/)

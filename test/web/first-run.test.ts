@@ -20,7 +20,7 @@ const web = pageFixture(
 )
 afterAll(() => rm(scratch, { recursive: true, force: true }))
 
-test('a fresh service asks for the first account, and one pasted line then sends a run that the page opens', async () => {
+test('a new service asks for the first account, and one pasted command then sends a run that the page opens', async () => {
   const { page, context, complaints } = await web.signedOut()
   await page.goto('/')
   await page.getByRole('heading', { name: 'Create the first account' }).waitFor()
@@ -55,7 +55,7 @@ test('a fresh service asks for the first account, and one pasted line then sends
   await context.close()
 })
 
-test('with an account there is a sign-in, and no word of a first account', async () => {
+test('once there is an account the page asks to sign in, not for a first account', async () => {
   const { page, context } = await web.signedOut()
   await page.goto('/')
   await page.getByRole('heading', { name: 'Sign in' }).waitFor()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { diffBetween, joinGitDiff } from '../../web/src/lib/git-diff.ts'
 
-test('of several starts the last diff that came whole counts; other lines about diffs do not', () => {
+test('of several starts the last complete diff is used; other lines about diffs are ignored', () => {
   const head = 'git diff against HEAD: 4 bytes in 2 parts'
   const whole = [head, 'git diff, part 1 of 2\n+a\n', 'git diff, part 2 of 2\n+b\n']
   expect(joinGitDiff([])).toBe(null)
@@ -14,7 +14,7 @@ test('of several starts the last diff that came whole counts; other lines about 
   expect(joinGitDiff([cut, 'git diff, part 1 of 1\n+a'])).toEqual({ text: '+a', isCut: true })
 })
 
-test('between two diffs only what differs is shown, with the lines around it', () => {
+test('a comparison of two diffs shows only their differences, with context lines', () => {
   expect(diffBetween('+a\n', '+a\n')).toEqual([])
   const lines = Array.from({ length: 20 }, (_, i) => `+line ${i}`)
   const between = diffBetween(

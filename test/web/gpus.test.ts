@@ -43,7 +43,7 @@ const web = pageFixture(async ({ app, reporter }) => {
 test.each([
   ['light', 1440],
   ['dark', 390],
-] as const)('eight GPUs are eight curves of one chart for each measure, %s at %i px', async (theme, width) => {
+] as const)('eight GPUs are eight curves in the chart of each measure, %s at %i px', async (theme, width) => {
   const { page, context, complaints } = await web.asAda({ theme, width })
   await page.goto('/b/machine/resources')
   const gpus = page.getByRole('region', { name: 'GPUs', exact: true })
@@ -87,7 +87,7 @@ test.each([
   await context.close()
 })
 
-test('a sample that arrives goes on with the curve of each GPU', async () => {
+test('a new sample extends the curve of each GPU', async () => {
   const { page, context } = await web.asAda({ width: 1440 })
   await page.goto('/b/machine/resources')
   const memory = page.locator('[data-chart="GPU memory"]')

@@ -28,7 +28,7 @@ const web = pageFixture(async ({ app, ada, reporter }) => {
 })
 const { asAda } = web
 
-test('letters are found in order, whole words before scattered ones', () => {
+test('the fuzzy search finds letters in order, and whole words first', () => {
   expect(fuzzy('digits-sweep', 'dgs')).toBeGreaterThan(0)
   expect(fuzzy('digits-sweep', 'sgd')).toBe(0)
   expect(bestFuzzy(['a-long-way-to-go', 'lwg', 'lonely'], 'lwg', (one) => one, 2)).toEqual([
@@ -37,7 +37,7 @@ test('letters are found in order, whole words before scattered ones', () => {
   ])
 })
 
-test('on a very wide screen what finished stands beside what runs', async () => {
+test('on a very wide screen finished batches are beside the running ones', async () => {
   const { page, context } = await asAda({ width: 2560 })
   await page.goto('/')
   const place = async (title: string) => {
@@ -57,7 +57,7 @@ test('on a very wide screen what finished stands beside what runs', async () => 
   await context.close()
 })
 
-test('home shows what runs, and what needs attention: why, and one action', async () => {
+test('Home shows what runs, and what needs attention, with the reason and one action', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/')
   const running = page.locator('section', { has: page.getByRole('heading', { name: /Running now/ }) })
@@ -78,7 +78,7 @@ test('home shows what runs, and what needs attention: why, and one action', asyn
   await context.close()
 })
 
-test('the rail counts what runs and what failed, and follows the stream', async () => {
+test('the side bar counts running and failed batches, and is updated live', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/')
   const project = page.getByRole('navigation', { name: 'Projects' }).getByRole('link', { name: /digits/ })
@@ -94,7 +94,7 @@ test('the rail counts what runs and what failed, and follows the stream', async 
   await context.close()
 })
 
-test('the palette finds projects, batches at the server, pages and actions by some of their letters', async () => {
+test('the command palette finds projects, batches (on the server), pages and actions by some of their letters', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/tokens')
   await page.getByRole('heading', { name: 'Tokens' }).waitFor()
@@ -125,7 +125,7 @@ test('the palette finds projects, batches at the server, pages and actions by so
   await context.close()
 })
 
-test('? tells the keys; / without a search field on the page opens the palette', async () => {
+test('? lists the keyboard shortcuts; / opens the command palette if the page has no search field', async () => {
   const { page, context } = await asAda()
   await page.goto('/tokens')
   await page.getByRole('heading', { name: 'Tokens' }).waitFor()
@@ -137,7 +137,7 @@ test('? tells the keys; / without a search field on the page opens the palette',
   await context.close()
 })
 
-test('an administrator filters the audit log by what was done to something, and revokes an agent', async () => {
+test('an administrator can filter the audit log by the object of an action, and revoke an agent', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/admin/agents')
   await page.getByText('○ offline').waitFor()
@@ -161,7 +161,7 @@ test('an administrator filters the audit log by what was done to something, and 
   await context.close()
 })
 
-test('on a phone the menu comes in from the side, and home is not wider than it', async () => {
+test('on a phone the menu opens from the side, and Home fits the width', async () => {
   const { page, context } = await asAda({ width: 390 })
   await page.goto('/')
   await page.getByRole('heading', { name: /Recently finished/ }).waitFor()
@@ -175,7 +175,7 @@ test('on a phone the menu comes in from the side, and home is not wider than it'
   await context.close()
 })
 
-test('a batch that ran more jobs than it had planned says how many ended, not of how many', async () => {
+test('a batch with more jobs than planned shows how many ended, without a total', async () => {
   const [first] = recordedSweep('generous') as [Event]
   const event = (event_type: string, job_id: string | null, data: Record<string, unknown>): Event => ({
     ...first,

@@ -11,7 +11,7 @@ const web = pageFixture(async ({ app, reporter }) => {
 })
 const { asAda: as } = web
 
-test('without a host the page tells how to start an agent, and shows it once it registers', async () => {
+test('without a host the page shows how to start an agent, and lists the host once it registers', async () => {
   const { page, context, complaints } = await as()
   await page.goto('/hosts')
   await page.getByText('No agent has registered yet').waitFor()
@@ -29,7 +29,7 @@ test('without a host the page tells how to start an agent, and shows it once it 
   await context.close()
 })
 
-test('a silent host is offline, with since when', async () => {
+test('a host that sends nothing is offline, with the time since then', async () => {
   await registerAgent(web.app, web.ada.token, 'box8')
   await web.app.sql`update agents set last_seen_at = now() - interval '10 minutes' where hostname = 'box8'`
   const { page, context } = await as()
@@ -41,7 +41,7 @@ test('a silent host is offline, with since when', async () => {
   await context.close()
 })
 
-test('one host shows what ran there and what its agent was told, as it happens', async () => {
+test('the page of a host shows its batches and the commands of its agent, live', async () => {
   const agent = await registerAgent(web.app, web.ada.token, 'box7')
   const of = eventsOf(RAN)
   const util = (ago: number) => of('resource_snapshot', ago, { gpu_util_pct: 70, cpu_util_pct: 20 }, 'good')
@@ -65,7 +65,7 @@ test('one host shows what ran there and what its agent was told, as it happens',
   await context.close()
 })
 
-test('a command that comes while the first of them are being read is shown all the same', async () => {
+test('a command that is created while the page reads the first commands is shown', async () => {
   const agent = await registerAgent(web.app, web.ada.token, 'box7')
   const { page, context } = await as()
   let release = (): void => {}
@@ -93,7 +93,7 @@ test('a command that comes while the first of them are being read is shown all t
   await context.close()
 })
 
-test('the curves of a host grow with what runs there, also of a batch that begins meanwhile', async () => {
+test('the charts of a host are updated live, also with a batch that starts meanwhile', async () => {
   const agent = await registerAgent(web.app, web.ada.token, 'box10')
   const [first, second] = ['on-box10', 'later-on-box10'].map((id) => eventsOf(id, { host: 'box10' }))
   if (first === undefined || second === undefined) throw new Error('two batches')
@@ -127,7 +127,7 @@ test('the curves of a host grow with what runs there, also of a batch that begin
   await context.close()
 })
 
-test('a revoke says what becomes of what runs, and is done at once', async () => {
+test('the dialog to revoke an agent names its running processes, and takes effect at once', async () => {
   const agent = await registerAgent(web.app, web.ada.token, 'box9')
   await agent.say('heartbeat', { running: [{ cmd_id: crypto.randomUUID(), pid: 12 }] })
   const { page, context } = await as()
@@ -143,7 +143,7 @@ test('a revoke says what becomes of what runs, and is done at once', async () =>
 test.each([
   ['light', 1440],
   ['dark', 390],
-] as const)('one host shows which jobs run there now and what each uses, %s at %i px', async (theme, width) => {
+] as const)('the page of a host shows its running jobs and the resources of each, %s at %i px', async (theme, width) => {
   const agent = await registerAgent(web.app, web.ada.token, 'box7')
   const id = `busy-${theme}`
   const of = eventsOf(id)

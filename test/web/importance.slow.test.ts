@@ -40,7 +40,7 @@ const table = (n: number, columns: [(i: number) => number, categories?: boolean]
 const orderOf = (columns: readonly { importance: number }[]): number[] =>
   [...columns.keys()].sort((a, b) => (columns[b]?.importance ?? 0) - (columns[a]?.importance ?? 0))
 
-test('in a sweep of thirty jobs, each with a rate of its own, the rate is found', () => {
+test('in a sweep of thirty jobs with different learning rates, the learning rate is found', () => {
   const draw = randomFrom(tellSeed('importance of few'))
   for (let round = 0; round < 6; round++) {
     const columns = table(30, [
@@ -55,7 +55,7 @@ test('in a sweep of thirty jobs, each with a rate of its own, the rate is found'
   }
 })
 
-test('the parameters that a result follows come first, those that it does not follow have nothing', () => {
+test('parameters that a result depends on come first, others have importance 0', () => {
   const draw = randomFrom(tellSeed('importance'))
   for (let round = 0; round < 6; round++) {
     const n = 150 + Math.floor(draw() * 150)
@@ -86,7 +86,7 @@ test('the parameters that a result follows come first, those that it does not fo
   }
 })
 
-test('where the result is chance the forest explains nothing, and nothing breaks without jobs or columns', () => {
+test('for a random result the forest explains nothing, and it works without jobs or columns', () => {
   const draw = randomFrom(tellSeed('chance'))
   const columns = table(200, [[() => draw()], [() => Math.floor(draw() * 50), true]])
   expect(importanceOf(columns, Float64Array.from({ length: 200 }, draw)).r2).toBeLessThan(0.1)
@@ -98,7 +98,7 @@ test('where the result is chance the forest explains nothing, and nothing breaks
   expect(importanceOf(table(30, [[(i) => i]]), new Float64Array(30).fill(2))).toMatchObject({ r2: 0 })
 })
 
-test('the Sweep tab says which parameters matter, how sure that is, and what was left out', async () => {
+test('the Sweep tab shows which parameters matter, how certain that is, and which jobs were left out', async () => {
   const { page, context, complaints } = await web.asAda()
   await page.goto('/b/sixty/sweep')
   const rows = page.locator('[data-parameter]')

@@ -29,7 +29,7 @@ const axis = (rows: Compared[], id: string) => {
   return found
 }
 
-test('a group is named by its value in six digits, or as many as tell it from the others; a whole number by all of its digits', () => {
+test('the name of a group is its value in six digits, or as many as distinguish it from the others; integers have all digits', () => {
   const named = (values: unknown[]): string[] => {
     const jobs = values.map((lr, n) => job(n, { lr }, 1).job)
     const names = groupNames(jobs, 'param.lr')
@@ -45,7 +45,7 @@ test('a group is named by its value in six digits, or as many as tell it from th
   expect(named([0.12345612, 0.12345637, 0.5000001])).toEqual(['0.1234561', '0.1234564', '0.5'])
 })
 
-test('texts that look alike as numbers, such as versions, are groups of their own', () => {
+test('texts that are equal as numbers, such as versions, are separate groups', () => {
   const jobs = ['2.1', '2.10', '2.1'].map((torch, n) => job(n, { torch }, 1).job)
   expect(groupsOf(jobs, groupNames(jobs, 'param.torch'))).toEqual([
     { name: 'torch = 2.1', jobs: 2 },
@@ -53,7 +53,7 @@ test('texts that look alike as numbers, such as versions, are groups of their ow
   ])
 })
 
-test('different numbers have different names, however close they are', () => {
+test('different numbers have different names, even if they are close', () => {
   const near = fc.tuple(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.integer({ min: -3, max: 3 }))
   fc.assert(
     fc.property(fc.array(near, { maxLength: 20 }), (pairs) => {
@@ -92,7 +92,7 @@ test('jobs are grouped by the values of parameters, the best mean first, with it
   expect(both.at(-1)?.spread).toBe(undefined)
 })
 
-test('numbers that are alike in four digits are groups of their own', () => {
+test('numbers that are equal in four digits are separate groups', () => {
   const rows = [0.12341, 0.12344, 0.12341].map((lr, n) => job(n, { lr }, n))
   const groups = jobGroups(rows, [axis(rows, 'param.lr')], axis(rows, 'last.loss'))
   expect(groups.map(({ values, rows }) => [values, rows.length])).toEqual([
@@ -101,7 +101,7 @@ test('numbers that are alike in four digits are groups of their own', () => {
   ])
 })
 
-test('a parameter of many numbers is grouped by bins, of equal ratios where its axis is logarithmic', () => {
+test('a parameter with many values is grouped into bins, of equal ratios on a logarithmic axis', () => {
   const even = Array.from({ length: 20 }, (_, i) => job(i, { dropout: i / 19 }, i))
   expect(
     jobGroups(even, [axis(even, 'param.dropout')], axis(even, 'last.loss')).map(({ values }) => values[0]),
@@ -112,7 +112,7 @@ test('a parameter of many numbers is grouped by bins, of equal ratios where its 
   expect(groups.map(({ rows }) => rows.length)).toEqual([2, 2, 2, 2, 3])
 })
 
-test('groups hold every job once, and quartiles lie in order between the least and the greatest value', () => {
+test('groups contain every job once, and quartiles are in order between minimum and maximum', () => {
   fc.assert(
     fc.property(
       fc.array(

@@ -61,7 +61,7 @@ test.each([
   expect(parseJobQuery(text, NAMES).problems).toEqual([problem])
 })
 
-test('names and values are completed in place of the last word', () => {
+test('names and values complete the last word', () => {
   const known = jobNames(JOBS, NAMES)
   expect(completions('lr<1 opt', known)).toEqual(['optimizer:'])
   expect(completions('val', known)).toEqual(['val_loss<'])

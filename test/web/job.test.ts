@@ -15,7 +15,7 @@ const open = async (path: string) => {
   return one
 }
 
-test('a job shows its numbers, its params, its curves, and why it failed', async () => {
+test('a job shows its values, its parameters, its charts, and why it failed', async () => {
   const { page, context, complaints } = await open(`/b/${RAN}/j/bad`)
   await page.getByText('CUDA out of memory').first().waitFor()
   await page.locator('[data-chart="val_loss"] [data-points]', { hasText: '8 of 8 points' }).waitFor()
@@ -28,7 +28,7 @@ test('a job shows its numbers, its params, its curves, and why it failed', async
   await context.close()
 })
 
-test('a browser whose language no formatter knows draws curves all the same', async () => {
+test('a browser with an unknown language draws charts', async () => {
   const { page, context, complaints } = await web.asAda()
   await page.addInitScript(() =>
     Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' }),
@@ -39,7 +39,7 @@ test('a browser whose language no formatter knows draws curves all the same', as
   await context.close()
 })
 
-test('a line leads to its epoch, and an epoch to its lines', async () => {
+test('a log line links to its epoch, and an epoch to its log lines', async () => {
   const { page, context, complaints } = await open(`/b/${RAN}/j/good`)
   const line = page.locator('[data-line]', { hasText: 'lr dropped' })
   // The epochs came every 10 seconds, the eleventh 5 seconds after the line.
@@ -57,7 +57,7 @@ test('a line leads to its epoch, and an epoch to its lines', async () => {
   await context.close()
 })
 
-test('a line of the batch’s log leads to its job, where it is beside its epoch', async () => {
+test('a line of the batch log links to its job, where it is shown with its epoch', async () => {
   const { page, context, complaints } = await open(`/b/${RAN}/logs`)
   await page.locator('[data-line]', { hasText: 'lr dropped' }).getByRole('link', { name: 'good' }).click()
   await page.waitForURL(new RegExp(`/b/${RAN}/j/good\\?line=\\d+`))
@@ -67,7 +67,7 @@ test('a line of the batch’s log leads to its job, where it is beside its epoch
   await context.close()
 })
 
-test('a job that runs grows while one looks', async () => {
+test('a running job is updated live', async () => {
   const of = eventsOf('still-running')
   const epoch = (n: number) => of('job_epoch', 10 - n, { epoch: n, val_loss: 1 / (n + 1) }, 'one')
   await send(web.app, web.reporter, [
@@ -88,7 +88,7 @@ test('a job that runs grows while one looks', async () => {
   await context.close()
 })
 
-test('a job that was started again lists its attempts, and draws one behind, faded', async () => {
+test('a job that was restarted lists its attempts, and can draw an earlier one faded', async () => {
   const of = eventsOf('restarted')
   const again = eventsOf('rerun of it')
   const epochs = (from: number, to: number, ago: number, loss: number) =>
@@ -140,7 +140,7 @@ test('a job that was started again lists its attempts, and draws one behind, fad
   await context.close()
 })
 
-test('a job that is not there says so, with the way to those that are', async () => {
+test('a job that does not exist shows a message with a link to the jobs of the batch', async () => {
   const { page, context } = await open(`/b/${RAN}/j/never`)
   await page.getByText('There is no job never in this batch').waitFor()
   await page.getByRole('link', { name: 'All jobs' }).click()
@@ -148,7 +148,7 @@ test('a job that is not there says so, with the way to those that are', async ()
   await context.close()
 })
 
-test('a job’s charts have any axis, several metrics and what its machine reported, with one cursor', async () => {
+test('charts of a job can have any x-axis, several metrics and resources, with a shared cursor', async () => {
   const of = eventsOf('one-gpu')
   const steps = Array.from({ length: 10 }, (_, i) => i)
   await send(web.app, web.reporter, [

@@ -10,7 +10,7 @@ const web = pageFixture(async ({ app, reporter }) => {
 })
 const { asAda } = web
 
-test('rows are walked by arrows once one is reached; Escape leaves a search field', async () => {
+test('arrow keys move between rows; Escape leaves a search field', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/b/first/jobs')
   await page.locator('[data-job]').first().waitFor()
@@ -35,7 +35,7 @@ test('rows are walked by arrows once one is reached; Escape leaves a search fiel
   await context.close()
 })
 
-test('on a phone the menu takes the keyboard in, and Escape closes it and gives it back', async () => {
+test('on a phone the menu gets the keyboard focus, and Escape closes it and restores the focus', async () => {
   const { page, context, complaints } = await asAda({ width: 390 })
   await page.goto('/')
   const menu = page.getByRole('button', { name: 'Open the menu' })
@@ -51,7 +51,7 @@ test('on a phone the menu takes the keyboard in, and Escape closes it and gives 
   await context.close()
 })
 
-test('the tab of the browser says where it is and how the batch stands', async () => {
+test('the title of the browser tab has the page and the status of the batch', async () => {
   const { page, context } = await asAda()
   const titles: string[] = []
   for (const path of [

@@ -68,7 +68,7 @@ const PAGES: [string, string, (page: Page) => Promise<unknown>, width?: number][
 
 test.each(
   PAGES,
-)('%s keeps its place while late answers come (%s)', async (_name, path, whole, width = 1440) => {
+)('%s does not move when late answers arrive (%s)', async (_name, path, whole, width = 1440) => {
   const { page, context } = await web.asAda({ width })
   await page.addInitScript(() => {
     const seen = { shift: 0 }

@@ -27,7 +27,7 @@ async function begin(batch_id: string): Promise<void> {
   expect(answer.status).toBe(200)
 }
 
-test('a stop is explained before it is asked for, with the command for the host where no agent is', async () => {
+test('the dialog of a stop explains it, with a command for a host without an agent', async () => {
   await begin('plan')
   const { page, context, complaints } = await web.asAda()
   await page.goto('/b/plan')
@@ -44,7 +44,7 @@ test('a stop is explained before it is asked for, with the command for the host 
   await context.close()
 })
 
-test('a run is marked as ended with a reason, which its page then shows', async () => {
+test('a run can be marked as ended with a reason, which its page then shows', async () => {
   await begin('dead')
   const { page, context, complaints } = await web.asAda()
   await page.goto('/b/dead')
@@ -58,7 +58,7 @@ test('a run is marked as ended with a reason, which its page then shows', async 
   await context.close()
 })
 
-test('a host without an agent is listed with how far its clock is off', async () => {
+test('a host without an agent is listed with its clock skew', async () => {
   const { page, context, complaints } = await web.asAda()
   await page.goto('/hosts')
   const row = page.locator('[data-host="box9"]')
@@ -69,7 +69,7 @@ test('a host without an agent is listed with how far its clock is off', async ()
   await context.close()
 })
 
-test('a lost run is among what needs attention at home, with its reason; a job shows how much of its plan is done', async () => {
+test('Home lists a lost run with its reason; a job shows its progress', async () => {
   await begin('gone')
   const registered = await web.app.call('POST', '/api/agents/register', {
     token: web.reporter,
@@ -96,7 +96,7 @@ test('a lost run is among what needs attention at home, with its reason; a job s
   await context.close()
 })
 
-test('a batch and a job that were stopped say so in words, and not as a failure', async () => {
+test('a batch and a job that were stopped are shown as stopped, not as failed', async () => {
   const batch_id = 'asked-to-stop'
   await begin(batch_id)
   expect((await web.app.call('POST', `/api/batches/${batch_id}/stop`, { token: web.ada.token })).status).toBe(
@@ -120,6 +120,6 @@ test('a batch and a job that were stopped say so in words, and not as a failure'
   await context.close()
 })
 
-test('the page reads the same parameters as plans as the service does', () => {
+test('the page and the service take the planned epochs from the same parameters', () => {
   expect(pagePlans).toEqual(servicePlans)
 })

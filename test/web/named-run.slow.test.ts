@@ -79,7 +79,7 @@ test('charts of a job whose steps count tokens say so, and no epochs', async () 
   await context.close()
 })
 
-test('printed lines tell their stream and are filtered by it; a pruned job is marked', async () => {
+test('printed lines have their stream and can be filtered by it; a pruned job is marked', async () => {
   const { page, context, complaints } = await open()
   await page.goto(`/b/${ID}/logs`)
   const lines = page.getByRole('log').locator('[data-line]')
@@ -104,7 +104,7 @@ test('the environment lists configuration and summary by their paths', async () 
   await context.close()
 })
 
-test('a batch is renamed, starred and archived in the page', async () => {
+test('a batch can be renamed, starred and archived on its page', async () => {
   const { page, context, complaints } = await open()
   await page.goto(`/b/${ID}`)
   await page.getByRole('button', { name: 'Edit', exact: true }).click()

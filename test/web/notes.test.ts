@@ -28,7 +28,7 @@ const ATTACKS = [
   '![<b onclick=window.hacked=1>](javascript:window.hacked=1)',
 ]
 
-test('notes are shown as Markdown; nothing in them acts', async () => {
+test('notes are shown as Markdown, without scripts or active content', async () => {
   const notes = [
     '# Why\n\nlr **too high**, see [the paper](https://example.org/p)\n\n- one\n- [x] two\n\n`x = 1`\n\n|a|b|\n|-|-|\n|1|2|',
     ...ATTACKS,

@@ -16,7 +16,7 @@ const web = pageFixture(async ({ app, reporter }) => {
 })
 const { asAda } = web
 
-test('a signed-out visitor is asked to sign in, and then comes to the page that was asked for', async () => {
+test('a signed-out visitor is asked to sign in, and then gets to the requested page', async () => {
   const { page, context, complaints } = await web.signedOut()
   await page.goto('/tokens')
   await page.waitForURL(/\/sign-in\?return_to=/)
@@ -32,7 +32,7 @@ test('a signed-out visitor is asked to sign in, and then comes to the page that 
   await context.close()
 })
 
-test('a new account makes a token, and the first event moves its page to the batch', async () => {
+test('a new user creates a token, and the first event opens the page of the batch', async () => {
   const { page, context, complaints } = await web.signedOut()
   await page.goto('/register')
   await page.getByLabel('E-mail address').fill('grace@example.org')
@@ -55,7 +55,7 @@ test('a new account makes a token, and the first event moves its page to the bat
   await context.close()
 })
 
-test('a project lists its batches; the query field filters them and stands in the address', async () => {
+test('a project lists its batches; the query filters them and is in the address', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/p/digits')
   await page.getByRole('link', { name: DONE }).waitFor()
@@ -72,7 +72,7 @@ test('a project lists its batches; the query field filters them and stands in th
   await context.close()
 })
 
-test('a deleted batch leaves the list at once and comes back by undo', async () => {
+test('a deleted batch leaves the list at once and returns by Undo', async () => {
   await send(web.app, web.reporter, recordedSweep('to-delete').slice(0, 30))
   const { page, context } = await asAda()
   await page.goto('/p/digits')
@@ -92,7 +92,7 @@ test('a deleted batch leaves the list at once and comes back by undo', async () 
   await context.close()
 })
 
-test('charts are drawn, say how many points they show, and a zoom stands in the address', async () => {
+test('charts are drawn with their number of points, and a zoom is in the address', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto(`/b/${DONE}`)
   const chart = page.locator('[data-chart="val_loss"]')
@@ -122,7 +122,7 @@ test('charts are drawn, say how many points they show, and a zoom stands in the 
   await context.close()
 })
 
-test('what arrives is drawn in a browser that merely looks on', async () => {
+test('new points are drawn in an open browser without a reload', async () => {
   const looking = await asAda()
   const { page } = looking
   await page.goto(`/b/${LIVE}`)

@@ -78,7 +78,7 @@ test('the owner of a project invites a user who accepts, changes the role in the
   await context.close()
 })
 
-test('a project is renamed, and made public only after a question; a stranger then reads it, but not who is in it', async () => {
+test('a project can be renamed, and becomes public only after a confirmation; a stranger can then read it, but not its members', async () => {
   const { page, context } = await as(web.ada)
   const stranger = await as(eve)
   await stranger.page.goto('/p/digits')
@@ -108,7 +108,7 @@ test('a project is renamed, and made public only after a question; a stranger th
   for (const one of [context, stranger.context, signedOut.context]) await one.close()
 })
 
-test('an administrator is asked before an account is disabled or given rights, and sees all of it on a phone', async () => {
+test('an administrator confirms before an account is disabled or becomes administrator, also on a phone', async () => {
   const { page, context, complaints } = await as(web.admin, { width: 390 })
   await page.goto('/admin')
   await page.waitForURL('/admin/users')
@@ -134,7 +134,7 @@ test('an administrator is asked before an account is disabled or given rights, a
   await context.close()
 })
 
-test('every page of administration refuses users who are no administrators', async () => {
+test('every administration page refuses users who are not administrators', async () => {
   const { page, context, complaints } = await as(web.ada)
   for (const path of ['users', 'agents', 'keys', 'audit']) {
     await page.goto(`/admin/${path}`)
@@ -145,7 +145,7 @@ test('every page of administration refuses users who are no administrators', asy
   await context.close()
 })
 
-test('what is shown once is no longer offered after it was revoked: a token, a link', async () => {
+test('a token and a link that are shown once are hidden after they were revoked', async () => {
   const { page, context, complaints } = await as(web.ada)
   await page.goto('/tokens')
   await page.getByLabel('Name').fill('laptop')
@@ -180,7 +180,7 @@ test('what is shown once is no longer offered after it was revoked: a token, a l
   await reader.context.close()
 })
 
-test('a link is copied where the browser has no clipboard, as over plain HTTP, and from within a dialog', async () => {
+test('a link can be copied without the clipboard API, as over plain HTTP, also in a dialog', async () => {
   const { page, context } = await as(web.ada)
   await page.addInitScript(() =>
     Object.defineProperty(Navigator.prototype, 'clipboard', { get: () => undefined }),
@@ -215,7 +215,7 @@ test('the return address survives a registration; signed-in users are not asked 
   await context.close()
 })
 
-test('too many attempts are told with how long to wait', async () => {
+test('too many attempts show how long to wait', async () => {
   const { page, context } = await as(null)
   await page.goto('/sign-in')
   await page.getByLabel('E-mail address').fill('mallory@example.org')
@@ -230,7 +230,7 @@ test('too many attempts are told with how long to wait', async () => {
   await context.close()
 })
 
-test('a user makes a project before anything is sent to it; a name that is taken is refused where it was typed', async () => {
+test('a user can create a project before it has events; a taken name is refused at its field', async () => {
   const mia = await web.app.register('mia@example.org')
   const { page, context, complaints } = await as(mia)
   await page.goto('/')

@@ -66,7 +66,7 @@ const KNOWN = {
   values: { optimizer: ['adamw', 'sgd'] },
 }
 
-test('a query is filters, conditions and plain words; what it cannot be is said', () => {
+test('a query has filters, conditions and plain words; mistakes are explained', () => {
   expect(
     parseQuery('status:running lr<0.01 tag:"two words" best.val_loss<=0.3 best.acc>0.9 res net').filter,
   ).toEqual({
@@ -108,7 +108,7 @@ test('a query is filters, conditions and plain words; what it cannot be is said'
   }
 })
 
-test('words are added, taken away and completed', () => {
+test('words of a query can be added, removed and completed', () => {
   expect(toggle('lr<1 tag:a', 'tag', 'b c')).toBe('lr<1 tag:a tag:"b c"')
   expect(toggle('lr<1 tag:"b c"', 'tag', 'b c')).toBe('lr<1')
   expect(without('a "b c" lr<1', 'lr<1')).toBe('a "b c"')
@@ -121,7 +121,7 @@ test('words are added, taken away and completed', () => {
   expect(matches({ status: 'running', tags: [] } as never, { status: ['RUNNING'] })).toBe(true)
 })
 
-test('a click on a head orders at the server and stands in the address; any metric or parameter is a column', async () => {
+test('a click on a column header sorts on the server and is in the address; any metric or parameter can be a column', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/p/tables')
   await shows(page, ['live', 'best', 'worst', 'middle'])
@@ -155,7 +155,7 @@ test('a click on a head orders at the server and stands in the address; any metr
   await other.context.close()
 })
 
-test('conditions filter, chips take them away, completion offers words, errors are shown', async () => {
+test('conditions filter the list, chips remove them, completion suggests words, mistakes are shown', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/p/tables')
   const field = page.getByLabel('Search batches')
@@ -178,7 +178,7 @@ test('conditions filter, chips take them away, completion offers words, errors a
   await context.close()
 })
 
-test('rows stay under the cursor until it is wanted: new ones and those that would move', async () => {
+test('rows do not move under the pointer: new rows and a new order are applied on request', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/p/tables?sort=min.val_loss')
   await shows(page, ['best', 'middle', 'live', 'worst'])
@@ -206,7 +206,7 @@ test('rows stay under the cursor until it is wanted: new ones and those that wou
   await context.close()
 })
 
-test('ticked batches are tagged, shared and compared together, and a tag can be undone', async () => {
+test('selected batches can be tagged, shared and compared, and the tags undone', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/p/tables?q=host%3Abox7')
   await page.getByLabel('Select best').check()
@@ -233,7 +233,7 @@ test('ticked batches are tagged, shared and compared together, and a tag can be 
   await context.close()
 })
 
-test('the others are shown relative to a baseline, which is a link and is taken back by its chip', async () => {
+test('values are shown relative to a baseline, which is in the address and is removed by its chip', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto(
     `/p/tables?q=host%3Abox7&sort=min.val_loss&cols=${encodeURIComponent('["min.val_loss","param.lr"]')}`,
@@ -274,7 +274,7 @@ function createSignal(): { given: Promise<void>; give: () => void } {
   return { given, give }
 }
 
-test('values stay when the answer to an earlier question, which asked for fewer columns, comes last', async () => {
+test('values stay if the answer to an earlier request with fewer columns arrives last', async () => {
   const { page, context } = await asAda()
   const [etaAsked, metricsShown] = [createSignal(), createSignal()]
   const asksOnlyEta = (text: string | null) => text?.includes('"columns":["eta"]') === true
@@ -299,7 +299,7 @@ test('values stay when the answer to an earlier question, which asked for fewer 
   await context.close()
 })
 
-test('the usual columns leave out a metric that no listed batch reports, a chosen one stays', async () => {
+test('the default columns leave out a metric that no listed batch reports; a chosen column stays', async () => {
   const run = (id: string, values: Record<string, number>) => {
     const of = eventsOf(id, { project: 'mixed' })
     return [
@@ -321,7 +321,7 @@ test('the usual columns leave out a metric that no listed batch reports, a chose
   await context.close()
 })
 
-test('a list in the order of a field has a column for it, until another order is asked for', async () => {
+test('a list sorted by a field has a column for it, until it is sorted by another one', async () => {
   const { page, context, complaints } = await asAda({ width: 1440 })
   await page.goto('/p/tables?q=lr%3C0.015&sort=param.lr')
   await shows(page, ['best', 'middle'])
@@ -350,7 +350,7 @@ test('a list in the order of a field has a column for it, until another order is
   await context.close()
 })
 
-test('j and k walk the rows, x ticks one, / goes to the query', async () => {
+test('j and k move between rows, x selects one, / goes to the query', async () => {
   const { page, context } = await asAda()
   await page.goto('/p/tables?sort=id')
   await page.getByRole('link', { name: 'best', exact: true }).waitFor()
@@ -368,7 +368,7 @@ test('j and k walk the rows, x ticks one, / goes to the query', async () => {
   await context.close()
 })
 
-test('a phone shows status, name and progress, and nothing is wider than it', async () => {
+test('a phone shows status, name and progress, without scrolling sideways', async () => {
   const { page, context } = await asAda({ width: 390 })
   await page.goto('/p/tables')
   await page.getByRole('link', { name: 'best', exact: true }).waitFor()

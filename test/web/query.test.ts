@@ -43,7 +43,7 @@ const { asAda } = web
 type Page = Awaited<ReturnType<typeof asAda>>['page']
 const opened = (page: Page) => page.locator('[data-open]').allTextContents()
 
-test('Home finds batches and jobs of all projects by what they were given and reached', async () => {
+test('Home finds batches and jobs of all projects by parameters and metrics', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/')
   const field = page.getByLabel('Search all projects')
@@ -64,7 +64,7 @@ test('Home finds batches and jobs of all projects by what they were given and re
   await context.close()
 })
 
-test('the list of a project takes conditions on texts, completes their values, and says what no job has', async () => {
+test('the list of a project accepts conditions on texts, completes their values, and names unknown parameters', async () => {
   const { page, context } = await asAda()
   await page.goto('/p/vision')
   const field = page.getByLabel('Search batches')
@@ -76,7 +76,7 @@ test('the list of a project takes conditions on texts, completes their values, a
   await context.close()
 })
 
-test('a comparison takes batches that a query finds', async () => {
+test('batches found by a query can be added to a comparison', async () => {
   const { page, context } = await asAda()
   await page.goto('/compare?batches=first')
   await page.getByRole('button', { name: 'Add batches' }).click()
@@ -88,7 +88,7 @@ test('a comparison takes batches that a query finds', async () => {
   await context.close()
 })
 
-test('selected batches are starred and archived; the trash restores what was deleted', async () => {
+test('selected batches can be starred and archived; the trash restores deleted ones', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/p/vision')
   await page.getByLabel('Select first').check()

@@ -8,7 +8,7 @@ import { send } from './visit.ts'
 const web = pageFixture()
 const { asAda: open } = web
 
-test('the receipt says what is missing, and is complete once it has arrived', async () => {
+test('the receipt shows missing events, and is complete once they have arrived', async () => {
   const id = 'spilled'
   const of = eventsOf(id)
   const late = of('job_epoch', 50, { epoch: 2, val_loss: 1 }, 'a')
@@ -33,7 +33,7 @@ test('the receipt says what is missing, and is complete once it has arrived', as
   await context.close()
 })
 
-test('the receipt of a batch whose worker was killed says what it had counted, and that more may be lost', async () => {
+test('the receipt of a batch whose worker was killed shows its last count, and that more events may be lost', async () => {
   const id = 'killed-worker'
   const of = eventsOf(id)
   const WORKER = 'bbbbbbbbbbbb'

@@ -24,7 +24,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-test('a page that lost its server says so, and shows what it missed once the server is back', async () => {
+test('a page without its server shows a message, and all missed changes once the server is back', async () => {
   const ada = await app.register()
   const reporter = await app.reporterToken(ada.token)
   const sweep = recordedSweep('restarted')
@@ -47,7 +47,7 @@ test('a page that lost its server says so, and shows what it missed once the ser
   await context.close()
 }, 240_000)
 
-test('a page that is opened while the server is away says so and opens by itself once it is back', async () => {
+test('a page that is opened while the server is down shows a message, and loads by itself once it is back', async () => {
   const ada = await app.register('ada@example.org')
   const reporter = await app.reporterToken(ada.token)
   await send(app, reporter, sweepIn('of-ada', 'away').slice(0, 40))

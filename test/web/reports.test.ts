@@ -10,7 +10,7 @@ const web = pageFixture(async ({ app, reporter }) => {
   await sendRanBatch(app, reporter, 'night')
 })
 
-test('lines that embed a run are told from text; what they cannot be is said; code embeds nothing', () => {
+test('lines that embed a run are recognised; mistakes in them are explained; code embeds nothing', () => {
   expect(
     reportBlocks('# Title\n\n@batch(night)\n@chart("a, b", val_loss, acc)\ntext @jobs(night)\n@jobs(x)'),
   ).toEqual([
@@ -27,7 +27,7 @@ test('lines that embed a run are told from text; what they cannot be is said; co
   expect(reportBlocks('```\n@batch(x)\n```')).toEqual([{ kind: 'text', text: '```\n@batch(x)\n```' }])
 })
 
-test('a report is begun from selected batches, edited, read by link without an account, and revoked', async () => {
+test('a report can be created from selected batches, edited, read by link without an account, and revoked', async () => {
   const { page, context, complaints } = await web.asAda()
   await page.goto('/p/digits')
   await page.getByLabel('Select night').check()

@@ -30,7 +30,7 @@ const web = pageFixture(async ({ app, ada, reporter }) => {
 const ask = (method: string, path: string, body?: unknown) =>
   web.app.call(method, `/api/agents/${agent.agent_id}${path}`, { token: agent.agent_token, body })
 
-test('the timeline says that a later start had another command, which and by which token', async () => {
+test('the timeline shows that a later start had another command, with the command and the token', async () => {
   const { page, context, complaints } = await web.asAda()
   await page.goto('/b/fenced/timeline')
   await page.getByText('A later start contradicted the first one and changed nothing').waitFor()
@@ -41,7 +41,7 @@ test('the timeline says that a later start had another command, which and by whi
   await context.close()
 })
 
-test('a host whose agent was registered again says when its token was replaced', async () => {
+test('a host whose agent was registered again shows when its token was replaced', async () => {
   const { page, context, complaints } = await web.asAda()
   await page.goto('/hosts')
   await page.locator('[data-host="box9"]').getByRole('link', { name: 'box9' }).click()
@@ -50,7 +50,7 @@ test('a host whose agent was registered again says when its token was replaced',
   await context.close()
 })
 
-test('a command of which the agent has no record runs once its owner insists on what is shown', async () => {
+test('a command without a record at the agent runs after its owner confirms the shown command', async () => {
   const confirm = createHash('sha256').update(COMMAND).digest('hex')
   const asked = await web.app.call('POST', '/api/batches/fenced/rerun', {
     token: web.ada.token,

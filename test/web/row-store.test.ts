@@ -18,7 +18,7 @@ const storeOf = () => {
   return { store, told }
 }
 
-test('changes within a moment are one notification for each row; new rows come at once', async () => {
+test('changes within one interval are one notification per row; new rows are added at once', async () => {
   const { store, told } = storeOf()
   store.put([{ id: 'a', n: 1 }])
   expect(told).toEqual(['ids'])
@@ -30,7 +30,7 @@ test('changes within a moment are one notification for each row; new rows come a
   expect(told).toEqual(['ids', 'ids', 'a', 'b', 'any'])
 })
 
-test('a row that changes all the time notifies at most twenty times a second, and always with its last state', async () => {
+test('a row that changes all the time sends at most twenty notifications a second, always with its latest state', async () => {
   const { store, told } = storeOf()
   const begun = performance.now()
   let n = 0
@@ -48,7 +48,7 @@ test('a row that changes all the time notifies at most twenty times a second, an
   expect(told.length).toBe(before)
 })
 
-test('the list of all rows is the same until one of them is another; what is older changes nothing', async () => {
+test('the list of all rows is the same object until a row changes; an older state changes nothing', async () => {
   const { store, told } = storeOf()
   store.put([
     { id: 'a', n: 2 },

@@ -33,7 +33,7 @@ const makeRule = async (body: Record<string, unknown>): Promise<string> =>
   (await web.app.call('POST', '/api/projects/digits/rules', { token: web.ada.token, body })).body.id
 const row = (page: Page, name: string) => page.getByRole('listitem').filter({ hasText: name })
 
-test('the owner makes a rule of a metric: the key completes, the preview counts, the rule mails', async () => {
+test('the owner creates a rule on a metric: the key is completed, the preview counts, the rule sends mail', async () => {
   const { page, context, complaints } = await as(web.ada)
   await page.goto('/p/digits')
   await page.getByRole('link', { name: 'Rules' }).click()
@@ -80,7 +80,7 @@ test('the owner makes a rule of a metric: the key completes, the preview counts,
   await context.close()
 })
 
-test('a rule is changed, tested, and deleted with a way back', async () => {
+test('a rule can be edited, tested and deleted, and the delete undone', async () => {
   await makeRule({ trigger: 'batch_done', name: 'finished' })
   const { page, context } = await as(web.ada)
   await page.goto(RULES)
@@ -104,7 +104,7 @@ test('a rule is changed, tested, and deleted with a way back', async () => {
   await context.close()
 })
 
-test('a rule without a name is called by what it watches for', async () => {
+test('a rule without a name is named by its trigger', async () => {
   const project = 'nameless'
   await send(web.app, web.reporter, [eventsOf('nameless-run', { project })('batch_start', 1, { n_total: 1 })])
   const make = (body: Record<string, unknown>) =>
@@ -124,7 +124,7 @@ test('a rule without a name is called by what it watches for', async () => {
   await context.close()
 })
 
-test('the switch turns at once, and turns back with the reason when it is refused', async () => {
+test('the switch changes at once, and changes back with the reason if it is refused', async () => {
   const id = await makeRule({ trigger: 'job_idle', name: 'idle' })
   const { page, context } = await as(web.ada)
   await page.goto(RULES)
@@ -149,7 +149,7 @@ test('the switch turns at once, and turns back with the reason when it is refuse
   await context.close()
 })
 
-test('the recipients of the project are set one by one; a word that is no address is refused', async () => {
+test('the recipients of the project are added one by one; an invalid address is refused', async () => {
   const { page, context } = await as(web.ada)
   await page.goto(RULES)
   const field = page.getByLabel('Recipients of the project: another address')
@@ -169,7 +169,7 @@ test('the recipients of the project are set one by one; a word that is no addres
   await context.close()
 })
 
-test('others are told in a sentence who sees the rules, and get no link to them', async () => {
+test('other users read who can see the rules, and get no link to them', async () => {
   const { page, context, complaints } = await as(eve)
   await page.goto('/p/digits')
   await page.getByRole('link', { name: 'Members' }).waitFor()
@@ -215,7 +215,7 @@ test('a batch is muted from its header, and by Undo it is not', async () => {
   await context.close()
 })
 
-test('the page at the foot of a mail ends and resumes it without signing in, under the policy, in both themes', async () => {
+test('the unsubscribe page of a mail stops and resumes mails without a sign-in, under the content security policy, in both themes', async () => {
   await makeRule({ trigger: 'job_failed', name: 'any failure', recipients: ['foot@example.org'] })
   const of = eventsOf('foot')
   await send(web.app, web.reporter, [
@@ -311,7 +311,7 @@ test.each(['light', 'dark'] as const)('axe finds nothing serious in %s colours',
   await context.close()
 })
 
-test('the rules and their form are no wider than a phone', async () => {
+test('the rules and their form fit a phone', async () => {
   const { page, context } = await as(web.ada, { width: 390 })
   await page.goto(RULES)
   await page.getByRole('button', { name: 'New rule' }).click()
@@ -320,7 +320,7 @@ test('the rules and their form are no wider than a phone', async () => {
   await context.close()
 })
 
-test('the owner of a project sees which addresses are not mailed yet, and asks again', async () => {
+test('the owner of a project sees which addresses are not confirmed yet, and can send the request again', async () => {
   const { page, context } = await as(web.ada)
   await page.goto(RULES)
   await page.getByLabel('Recipients of the project: another address').fill('team@elsewhere.example')

@@ -19,7 +19,7 @@ describe('a selection', () => {
     expect(from(list, { id: 'c', on: false, from: 'b' })).toEqual(['a', 'd'])
   })
 
-  test('a row that the list no longer has begins no range', () => {
+  test('a row that is no longer in the list does not start a range', () => {
     expect(from([], { id: 'd', on: true, from: 'gone' })).toEqual(['d'])
   })
 
@@ -35,7 +35,7 @@ describe('a selection', () => {
       }),
     ))
 
-  test('the address has a small selection and leaves out a large one', () => {
+  test('the address contains a small selection but not a large one', () => {
     const ids = Array.from({ length: 51 }, (_, i) => `job-${i}`)
     expect(inAddress(new Set())).toBeUndefined()
     expect(fromAddress(inAddress(new Set(ids.slice(1))))).toEqual(ids.slice(1))
@@ -81,7 +81,7 @@ describe('jobs of a batch', () => {
   const address = (page: Page): string => decodeURIComponent(page.url())
   const legend = (page: Page) => page.getByRole('complementary', { name: 'Jobs' }).getByRole('listitem')
 
-  test('are selected one by one and by Shift, stand in the address, and a link selects them again', () =>
+  test('are selected one by one and by Shift, are in the address, and a link selects them again', () =>
     onPage(`/b/${BATCH}/jobs`, async (page) => {
       await box(page, 'job-1').check()
       await box(page, 'job-4').click({ modifiers: ['Shift'] })
@@ -116,7 +116,7 @@ describe('jobs of a batch', () => {
       await bar(page).getByText('2 selected').waitFor()
     }))
 
-  test('are selected all at once as a query finds them, and stay selected when another query hides them', () =>
+  test('of a query are selected together, and stay selected when another query hides them', () =>
     onPage(`/b/${BATCH}/jobs`, async (page) => {
       await page.getByLabel('Find jobs').fill('lr<0.25')
       await page.getByRole('checkbox', { name: 'Select all 2 listed jobs' }).check()
@@ -132,7 +132,7 @@ describe('jobs of a batch', () => {
         .toBe(true)
     }))
 
-  test('that are selected are the ones that the charts draw, until all are asked for again', () =>
+  test('that are selected can be the only ones in the charts, until all are requested', () =>
     onPage(`/b/${BATCH}/jobs?sel=${encodeURIComponent('["job-5","job-2"]')}`, async (page) => {
       await bar(page).getByRole('link', { name: 'Chart only these' }).click()
       await page.getByText('Only 2 selected jobs of 6 are drawn').waitFor()
@@ -154,7 +154,7 @@ describe('jobs of a batch', () => {
       await page.getByRole('button', { name: 'Show all jobs' }).waitFor()
     }))
 
-  test('are tagged from the bar and found by a tag, which Undo takes back', () =>
+  test('can be tagged from the bar and found by a tag, and Undo removes the tags', () =>
     onPage(`/b/${BATCH}/jobs?sel=${encodeURIComponent('["job-1","job-4"]')}`, async (page) => {
       const cell = (job: string, text: string) => page.locator(`[data-job="${job}"]`).getByText(text)
       await bar(page).getByRole('button', { name: 'Tag' }).click()
@@ -182,7 +182,7 @@ describe('jobs of a batch', () => {
       await expect.poll(() => tags.innerText()).toBe('keep\nworth a look')
     }))
 
-  test('are exported with the values as reported; what a spreadsheet would run is text', () =>
+  test('are exported with the reported values; formulas are escaped for spreadsheets', () =>
     onPage(`/b/${BATCH}/jobs?sel=${encodeURIComponent('["job-3","job-2"]')}`, async (page) => {
       const download = page.waitForEvent('download')
       await bar(page).getByRole('button', { name: 'Export' }).click()

@@ -19,7 +19,7 @@ afterAll(() => app?.stop())
 
 const html = { headers: { accept: 'text/html,application/xhtml+xml' } }
 
-test('every address of the page answers with the page under the strict policy, never cached unasked', async () => {
+test('every address of the page answers with the page, with the content security policy and no-cache', async () => {
   for (const path of ['/', '/sign-in', '/p/vision', '/b/some%2Fid/jobs', '/s/token']) {
     const answer = await app.call('GET', path, html)
     expect([path, answer.status], path).toEqual([path, 200])
@@ -36,7 +36,7 @@ test.each([
   ['*/*, as curl', { accept: '*/*' }],
   ['images, as some link previews', { accept: 'image/*' }],
   ['HTML above JSON', { accept: 'text/html, application/json;q=0.9' }],
-])('the page answers who accepts %s', async (_, headers) => {
+])('the page is the answer for Accept: %s', async (_, headers) => {
   for (const path of [
     '/',
     '/b/some',
@@ -57,7 +57,7 @@ test.each([
   'application/json, text/plain, */*',
   'application/problem+json',
   'text/html;q=0.5, application/json',
-])('who prefers JSON (%s) gets no page', async (accept) => {
+])('a client that prefers JSON (%s) does not get the page', async (accept) => {
   for (const path of ['/', '/b/some', '/s/token']) {
     const answer = await app.call('GET', path, { headers: { accept } })
     expect([path, answer.status, answer.body.code]).toEqual([path, 404, 'not_found'])
@@ -75,7 +75,7 @@ test('every address of the router is a page for curl', async () => {
   for (const path of whole) expect([path, (await app.call('GET', path)).status]).toEqual([path, 200])
 })
 
-test('a link preview tells the kind of page, and the same whether it exists or not', async () => {
+test('a link preview has the kind of page, and is the same whether the object exists or not', async () => {
   const ada = await app.register('ada@example.org')
   const reporter = await app.reporterToken(ada.token)
   await send(app, reporter, recordedSweep('secret-plan').slice(0, 10))
@@ -98,7 +98,7 @@ test('a link preview tells the kind of page, and the same whether it exists or n
   }
 })
 
-test('files of the page are kept for a year under their hashed names, and have their types', async () => {
+test('files of the page have hashed names, are cacheable for a year, and have their content types', async () => {
   const { body } = await app.call('GET', '/', html)
   const [script] = /\/assets\/[\w-]+\.js/.exec(body) as RegExpExecArray
   const [style] = /\/assets\/[\w-]+\.css/.exec(body) as RegExpExecArray
@@ -111,7 +111,7 @@ test('files of the page are kept for a year under their hashed names, and have t
   expect((await app.call('GET', '/favicon.svg')).headers['content-type']).toMatch(/svg/)
 })
 
-test('what is not a page is not answered with one', async () => {
+test('an address that is not of the page is not answered with the page', async () => {
   for (const path of [
     '/api/nothing',
     '/api',
@@ -146,7 +146,7 @@ test('no path leads out of the folder of the page', async () => {
   }
 })
 
-test('files of the page come compressed as the browser takes them, each form under a tag of its own', async () => {
+test('files of the page are compressed as the browser accepts it, with an ETag for each encoding', async () => {
   const { body } = await app.call('GET', '/', html)
   const [script] = /\/assets\/[\w-]+\.js/.exec(body) as RegExpExecArray
   const plain = await app.call('GET', script)
@@ -177,7 +177,7 @@ test('files of the page come compressed as the browser takes them, each form und
   expect(page.headers['content-security-policy']).toContain("worker-src 'self'")
 })
 
-test('without a build the page says how to make one, and the rest of the service is as it was', async () => {
+test('without a build the page shows how to build it, and the rest of the service works', async () => {
   const bare = fastify()
   const pages = await servePages(bare, join(tmpdir(), `no-page-${process.pid}`))
   bare.setNotFoundHandler(

@@ -38,7 +38,7 @@ async function slowDown(page: Page) {
   return { devtools, carryAll: () => carry(-1, 0) }
 }
 
-test('on a slow line the first chart comes before other charts and fonts, and says how many points it shows', async () => {
+test('on a slow connection the first chart loads before other charts and fonts, with its number of points', async () => {
   const context = await web.browser.newContext({
     viewport: { width: 1440, height: 900 },
     baseURL: web.app.address,

@@ -25,7 +25,7 @@ const jobs = (params: readonly Record<string, unknown>[], loss = (i: number): un
       }) as unknown as Compared,
   )
 
-test('an axis of positive values spread over two decades is logarithmic by default, others are linear', () => {
+test('an axis of positive values over two orders of magnitude is logarithmic by default, others are linear', () => {
   expect(suitsLog([0.1, 0.01, 0.001])).toBe(true)
   expect(suitsLog([1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 1e-2])).toBe(true)
   expect(suitsLog([16, 32, 64, 128])).toBe(false)
@@ -36,7 +36,7 @@ test('an axis of positive values spread over two decades is logarithmic by defau
   expect(suitsLog([0.0001, 50, 55, 60, 65, 70, 75, 80, 85, 90])).toBe(false)
 })
 
-test('the default axes are the parameters that vary, then the metric; the reader may change a scale', () => {
+test('the default axes are the parameters that vary, then the metric; a scale can be changed', () => {
   const axes = axesOf(
     jobs([
       { lr: 0.1, depth: 2 },
@@ -63,7 +63,7 @@ test('positions and values of a log axis are inverse, and its ends are exact', (
   expect(shareOf(axis, undefined)).toBeNaN()
 })
 
-test('a line breaks where a job has no number, and the pointer finds the nearest line that is kept', () => {
+test('a line has a gap where a job has no number, and the pointer finds the nearest visible line', () => {
   const rows = jobs([{ a: 0 }, { a: 1 }, { a: 0.5 }], (i) => (i === 2 ? 'NaN' : i))
   const axes = axesOf(rows).filter(({ id }) => id === 'param.a' || id === 'last.loss')
   const kept = new Set(rows.map((row) => row.name))
@@ -76,7 +76,7 @@ test('a line breaks where a job has no number, and the pointer finds the nearest
   expect(nearestLine({ ...lines, kept: new Set(['job 1']) }, 50, 236)).toBe(-1)
 })
 
-test('10,000 lines over eight axes are placed and drawn with one stroke each', () => {
+test('10,000 lines over eight axes are drawn with one stroke each', () => {
   const rows = jobs(
     Array.from({ length: 10_000 }, (_, i) =>
       Object.fromEntries(Array.from({ length: 7 }, (_, k) => [`p${k}`, (i * (k + 3)) % 101])),
@@ -104,7 +104,7 @@ test('10,000 lines over eight axes are placed and drawn with one stroke each', (
 test.each([
   'light',
   'dark',
-] as const)('the colours of a metric rise in lightness in even steps, for every sight, in the %s theme', (theme) => {
+] as const)('the colours of a metric have evenly increasing lightness, for all kinds of colour vision, in the %s theme', (theme) => {
   const hex = (share: number): string =>
     `#${(viridis(share, theme).match(/\d+/g) ?? []).map((one) => Number(one).toString(16).padStart(2, '0')).join('')}`
   for (const sight of Object.keys(SIGHTS) as (keyof typeof SIGHTS)[]) {

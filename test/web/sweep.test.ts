@@ -27,7 +27,7 @@ const axesShown = (page: Page) =>
   page.locator('[data-axis]').evaluateAll((all) => all.map((one) => one.getAttribute('data-axis')))
 const views = (page: Page) => page.getByRole('navigation', { name: 'Views of the batch' })
 
-test('a batch of more than three jobs has a Sweep tab: parameters that vary, then the metric, on the scales of the data', async () => {
+test('a batch of more than three jobs has a Sweep tab with the parameters that vary, then the metric, on fitting scales', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/b/few')
   await views(page).getByRole('link', { name: 'Jobs' }).waitFor()
@@ -89,7 +89,7 @@ test('a brush selects jobs, Show only keeps them by their ids in the address, an
   await other.context.close()
 })
 
-test('jobs are grouped by parameters with mean, standard error and range; a group is shown by itself', async () => {
+test('jobs can be grouped by parameters with mean, standard error and range; a group can be shown alone', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/b/rates/sweep')
   const groups = page.locator('tr[data-group]')
@@ -128,7 +128,7 @@ test('jobs are grouped by parameters with mean, standard error and range; a grou
   await context.close()
 })
 
-test('the scatter plot draws each job by two columns, on the scales of the data, and a link restores it', async () => {
+test('the scatter plot shows each job by two columns, on fitting scales, and a link restores it', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/b/rates/sweep')
   await expect.poll(() => page.locator('[data-point]').count()).toBe(RATES.length)
@@ -150,7 +150,7 @@ test('the scatter plot draws each job by two columns, on the scales of the data,
 test.each([
   ['light', 390],
   ['dark', 1440],
-] as const)('axe finds nothing serious on the Sweep tab in %s colours at %i pixels, and nothing is wider than the page', async (theme, width) => {
+] as const)('axe finds nothing serious on the Sweep tab in %s colours at %i pixels, and it does not scroll sideways', async (theme, width) => {
   const { page, context, complaints } = await asAda({ theme, width })
   await page.goto('/b/recorded/sweep')
   await page.locator('canvas[data-lines="8"]').waitFor()

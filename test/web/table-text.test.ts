@@ -9,7 +9,7 @@ const ROWS = [
   ['c', null, '50% ~ $5 {x} #1 a\\b ^ "q"'],
 ]
 
-test('a table as Markdown reads back as the same cells', () => {
+test('a table as Markdown is parsed back to the same cells', () => {
   const text = markdownOf(ROWS)
   const [table] = marked.lexer(text)
   if (table?.type !== 'table') throw new Error(text)

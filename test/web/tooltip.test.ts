@@ -37,7 +37,7 @@ describe('under a pointer that rests, the tooltip', () => {
       await tip.locator('[data-near]').waitFor()
     })
 
-  test('comes back when the theme changes and the plot is built again', () =>
+  test('returns when the theme changes and the plot is rebuilt', () =>
     resting(async (page, loss) => {
       const old = await loss.locator('canvas').elementHandle()
       await page.emulateMedia({ colorScheme: 'dark' })
@@ -59,7 +59,7 @@ describe('under a pointer that rests, the tooltip', () => {
       expect(scrolled).toBe(100)
     }))
 
-  test('says the place that lies under the pointer after the chart became narrower', () =>
+  test('shows the x value under the pointer after the chart became narrower', () =>
     onCharts(async (page, loss) => {
       const { x, y, width, height } = await place(loss)
       await page.mouse.move(x + width * 0.4, y + height * 0.5)

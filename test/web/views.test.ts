@@ -50,7 +50,7 @@ async function save(page: Page, label: string, name: string, audience?: string):
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 }
 
-test('a view that is shared with the project opens for its members with filter and columns, and by its link', async () => {
+test('a view shared with the project opens for its members with filter and columns, also by its link', async () => {
   await as(web.ada, '/p/digits?q=tag%3Anight&cols=%5B"progress"%2C"param.lr"%5D', async (page) => {
     await expect.poll(() => listed(page).count()).toBe(1)
     await save(page, 'Views', 'Nights', 'Everyone in the project')
@@ -106,7 +106,7 @@ test('the project opens with its default view; removing its filter shows all', a
   )
 })
 
-test('a view is replaced by what is shown, deleted, and brought back', async () => {
+test('a view can be overwritten with the current state, deleted, and restored', async () => {
   await as(web.ada, '/p/digits?sort=param.lr', async (page) => {
     await expect.poll(() => listed(page).count()).toBe(3)
     await page.getByRole('button', { name: 'Views' }).click()
@@ -119,7 +119,7 @@ test('a view is replaced by what is shown, deleted, and brought back', async () 
   })
 })
 
-test('views that an earlier version kept in the browser move to the service', async () => {
+test('views that an earlier version stored in the browser are moved to the service', async () => {
   await as(bob, '/', async (page) => {
     await page.evaluate(() =>
       localStorage.setItem(

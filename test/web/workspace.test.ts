@@ -60,7 +60,7 @@ const pointsText = (curves: number, more = 0): string => {
   return `${n} of ${n} points`
 }
 
-test('series are put into sections by what stands before their first slash; pinned ones come first', () => {
+test('series are in sections by the part before their first slash; pinned ones come first', () => {
   const keys = ['loss', 'train/loss', 'eval/acc', 'train/lr', 'lr']
   expect(sectionsOf(keys, new Set(['train/lr']))).toEqual([
     { prefix: '', keys: ['loss', 'lr'] },
@@ -70,7 +70,7 @@ test('series are put into sections by what stands before their first slash; pinn
   ])
 })
 
-test('one click shows the batches of a project beside their charts, a curve each, read at once', () =>
+test('one click shows the batches of a project beside their charts, with one curve each, in one read', () =>
   onPage('/p/digits', async (page, metricsRequests) => {
     await page.getByRole('link', { name: 'Charts', exact: true }).click()
     await expect.poll(() => points(page, 'train/loss').textContent()).toBe(pointsText(4))
@@ -91,7 +91,7 @@ test('one click shows the batches of a project beside their charts, a curve each
     expect(new URL(page.url()).searchParams.has('charts')).toBe(false)
   }))
 
-test('only what is selected is drawn, the eye hides a curve, and the address keeps both', () =>
+test('only selected batches are drawn, the eye hides a curve, and both are in the address', () =>
   onPage('/p/digits?charts=%7B%7D', async (page) => {
     await expect.poll(() => points(page, 'train/loss').textContent()).toBe(pointsText(4))
     await page.getByLabel('Select run-a').check()
@@ -112,7 +112,7 @@ test('only what is selected is drawn, the eye hides a curve, and the address kee
     await expect.poll(() => points(page, 'train/loss').textContent()).toBe(pointsText(3))
   }))
 
-test('a point of a batch that runs appears on its curve without a reload', () =>
+test('a new point of a running batch is drawn without a reload', () =>
   onPage('/p/digits?charts=%7B%7D', async (page) => {
     await expect.poll(() => points(page, 'train/loss').textContent()).toBe(pointsText(4))
     await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
@@ -122,7 +122,7 @@ test('a point of a batch that runs appears on its curve without a reload', () =>
     await expect.poll(() => points(page, 'train/loss').textContent()).toBe(pointsText(4, 1))
   }))
 
-test('where a batch has several jobs, a curve is the mean over its jobs, and one click shows each job', async () => {
+test('the curve of a batch with several jobs is their mean, and one click shows each job', async () => {
   await send(web.app, web.reporter, run('run-sweep', 30, { jobs: ['j1', 'j2', 'j3'] }))
   await onPage('/p/digits?charts=%7B%22sel%22%3A%5B%22run-sweep%22%2C%22run-a%22%5D%7D', async (page) => {
     await expect
@@ -136,7 +136,7 @@ test('where a batch has several jobs, a curve is the mean over its jobs, and one
   })
 })
 
-test('on a phone the charts come first, and the list opens above them', () =>
+test('on a phone the charts are first, and the list opens above them', () =>
   onPage(
     '/p/digits?charts=%7B%7D',
     async (page) => {
