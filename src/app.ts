@@ -8,16 +8,16 @@ import { type EmbeddedPostgres, startEmbedded } from './db/embedded.ts'
 import { pendingMigrations } from './db/migrate.ts'
 import { openPipeline } from './db/pipeline.ts'
 import { openGraph } from './db/prisma.ts'
-import { openSql, PAGED_READS, POINT_LOOKUPS, STREAM_READS } from './db/sql.ts'
+import { openSql, PAGED_READS, POINT_LOOKUPS, type Sql, STREAM_READS } from './db/sql.ts'
 import type { Caller } from './domain/caller.ts'
 import { createWarmer, openStoreLater } from './domain/cold/index.ts'
-import { createDashboardCache } from './domain/dashboard/index.ts'
-import { createLive } from './domain/live/index.ts'
+import { createDashboardCache, type DashboardCache } from './domain/dashboard/index.ts'
+import { createLive, type Live } from './domain/live/index.ts'
 import type { Clock } from './domain/liveness.ts'
 import { fillNameKeys } from './domain/projects/index.ts'
 import { openReadReplica } from './domain/replica.ts'
 import { cutoffsOf } from './domain/retention/index.ts'
-import { readWarmed } from './domain/warm.ts'
+import { readWarmed, type Warmer } from './domain/warm.ts'
 import { createContext } from './graphql/context.ts'
 import { createGraphql } from './graphql/handlers.ts'
 import { schemaPage } from './graphql/page.ts'
@@ -28,10 +28,10 @@ import type { Following, SseTimes } from './graphql/sse-stream.ts'
 import { drain } from './http/server/drain.ts'
 import { buildServer } from './http/server.ts'
 import { graphqlRoutes } from './http/streams/graphql.ts'
-import { createIngest, LANES_ON_CLUSTER } from './ingest/index.ts'
-import { createLog } from './log.ts'
+import { createIngest, type Ingest, LANES_ON_CLUSTER } from './ingest/index.ts'
+import { createLog, type ServiceLog } from './log.ts'
 import { clockOf } from './services.ts'
-import { createWriter } from './stream/commit.ts'
+import { createWriter, type Writer } from './stream/commit.ts'
 import type { ArchiverOptions } from './workers/archiver.ts'
 import { startStoringFields } from './workers/batch-fields.ts'
 import { startPacking } from './workers/pack.ts'
@@ -39,126 +39,83 @@ import { createSweeper, type Sweeper, type SweepOptions, sweepExclusively } from
 import { startTasks } from './workers/tasks.ts'
 
 export interface App {
-  /** The URL it serves, such as http://127.0.0.1:8080. */
+  /** Its URL, such as http://127.0.0.1:8080. */
   address: string
   /** Where its data is: a folder, or `an external database`. */
   data: string
-  /** The HTTP server, for tests and for generating the OpenAPI document. */
+  /** For tests, and for writing the OpenAPI document. */
   server: FastifyInstance
-  /** Whether there is any account yet. */
+  /** Whether anyone has registered yet. */
   hasUsers: () => Promise<boolean>
   /** Runs a background task now (workers/background.ts), for tests. */
   runTask: (name: string) => Promise<void>
-  /** Drains requests, then closes the listener, the connection pools and the embedded database. */
+  /** Drains requests, then closes the listener, the pools and the embedded database. */
   stop: () => Promise<void>
 }
 
-/** An embedded database that the caller is already starting. */
+/** An embedded database that the caller is starting already. */
 export interface StartingDatabase {
   started: Promise<EmbeddedPostgres>
-  /** Redirects its messages, including those so far. */
+  /** Redirects its messages, including earlier ones. */
   logTo(log: (message: string) => void): void
 }
 
 /**
- * The backlog of the listening socket, limited by the system (Linux: `net.core.somaxconn`). Connections that do not fit
- * are retried by the client after 1, 3 and 7 seconds; after a restart or under load, all clients connect at the same
- * moment.
+ * Most connections that wait to be accepted, as far as the system allows (Linux: `net.core.somaxconn`). After a restart a
+ * whole lab connects at once; a client that finds the queue full retries only after 1, 3 and 7 seconds.
  */
 const BACKLOG = 4_096
 
 const MIGRATIONS = join(import.meta.dirname, '..', 'prisma', 'migrations')
 
-/** Opens all components in order, from the database up. If one fails, those already open are closed. */
-export async function startApp(
-  config: Config,
-  options: {
-    now?: () => Date
-    logTo?: NodeJS.WritableStream
-    database?: StartingDatabase
-    telemetry?: boolean
-    streamTimes?: Partial<SseTimes>
-    sweep?: Pick<SweepOptions, 'ranges' | 'steps'>
-    archive?: Pick<ArchiverOptions, 'settleMs' | 'thawedMs' | 'replacedMs' | 'at'> & { noneForMs?: number }
-  } = {},
-): Promise<App> {
+interface AppOptions {
+  now?: () => Date
+  logTo?: NodeJS.WritableStream
+  database?: StartingDatabase
+  telemetry?: boolean
+  streamTimes?: Partial<SseTimes>
+  sweep?: Pick<SweepOptions, 'ranges' | 'steps'>
+  archive?: Pick<ArchiverOptions, 'settleMs' | 'thawedMs' | 'replacedMs' | 'at'> & { noneForMs?: number }
+}
+
+/** The arguments of each step of `startApp`. */
+interface Opening {
+  config: Config
+  options: AppOptions
+  log: Logger
+  /** Of the primary. */
+  url: string
+  /** Whether telemetry is distributed over a Citus cluster. */
+  distributed: boolean
+  /** Adds to what `stop` closes, in reverse order. */
+  onStop(close: () => Promise<unknown>): void
+}
+
+/** Opens everything in order, from the database up; if a step fails, what was opened before it is closed. */
+export async function startApp(config: Config, options: AppOptions = {}): Promise<App> {
   const { log, outages, watch: watchDatabase } = createLog(config, options.logTo ?? process.stderr)
   const exposed = openRegistrationWarning(config)
   if (exposed !== undefined) log.warn(exposed)
   const closers: (() => Promise<unknown>)[] = []
+  const onStop: Opening['onStop'] = (close) => void closers.push(close)
   const stop = async (): Promise<void> => {
     for (const close of closers.splice(0).reverse())
       await close().catch((err) => log.error({ err }, 'closing failed'))
   }
   try {
     const { url, dataFolder, close } = await openDatabase(config, options.database, log)
-    closers.push(close)
+    onStop(close)
     const distributed = await prepareTables(url, MIGRATIONS, { log: (message) => log.info(message) })
-    const sql = openSql(url, {
-      name: 'read',
-      max: 10,
-      settings: { ...PAGED_READS, statement_timeout: String(config.timeouts.read * 1000) },
-    })
-    closers.push(() => sql.end({ timeout: 1 }))
-    closers.push(async () => endWatch())
-    const endWatch = watchDatabase(url, () => sql`/* outage.ping */ select 1`)
-    const writerSql = openSql(url, { name: 'write', max: 4, settings: { synchronous_commit: 'on' } })
-    closers.push(() => writerSql.end({ timeout: 1 }))
-    await fillNameKeys(writerSql)
-
-    let now = options.now
-    if (now === undefined) {
-      const databaseClock = await followDatabaseClock(writerSql)
-      closers.push(async () => databaseClock.stop())
-      now = databaseClock.now
-    }
-    const clockNow = now
+    const opening = { config, options, log, url, distributed, onStop }
+    const { sql, writerSql } = await openPools(opening, watchDatabase)
+    const now = options.now ?? (await openClock(writerSql, onStop))
     let wakeLocal = (): void => {}
     const writer = createWriter(writerSql, { wakeLocal: () => wakeLocal() })
-    const archive = config.archive && openStoreLater(config.archive)
-    closers.push(async () => archive?.close())
-    const kept = () => cutoffsOf(config.retention, clockNow())
-    const thawSql = openSql(url, {
-      name: 'thaw',
-      max: 2,
-      settings: { ...PAGED_READS, synchronous_commit: 'on' },
-    })
-    closers.push(() => thawSql.end({ timeout: 1 }))
-    const warmer = createWarmer({ sql: thawSql, store: archive?.open, kept, log, ...options.archive })
-    readWarmed(sql, warmer)
-    if (distributed && config.replica) log.warn('SVC_DATABASE_READ_URL is not used over a Citus cluster')
-    const replica =
-      distributed || config.replica === undefined
-        ? undefined
-        : openReadReplica(config.replica, {
-            primary: sql,
-            readTimeoutS: config.timeouts.read,
-            warmer,
-            archives: archive !== undefined,
-            log,
-          })
-    closers.push(async () => replica?.close())
-    const lanes = distributed ? LANES_ON_CLUSTER : 1
-    const ingestSql = openSql(url, { name: 'ingest', max: lanes, settings: POINT_LOOKUPS })
-    closers.push(() => ingestSql.end({ timeout: 1 }))
-    const pipeline = distributed ? undefined : openPipeline(url, { name: 'ingest', settings: POINT_LOOKUPS })
-    closers.push(async () => pipeline?.end())
-    const ingest = createIngest({
-      sql,
-      writer: { ...writer, sql: ingestSql },
-      ...(pipeline && { pipeline }),
-      lanes,
-      now,
-      rateLimit: config.rateLimit,
-      staleAfterMin: config.stallTimeoutMin,
-      autocreate: config.projectAutocreate,
-      maxProjects: config.quotas.projects,
-      maxSeries: config.maxSeriesPerJob,
-      warm: (batches) => warmer.warm({ batches }),
-    })
-    closers.push(() => ingest.group.drain())
-    closers.push(startPacking({ sql, writer, log }).stop)
-    closers.push(startStoringFields({ sql, writer, log }).stop)
+    const { store, kept, warmer } = openArchive(opening, sql, now)
+    const replica = openReplica(opening, sql, warmer)
+    const ingest = openIngest(opening, { sql, writer, now, warmer })
+    onStop(startPacking({ sql, writer, log }).stop)
+    onStop(startStoringFields({ sql, writer, log }).stop)
     let { port } = config
     const background = await startTasks({
       url,
@@ -169,43 +126,24 @@ export async function startApp(
       log,
       now,
       port: () => port,
-      store: archive?.open,
+      store,
       kept,
       sweepNow: options.now,
       sweep: options.sweep,
       archive: options.archive,
     })
-    closers.push(() => background.stop())
-    function clock(): Clock {
-      return clockOf({ config, now: clockNow, startedAt: background.reachableSince })
-    }
-    const streamSql = openSql(url, { name: 'stream', max: 3, settings: STREAM_READS })
-    closers.push(() => streamSql.end({ timeout: 1 }))
-    const live = createLive({ sql: streamSql, listenUrl: url, clock, log })
-    closers.push(() => live.stop())
-    await live.start()
+    onStop(() => background.stop())
+    const clock = (): Clock => clockOf({ config, now, startedAt: background.reachableSince })
+    const live = await openLive(opening, clock)
     wakeLocal = live.wake
-    const graph = openGraph(url, { max: 5, readTimeoutS: config.timeouts.read })
-    closers.push(() => graph.close())
-    const { schema, executable } = servedSchemas()
     const dashboardCache = createDashboardCache()
-    const contextFor = (caller: Caller, following: Following) =>
-      createContext({
-        caller,
-        db: sql,
-        prisma: graph.prisma,
-        clock: clock(),
-        live: following,
-        dashboardCache,
-        mailConfigured: config.smtp !== undefined,
-      })
-    const sse = createSse({ schema, live, contextFor, log, times: options.streamTimes })
-    closers.push(async () => sse.stop())
+    const graph = openGraphql(opening, { sql, clock, live, dashboardCache })
+    const { prisma, sse } = graph
     const server = await buildServer({
       config,
       sql,
       replica,
-      prisma: graph.prisma,
+      prisma,
       writer,
       ingest,
       live,
@@ -221,14 +159,8 @@ export async function startApp(
       telemetry: options.telemetry,
       pendingMigrations: () => pendingMigrations(sql, MIGRATIONS),
     })
-    closers.push(() => drain(server))
-    const graphql = createGraphql({
-      schema,
-      executable,
-      contextFor: (caller) => contextFor(caller, live),
-      log,
-    })
-    graphqlRoutes(server, { ...graphql, page: schemaPage(schema), isSubscription }, { sse, log })
+    onStop(() => drain(server))
+    graphqlRoutes(server, graph.routes, { sse, log })
     const address = await server.listen({ host: config.host, port: config.port, backlog: BACKLOG })
     port = Number(new URL(address).port) || 80
     const hasUsers = async (): Promise<boolean> =>
@@ -241,7 +173,130 @@ export async function startApp(
   }
 }
 
-/** The configured database, or the embedded one; `dataFolder` is where the latter keeps its data. */
+/** The pools of reads and of writes. */
+async function openPools(
+  { config, url, onStop }: Opening,
+  watchDatabase: ServiceLog['watch'],
+): Promise<{ sql: Sql; writerSql: Sql }> {
+  const sql = openSql(url, {
+    name: 'read',
+    max: 10,
+    settings: { ...PAGED_READS, statement_timeout: String(config.timeouts.read * 1000) },
+  })
+  onStop(() => sql.end({ timeout: 1 }))
+  const endWatch = watchDatabase(url, () => sql`/* outage.ping */ select 1`)
+  onStop(async () => endWatch())
+  const writerSql = openSql(url, { name: 'write', max: 4, settings: { synchronous_commit: 'on' } })
+  onStop(() => writerSql.end({ timeout: 1 }))
+  await fillNameKeys(writerSql)
+  return { sql, writerSql }
+}
+
+async function openClock(writerSql: Sql, onStop: Opening['onStop']): Promise<() => Date> {
+  const databaseClock = await followDatabaseClock(writerSql)
+  onStop(async () => databaseClock.stop())
+  return databaseClock.now
+}
+
+/** The archive's store, if there is one, and the warmer that restores archived batches when they are read. */
+function openArchive({ config, options, url, log, onStop }: Opening, sql: Sql, now: () => Date) {
+  const archive = config.archive && openStoreLater(config.archive)
+  onStop(async () => archive?.close())
+  const kept = () => cutoffsOf(config.retention, now())
+  const thawSql = openSql(url, {
+    name: 'thaw',
+    max: 2,
+    settings: { ...PAGED_READS, synchronous_commit: 'on' },
+  })
+  onStop(() => thawSql.end({ timeout: 1 }))
+  const warmer = createWarmer({ sql: thawSql, store: archive?.open, kept, log, ...options.archive })
+  readWarmed(sql, warmer)
+  return { store: archive?.open, kept, warmer }
+}
+
+function openReplica({ config, distributed, log, onStop }: Opening, primary: Sql, warmer: Warmer) {
+  if (config.replica === undefined) return undefined
+  if (distributed) {
+    log.warn('SVC_DATABASE_READ_URL is not used over a Citus cluster')
+    return undefined
+  }
+  const replica = openReadReplica(config.replica, {
+    primary,
+    readTimeoutS: config.timeouts.read,
+    warmer,
+    archives: config.archive !== undefined,
+    log,
+  })
+  onStop(async () => replica.close())
+  return replica
+}
+
+function openIngest(
+  { config, url, distributed, onStop }: Opening,
+  { sql, writer, now, warmer }: { sql: Sql; writer: Writer; now: () => Date; warmer: Warmer },
+): Ingest {
+  const lanes = distributed ? LANES_ON_CLUSTER : 1
+  const ingestSql = openSql(url, { name: 'ingest', max: lanes, settings: POINT_LOOKUPS })
+  onStop(() => ingestSql.end({ timeout: 1 }))
+  const pipeline = distributed ? undefined : openPipeline(url, { name: 'ingest', settings: POINT_LOOKUPS })
+  onStop(async () => pipeline?.end())
+  const ingest = createIngest({
+    sql,
+    writer: { ...writer, sql: ingestSql },
+    ...(pipeline && { pipeline }),
+    lanes,
+    now,
+    rateLimit: config.rateLimit,
+    staleAfterMin: config.stallTimeoutMin,
+    autocreate: config.projectAutocreate,
+    maxProjects: config.quotas.projects,
+    maxSeries: config.maxSeriesPerJob,
+    warm: (batches) => warmer.warm({ batches }),
+  })
+  onStop(() => ingest.group.drain())
+  return ingest
+}
+
+async function openLive({ url, log, onStop }: Opening, clock: () => Clock): Promise<Live> {
+  const streamSql = openSql(url, { name: 'stream', max: 3, settings: STREAM_READS })
+  onStop(() => streamSql.end({ timeout: 1 }))
+  const live = createLive({ sql: streamSql, listenUrl: url, clock, log })
+  onStop(() => live.stop())
+  await live.start()
+  return live
+}
+
+/** The schema with its reads through Prisma, its subscriptions, and the handlers of its routes. */
+function openGraphql(
+  { config, options, url, log, onStop }: Opening,
+  services: { sql: Sql; clock: () => Clock; live: Live; dashboardCache: DashboardCache },
+) {
+  const { sql, clock, live, dashboardCache } = services
+  const { prisma, close } = openGraph(url, { max: 5, readTimeoutS: config.timeouts.read })
+  onStop(close)
+  const { schema, executable } = servedSchemas()
+  const contextFor = (caller: Caller, following: Following) =>
+    createContext({
+      caller,
+      db: sql,
+      prisma,
+      clock: clock(),
+      live: following,
+      dashboardCache,
+      mailConfigured: config.smtp !== undefined,
+    })
+  const sse = createSse({ schema, live, contextFor, log, times: options.streamTimes })
+  onStop(async () => sse.stop())
+  const handlers = createGraphql({
+    schema,
+    executable,
+    contextFor: (caller) => contextFor(caller, live),
+    log,
+  })
+  return { prisma, sse, routes: { ...handlers, page: schemaPage(schema), isSubscription } }
+}
+
+/** The database of the settings, or the embedded one, whose data is in `dataFolder`. */
 async function openDatabase(
   config: Config,
   begun: StartingDatabase | undefined,
@@ -256,8 +311,8 @@ async function openDatabase(
 }
 
 /**
- * A sweeper for the command line, outside of a server; it logs to standard error.
- * @returns a `sweep` that returns how many of each kind were removed, or undefined while a server sweeps
+ * The sweeper without a server, for the command line; it logs to standard error.
+ * @returns `sweep`, which returns how many of each kind were deleted, or undefined if a server is sweeping
  */
 export function openSweeper(
   config: Config,

@@ -10,7 +10,7 @@ import { applyGroup } from './apply.ts'
 import { createIngestCache, type IngestCache } from './cache.ts'
 import { createLoadLimit } from './load-limit.ts'
 import type { Item, Outcome } from './outcome.ts'
-import { createPipelinedWriter } from './pipelined-write.ts'
+import { createPipelinedWriter, type PipelinedWriter } from './pipelined-write.ts'
 import { createQueue, type Submission } from './queue.ts'
 import { ArchivedBatches } from './state.ts'
 
@@ -68,41 +68,86 @@ export function createGroupCommit(
   pipeline: Pipeline | undefined,
   options: GroupOptions,
 ): GroupCommit {
-  const cache = createIngestCache()
-  const pipelined = pipeline && createPipelinedWriter(pipeline, cache, { ...options, wake: writer.wake })
-  const write = createGroupWriter(writer, cache, options)
-  const queue = createQueue()
-  const load = createLoadLimit()
-  let writing: Promise<void> | null = null
-  /** When the last group was answered, on the clock of `performance`. */
-  let overAt = 0
+  return new Committer(writer, pipeline, options)
+}
 
-  function next(): Submission[] {
-    const group = queue.take()
-    for (const submission of group) load.giveBack(submission)
+class Committer implements GroupCommit {
+  readonly #writer: Writer
+  readonly #options: GroupOptions
+  readonly #pipelined: PipelinedWriter | undefined
+  /** Applies a group step by step. */
+  readonly #write: (items: Item[]) => Promise<Outcome[]>
+  readonly #queue = createQueue()
+  readonly #load = createLoadLimit()
+  #writing: Promise<void> | null = null
+  /** When the last group was answered, on the clock of `performance`. */
+  #overAt = 0
+
+  constructor(writer: Writer, pipeline: Pipeline | undefined, options: GroupOptions) {
+    const cache = createIngestCache()
+    this.#writer = writer
+    this.#options = options
+    this.#pipelined = pipeline && createPipelinedWriter(pipeline, cache, { ...options, wake: writer.wake })
+    this.#write = createGroupWriter(writer, cache, options)
+  }
+
+  get waiting() {
+    return this.#queue.waiting
+  }
+
+  submit(items: Item[]): Promise<Outcome[]> {
+    const userId = itemAt(items, 0).sender.id
+    const characters = items.reduce((sum, i) => sum + i.checked.json.length, 0)
+    if (this.#load.refuses(userId, { events: items.length, characters })) {
+      return Promise.reject(new Problem('overloaded', { retryAfterS: 1 }))
+    }
+    return new Promise((resolve, reject) => this.#enqueue({ items, userId, characters, resolve, reject }))
+  }
+
+  refuseIfFull(userId: string): void {
+    if (this.#load.refuses(userId, { events: 1, characters: 0 })) {
+      throw new Problem('overloaded', { retryAfterS: 1 })
+    }
+  }
+
+  async drain(): Promise<void> {
+    while (this.#writing !== null) await this.#writing
+  }
+
+  #enqueue(submission: Submission): void {
+    this.#load.take(submission)
+    this.#queue.push(submission)
+    this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = null
+    })
+  }
+
+  #next(): Submission[] {
+    const group = this.#queue.take()
+    for (const submission of group) this.#load.giveBack(submission)
     return group
   }
 
   /** At most two groups are in flight: the database works on one, the other is sent behind it. */
-  async function writeAll(): Promise<void> {
+  async #writeAll(): Promise<void> {
     let first: GroupInFlight | undefined
-    while (first !== undefined || queue.length > 0) {
+    while (first !== undefined || this.#queue.length > 0) {
       if (first === undefined) {
-        await queue.gathered(GATHER_MS)
-        first = await send(next())
+        await this.#queue.gathered(GATHER_MS)
+        first = await this.#send(this.#next())
       }
-      const second = first.answer && (await follow(first.answer))
-      await finish(first, second)
+      const second = first.answer && (await this.#follow(first.answer))
+      await this.#finish(first, second)
       // What could not be sent behind another group may be sent now.
-      first = second?.answer === undefined && second !== undefined ? await send(second.group) : second
+      first = second?.answer === undefined && second !== undefined ? await this.#send(second.group) : second
     }
   }
 
-  async function send(group: Submission[]): Promise<GroupInFlight> {
+  async #send(group: Submission[]): Promise<GroupInFlight> {
     const begunAt = performance.now()
     const items = group.flatMap((s) => s.items)
     try {
-      return { group, items, begunAt, answer: (await pipelined?.send(items))?.answer }
+      return { group, items, begunAt, answer: (await this.#pipelined?.send(items))?.answer }
     } catch (error) {
       const answer = Promise.reject(error)
       answer.catch(nothing)
@@ -111,13 +156,13 @@ export function createGroupCommit(
   }
 
   /** Sends a group behind the one in flight, if enough requests arrive before that one is answered. */
-  async function follow(answer: Promise<unknown>): Promise<GroupInFlight | undefined> {
+  async #follow(answer: Promise<unknown>): Promise<GroupInFlight | undefined> {
     const over = answer.then(nothing, nothing)
-    return (await queue.gathered(over)) ? send(next()) : undefined
+    return (await this.#queue.gathered(over)) ? this.#send(this.#next()) : undefined
   }
 
   /** Answers the requests of a group. Applies it step by step if it was not written through the pipeline. */
-  async function finish(
+  async #finish(
     { group, items, begunAt, answer }: GroupInFlight,
     second: GroupInFlight | undefined,
   ): Promise<void> {
@@ -126,84 +171,53 @@ export function createGroupCommit(
       if (outcomes === undefined) {
         // `write` uses the ids and the cache alone. The group sent behind this one was rolled back as well.
         await second?.answer?.catch(nothing)
-        outcomes = await write(items)
+        outcomes = await this.#write(items)
       }
       const now = performance.now()
-      options.wrote?.({ events: items.length, seconds: (now - begunAt) / 1000 })
-      load.measure(items.length, (now - Math.max(begunAt, overAt)) / 1000)
+      this.#options.wrote?.({ events: items.length, seconds: (now - begunAt) / 1000 })
+      this.#load.measure(items.length, (now - Math.max(begunAt, this.#overAt)) / 1000)
       answerAll(group, outcomes)
     } catch (error) {
-      if (error instanceof ArchivedBatches) await writeWithoutArchived(group, error.batches)
-      else if (isWorkerUnreachable(writer.sql, error)) await writeByBatches(group, error)
+      if (error instanceof ArchivedBatches) await this.#writeWithoutArchived(group, error.batches)
+      else if (isWorkerUnreachable(this.#writer.sql, error)) await this.#writeByBatches(group, error)
       else for (const s of group) s.reject(error)
     }
-    overAt = performance.now()
-    queue.answered(group.length)
+    this.#overAt = performance.now()
+    this.#queue.answered(group.length)
   }
 
   /** Requests about archived batches wait until these are restored; the others do not wait for them. */
-  async function writeWithoutArchived(
-    group: Submission[],
-    archived: ReadonlyMap<string, number>,
-  ): Promise<void> {
+  async #writeWithoutArchived(group: Submission[], archived: ReadonlyMap<string, number>): Promise<void> {
     const waits = (s: Submission): boolean =>
       s.items.some(({ checked }) => archived.has(checked.event.batch_id))
     for (const s of group.filter(waits)) {
       const keys = s.items.flatMap(({ checked }) => archived.get(checked.event.batch_id) ?? [])
-      if (options.warm === undefined) s.reject(new Problem('archive_unreadable'))
-      else void options.warm([...new Set(keys)]).then(() => enqueue(s), s.reject)
+      if (this.#options.warm === undefined) s.reject(new Problem('archive_unreadable'))
+      else void this.#options.warm([...new Set(keys)]).then(() => this.#enqueue(s), s.reject)
     }
     const others = group.filter((s) => !waits(s))
-    if (others.length > 0) await writeAlone(others)
+    if (others.length > 0) await this.#writeAlone(others)
   }
 
   /** On a cluster with an unreachable worker: only requests about its batches fail. */
-  async function writeByBatches(group: Submission[], error: unknown): Promise<void> {
+  async #writeByBatches(group: Submission[], error: unknown): Promise<void> {
     const byBatches = new Map<string, Submission[]>()
     for (const s of group) {
       const ids = [...new Set(s.items.map(({ checked }) => checked.event.batch_id))].sort().join('\n')
       byBatches.set(ids, [...(byBatches.get(ids) ?? []), s])
     }
     if (byBatches.size === 1) for (const s of group) s.reject(error)
-    else for (const own of byBatches.values()) await writeAlone(own)
+    else for (const own of byBatches.values()) await this.#writeAlone(own)
   }
 
   /** Writes some requests of a group in a transaction of their own. */
-  async function writeAlone(own: Submission[]): Promise<void> {
+  async #writeAlone(own: Submission[]): Promise<void> {
     try {
-      answerAll(own, await write(own.flatMap((s) => s.items)))
+      answerAll(own, await this.#write(own.flatMap((s) => s.items)))
     } catch (error) {
-      if (error instanceof ArchivedBatches) await writeWithoutArchived(own, error.batches)
+      if (error instanceof ArchivedBatches) await this.#writeWithoutArchived(own, error.batches)
       else for (const s of own) s.reject(error)
     }
-  }
-
-  function enqueue(submission: Submission): void {
-    load.take(submission)
-    queue.push(submission)
-    writing ??= writeAll().finally(() => {
-      writing = null
-    })
-  }
-
-  return {
-    waiting: queue.waiting,
-    submit(items) {
-      const userId = itemAt(items, 0).sender.id
-      const characters = items.reduce((sum, i) => sum + i.checked.json.length, 0)
-      if (load.refuses(userId, { events: items.length, characters })) {
-        return Promise.reject(new Problem('overloaded', { retryAfterS: 1 }))
-      }
-      return new Promise((resolve, reject) => enqueue({ items, userId, characters, resolve, reject }))
-    },
-    refuseIfFull(userId) {
-      if (load.refuses(userId, { events: 1, characters: 0 })) {
-        throw new Problem('overloaded', { retryAfterS: 1 })
-      }
-    },
-    async drain() {
-      while (writing !== null) await writing
-    },
   }
 }
 
