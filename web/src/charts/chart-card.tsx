@@ -14,7 +14,7 @@ import { AddedMetricsLegend, AddMetric } from './chart-metrics.tsx'
 import type { ChartView } from './chart-view.ts'
 import { CurveList } from './curve-list.tsx'
 import { axisName, type Curves, curvesOf, madeOf, shownOf } from './curves.ts'
-import { createPlot, type Plot } from './plot.ts'
+import { Plot } from './plot.ts'
 import { isClock } from './plot-axes.ts'
 import { PLOT_HEIGHT } from './plot-height.ts'
 import { YRange } from './range-form.tsx'
@@ -114,7 +114,7 @@ export function ChartCard(
   useEffect(() => {
     const at = root.current
     if (at === null || names === '' || linesNow.current === undefined) return
-    const made = createPlot(at, shownOf(linesNow.current, jobsNow.current, curves), {
+    const made = new Plot(at, shownOf(linesNow.current, jobsNow.current, curves), {
       title: name,
       x,
       unit,

@@ -6,8 +6,18 @@ import { tickTexts } from './tick-text.ts'
 /** The unit of the x-axis: epochs; Unix seconds; seconds since each job's start; values of a series. */
 export type XKind = 'epoch' | 'time' | 'wall' | 'relative' | 'metric'
 
-/** Of numbers on axes, on the canvas. */
+/** Of numbers along an axis, on the canvas. */
 export const CHART_FONT = '11px "Inter Variable", "Inter Fallback", sans-serif'
+
+/** uPlot's `distr` of a scale. */
+export const distributionOf = (log: boolean): 1 | 3 => (log ? 3 : 1)
+
+export const axisStyle = (ink: string, grid: string): uPlot.Axis => ({
+  stroke: ink,
+  grid: { stroke: grid, width: 1 },
+  ticks: { stroke: grid, width: 1, size: 4 },
+  font: CHART_FONT,
+})
 
 export const isClock = (x: XKind): boolean => x === 'time' || x === 'wall'
 
@@ -58,13 +68,14 @@ function timeOf(seconds: number, step: number): string {
   return step < 60 ? timeOfDay(at) : minuteOfDay(at)
 }
 
-/** What an axis shows now: places, and what stands there. */
+/** The ticks that an axis shows now: positions and their texts. */
 export interface Ticks {
   places: readonly number[]
   texts: readonly string[]
 }
+export const NO_TICKS: Ticks = { places: [], texts: [] }
 
-/** Over several decades the lines between the tens would fill the plot. */
+/** Over several decades only powers of ten have a grid line: the others would fill the plot. */
 const tens = (_: uPlot, splits: number[]): (number | null)[] => {
   const decades = Math.log10((splits.at(-1) ?? Number.NaN) / (splits[0] ?? Number.NaN))
   return decades < 3 ? splits : splits.map((at) => (Math.abs(Math.log10(at) % 1) < 1e-9 ? at : null))

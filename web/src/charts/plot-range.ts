@@ -1,7 +1,18 @@
 import uPlot from 'uplot'
 import type { XKind } from './plot-axes.ts'
 
-/** What a y-axis shows: what was asked for, else the range of the values with some air. */
+/** Range of the x-axis: the zoom, else the range of the steps. */
+export function xRangeOf(
+  [least, most]: readonly [number, number],
+  zoom: readonly [number, number] | undefined,
+  log: boolean,
+): [number, number] {
+  if (zoom) return log && zoom[0] <= 0 ? [least, zoom[1]] : [...zoom]
+  if (least !== most) return [least, most]
+  return log ? [least / 2, least * 2] : [least - 1, least + 1]
+}
+
+/** Range of a y-axis: the chosen limits, else the range of the values with a margin. */
 export function yRangeOf(
   [least, most]: readonly [number | null, number | null],
   [low, high]: readonly [number | null, number | null],
@@ -20,7 +31,7 @@ export function yRangeOf(
   return lower < upper ? [lower, upper] : [first, last]
 }
 
-/** Whole epochs and seconds; times to the millisecond, values of a series to seven digits. */
+/** The zoom of a selection, rounded: epochs and seconds to whole ones, times to milliseconds, other values to seven digits. */
 export function zoomOf(x: XKind, from: number, to: number): [number, number] {
   if (x === 'metric') return [Number(from.toPrecision(7)), Number(to.toPrecision(7))]
   const unit = x === 'epoch' || x === 'time' ? 1 : 1000

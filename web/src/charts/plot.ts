@@ -3,284 +3,307 @@ import { align } from '../lib/charts/align.ts'
 import type { ColourOf } from '../lib/charts/colours.ts'
 import { type BandKind, columnsOf } from '../lib/charts/columns.ts'
 import { aboveZero, type Line } from '../lib/charts/line.ts'
-import { itemAt } from '../lib/checked.ts'
 import type { Theme } from '../lib/theme.ts'
-import { type Curves, dashOf, scaleOf } from './curves.ts'
-import { CHART_FONT, isClock, type Ticks, type XKind, xAxisOf, yAxisOf } from './plot-axes.ts'
+import type { Curves } from './curves.ts'
+import {
+  axisStyle,
+  distributionOf,
+  isClock,
+  NO_TICKS,
+  type Ticks,
+  type XKind,
+  xAxisOf,
+  yAxisOf,
+} from './plot-axes.ts'
 import { markNonFinite } from './plot-marks.ts'
-import { yRangeOf, zoomOf } from './plot-range.ts'
+import { xRangeOf, yRangeOf, zoomOf } from './plot-range.ts'
+import { emptyData, seriesOf } from './plot-series.ts'
 import { svgOf } from './plot-svg.ts'
-import { createTooltip } from './plot-tooltip.ts'
+import { createTooltip, type Tooltip } from './plot-tooltip.ts'
 import { pointerIn } from './pointer.ts'
 
-/** One plot on a canvas. Knows curves and pixels; where they come from is its owner's business. */
 export interface PlotOptions {
   title: string
   x: XKind
-  /** What the steps count, where `x` is `epoch`; the series that is the axis, where it is `metric`. */
+  /** Name of a step if `x` is `epoch`; name of the series on the axis if it is `metric`. */
   unit: string
-  /** What the steps count, on any axis. */
+  /** Name of a step, on any axis. */
   stepUnit: string
   curves: Curves
-  /** What stands along the axes of values, where the title does not say it. */
+  /** Names of the y-axes, if the title does not give them. */
   names: { left: string | undefined; right: string | undefined }
   xLog: boolean
   log: boolean
-  /** What is drawn around means of groups. */
+  /** The band that is drawn around the means of groups. */
   band: BandKind
   theme: Theme
   colourOf: ColourOf
   /** In pixels, with its axes. */
   height: number
-  /** Shared by the plots whose cursors go together. */
+  /** Shared by plots with a common cursor. */
   sync: string
   onZoom: (range: [number, number]) => void
   onZoomOut: () => void
   /** The curve nearest to the cursor. */
   onNear: (name: string | null) => void
-  /** The curve that is lit up on the page; plots that only follow the cursor tell of it alone. */
+  /** The curve that is highlighted on the page; a plot that only follows the cursor lists this curve alone. */
   focused: () => string | null
 }
 export interface Ranges {
-  /** What is zoomed to. */
+  /** Of the zoom; undefined shows everything. */
   x: [number, number] | undefined
-  /** What the y-axis shows; null where the values say. */
+  /** Of the y-axis; null is taken from the values. */
   y: readonly [number | null, number | null]
 }
-export interface Plot {
-  draw(lines: readonly Line[], ranges: Ranges): { unshown: number }
-  light(name: string | null): void
-  resize(width: number, height: number): void
-  /** What is seen as a drawing with its title, axes and legend, in the colours of the page. */
-  svg(): string
-  destroy(): void
-}
-/** Past so many curves they are thin, and one does not light up. */
+/** With more curves than this they are drawn thin. */
 const MANY = 20
+/** With more curves than this none is highlighted. */
 const MAX_LIT = 60
+const MIN_SELECTION_PX = 4
+/** Of uPlot's `status`. */
+const READY = 1
 
-const NO_TICKS: Ticks = { places: [], texts: [] }
+/** One plot on a canvas. It draws curves; its owner loads them. */
+export class Plot {
+  readonly #root: HTMLElement
+  readonly #options: PlotOptions
+  readonly #plot: uPlot
+  readonly #tip: Tooltip
+  readonly #ink: string
+  readonly #grid: string
+  readonly #width: number
+  /** Of all series; they stay the same while the plot exists. */
+  readonly #count: number
+  /** Raw curves are faded behind their means. */
+  readonly #isFaded: boolean
+  readonly #ticks: Record<'x' | 'left' | 'right', Ticks> = { x: NO_TICKS, left: NO_TICKS, right: NO_TICKS }
+  #shown: readonly Line[]
+  #ranges: Ranges = { x: undefined, y: [null, null] }
+  /** The selection being drawn began in this plot. */
+  #isDragged = false
+  /** The pointer is in this plot. */
+  #isInside = false
 
-export function createPlot(root: HTMLElement, lines: readonly Line[], options: PlotOptions): Plot {
-  const ink = getComputedStyle(root).color
-  const grid = options.theme === 'dark' ? 'rgba(255,255,255,.09)' : 'rgba(0,0,0,.08)'
-  const first = columnsOf(lines, options.band)
-  const faded = first.means.length > 0
-  const width = lines.length > MANY ? 1 : 1.5
-  const n = lines.length
-  const { curves } = options
-  const colourOf = curves.colourOf ?? options.colourOf
-  const colour = (line: Line): string => colourOf(line.paint, options.theme)
-  const alone = curves.keys.length === 1
-  let shown: readonly Line[] = lines
-  let dragged = false
-  let inside = false
-  let ranges: Ranges = { x: undefined, y: [null, null] }
-  const tip = createTooltip(options, colour)
+  constructor(root: HTMLElement, lines: readonly Line[], options: PlotOptions) {
+    this.#root = root
+    this.#options = options
+    this.#shown = lines
+    this.#count = lines.length
+    this.#ink = getComputedStyle(root).color
+    this.#grid = options.theme === 'dark' ? 'rgba(255,255,255,.09)' : 'rgba(0,0,0,.08)'
+    this.#width = lines.length > MANY ? 1 : 1.5
+    this.#tip = createTooltip(options, this.#colour)
+    const columns = columnsOf(lines, options.band)
+    this.#isFaded = columns.means.length > 0
+    this.#plot = new uPlot(this.#uplotOptions(lines, columns), emptyData(columns), root)
+    this.#listen()
+  }
 
-  const curve = (line: Line, look: 'raw' | 'whole' | 'edge'): uPlot.Series => ({
-    label: line.name,
-    scale: scaleOf(curves, line),
-    dash: [...dashOf(curves, line.key)],
-    stroke: look === 'edge' ? 'transparent' : colour(line),
-    alpha: look === 'raw' ? 0.25 : 1,
-    width: look === 'edge' ? 0 : width,
-    points: { show: look !== 'edge' && line.steps.length < 2, size: 5 },
-  })
-  const axis: uPlot.Axis = {
-    stroke: ink,
-    grid: { stroke: grid, width: 1 },
-    ticks: { stroke: grid, width: 1, size: 4 },
-    font: CHART_FONT,
+  /** @returns how many points a logarithmic axis cannot show */
+  draw(lines: readonly Line[], ranges: Ranges): { unshown: number } {
+    const { log, xLog, band } = this.#options
+    const plot = this.#plot
+    this.#shown = xLog ? lines.map(aboveZero) : lines
+    this.#ranges = ranges
+    const { raw, means, high, low } = columnsOf(this.#shown, band)
+    const pixels = Math.round(Math.max(100, plot.over.clientWidth) * devicePixelRatio)
+    const { columns, unshown } = align([...raw, ...means, ...high, ...low], log, pixels, xLog)
+    const set = (): void => plot.setData(columns as uPlot.AlignedData)
+    // Without `batch` uPlot paints in a microtask, which a measurement of the drawing time would miss. Until it is ready,
+    // that microtask is queued anyway, and a batch would paint twice.
+    if (plot.status === READY) plot.batch(set)
+    else set()
+    return { unshown }
   }
-  const ticks: Record<'x' | 'left' | 'right', Ticks> = { x: NO_TICKS, left: NO_TICKS, right: NO_TICKS }
-  /** What an axis says is also what the drawing says. */
-  const noted = (which: keyof typeof ticks, made: Partial<uPlot.Axis>): Partial<uPlot.Axis> => ({
-    ...made,
-    values: (u, places, at, space, step) => {
-      const texts =
-        typeof made.values === 'function' ? made.values(u, places, at, space, step).map(String) : []
-      ticks[which] = { places, texts }
-      return texts
-    },
-  })
-  const xRange = (min: number, max: number): [number, number] => {
-    if (ranges.x) return options.xLog && ranges.x[0] <= 0 ? [min, ranges.x[1]] : ranges.x
-    if (min !== max) return [min, max]
-    return options.xLog ? [min / 2, min * 2] : [min - 1, max + 1]
+
+  /** Highlights the curve of a job or group; null ends it. */
+  light(name: string | null): void {
+    // With several metrics only one curve would be highlighted, and the other curves of its job would fade.
+    if (this.#count > MAX_LIT || this.#options.curves.keys.length !== 1) return
+    const i = name === null ? -1 : this.#shown.findIndex((line) => line.owner === name)
+    this.#plot.setSeries(i < 0 ? null : i + 1 + (this.#isFaded ? this.#count : 0), { focus: i >= 0 })
   }
-  // A plot that is built or moved under a resting pointer gets no event from the browser.
-  const followPointer = (u: uPlot): void => {
-    const at = pointerIn(u.over)
-    if (at === null && !inside) tip.hide()
-    else {
-      inside = at !== null
-      u.setCursor(at ?? { left: -10, top: -10 })
-      if (at === null) options.onNear(null)
-    }
+
+  resize(width: number, height: number): void {
+    const plot = this.#plot
+    if (Math.abs(width - plot.width) >= 1 || Math.abs(height - plot.height) >= 1)
+      plot.setSize({ width, height })
   }
-  const plot: uPlot = new uPlot(
-    {
-      width: Math.max(80, root.clientWidth),
-      height: options.height,
+
+  /** The visible part with title, axes and legend, in the colours of the page. */
+  svg(): string {
+    return svgOf(this.#plot, this.#shown, {
+      ...this.#options,
+      ticks: this.#ticks,
+      ink: this.#ink,
+      grid: this.#grid,
+      width: this.#width,
+      colour: this.#colour,
+    })
+  }
+
+  destroy(): void {
+    document.fonts.removeEventListener('loadingdone', this.#onFontsLoaded)
+    this.#tip.element.remove()
+    removeEventListener('scroll', this.#onScroll, { capture: true })
+    this.#plot.destroy()
+  }
+
+  readonly #colour = (line: Line): string => {
+    const { curves, colourOf, theme } = this.#options
+    return (curves.colourOf ?? colourOf)(line.paint, theme)
+  }
+
+  #uplotOptions(lines: readonly Line[], columns: ReturnType<typeof columnsOf>): uPlot.Options {
+    const { height, sync } = this.#options
+    return {
+      width: Math.max(80, this.#root.clientWidth),
+      height,
       legend: { show: false },
       focus: { alpha: 0.2 },
       padding: [8, 8, 0, 0],
       cursor: {
-        sync: { key: options.sync, scales: ['x', null] },
+        sync: { key: sync, scales: ['x', null] },
         drag: { x: true, y: false, setScale: false },
         points: { show: false },
         y: false,
         bind: {
           dblclick: () => () => {
-            options.onZoomOut()
+            this.#options.onZoomOut()
             return null
           },
         },
       },
-      scales: {
-        x: {
-          time: isClock(options.x),
-          distr: options.xLog ? 3 : 1,
-          range: (_, min, max) => xRange(min, max),
-        },
-        y: {
-          distr: options.log ? 3 : 1,
-          range: (_, min, max) => yRangeOf([min, max], ranges.y, options.log, curves.span),
-        },
-        y2: {
-          distr: options.log ? 3 : 1,
-          range: (_, min, max) => yRangeOf([min, max], [null, null], options.log),
-        },
-      },
-      axes: [
-        {
-          ...axis,
-          space: options.x === 'relative' ? 72 : 60,
-          size: 28,
-          ...noted('x', xAxisOf(options.x, options.xLog, options.unit)),
-        },
-        { ...axis, ...noted('left', yAxisOf({ log: options.log, grid, name: options.names.left })) },
-        ...(curves.right.size === 0
-          ? []
-          : [
-              {
-                ...axis,
-                ...noted('right', yAxisOf({ log: options.log, grid, name: options.names.right })),
-                scale: 'y2',
-                side: 1,
-                grid: { show: false },
-              },
-            ]),
-      ],
-      series: [
-        {},
-        ...lines.map((line) => curve(line, faded ? 'raw' : 'whole')),
-        ...first.means.map((_, i) => curve(itemAt(lines, i), 'whole')),
-        ...[...first.high, ...first.low].map((_, i) => curve(itemAt(lines, i % n), 'edge')),
-      ],
-      bands: first.high.map((_, i) => {
-        const at = 1 + n + first.means.length + i
-        return { series: [at, at + n], fill: `${colour(itemAt(lines, i))}2e` }
+      scales: this.#scales(),
+      axes: this.#axes(),
+      ...seriesOf(lines, columns, {
+        curves: this.#options.curves,
+        colour: this.#colour,
+        width: this.#width,
+        isFaded: this.#isFaded,
       }),
       hooks: {
-        setSelect: [
-          (u) => {
-            // A selection goes through all charts: only the one in which it was drawn tells of it.
-            const mine = dragged
-            dragged = false
-            if (u.select.width < 4) return
-            if (!mine) return u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
-            const from = u.posToVal(u.select.left, 'x')
-            const to = u.posToVal(u.select.left + u.select.width, 'x')
-            u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
-            options.onZoom(zoomOf(options.x, from, to))
-          },
-        ],
-        setCursor: [
-          (u) => {
-            const here = inside && (u.cursor.left ?? -1) >= 0
-            const near = tip.update(u, shown, options.focused(), here)
-            if (here) options.onNear(near)
-          },
-        ],
-        setSize: [(u) => u.status === 1 && followPointer(u)],
-        draw: [(u) => markNonFinite(u, shown, colour)],
-        // Of a dialog nothing outside is seen, and nothing of a chart that is cut off by its box.
+        setSelect: [(u) => this.#onSelect(u)],
+        setCursor: [(u) => this.#onCursor(u)],
+        setSize: [(u) => u.status === READY && this.#followPointer(u)],
+        draw: [(u) => markNonFinite(u, this.#shown, this.#colour)],
+        // The tooltip is outside the chart, which would clip it, but inside a dialog, which covers everything else.
         ready: [
           (u) => {
             const page = u.root.closest('dialog') ?? document.body
-            page.append(tip.element)
-            followPointer(u)
+            page.append(this.#tip.element)
+            this.#followPointer(u)
           },
         ],
       },
-    },
-    [
-      [],
-      ...lines.map(() => []),
-      ...first.means.map(() => []),
-      ...[...first.high, ...first.low].map(() => []),
-    ] as unknown as uPlot.AlignedData,
-    root,
-  )
-  // A log that scrolls elsewhere on the page moves no chart.
-  const onScroll = ({ target }: Event): void => {
-    if (plot.status === 1 && target instanceof Node && target.contains(root)) followPointer(plot)
+    }
   }
-  addEventListener('scroll', onScroll, { capture: true, passive: true })
-  // A canvas does not draw its text again by itself when the font arrives.
-  const onFont = (): void => plot.redraw(false, true)
-  document.fonts.addEventListener('loadingdone', onFont)
-  plot.over.addEventListener('mousedown', () => {
-    dragged = true
-  })
-  // In the capture phase: uPlot's own listener on this element calls `setCursor`, which reads it.
-  const enter = (): void => {
-    inside = true
-  }
-  plot.over.addEventListener('mousemove', enter, { capture: true })
-  plot.over.addEventListener('mouseleave', () => {
-    inside = false
-    tip.hide()
-    options.onNear(null)
-  })
 
-  return {
-    draw(next, range) {
-      shown = options.xLog ? next.map(aboveZero) : next
-      ranges = range
-      const { raw, means, high, low } = columnsOf(shown, options.band)
-      const pixels = Math.round(Math.max(100, plot.over.clientWidth) * devicePixelRatio)
-      const { columns, unshown } = align(
-        [...raw, ...means, ...high, ...low],
-        options.log,
-        pixels,
-        options.xLog,
-      )
-      const set = (): void => plot.setData(columns as uPlot.AlignedData)
-      // On its own uPlot paints in a microtask, which a measurement of the drawing time would miss.
-      // Before it is ready that microtask is on its way already, and would paint a second time.
-      if (plot.status === 1) plot.batch(set)
-      else set()
-      return { unshown }
-    },
-    light(name) {
-      // Of several metrics only one curve would light up, and the others of its job fade.
-      if (n > MAX_LIT || !alone) return
-      const i = name === null ? -1 : shown.findIndex((line) => line.owner === name)
-      plot.setSeries(i < 0 ? null : i + 1 + (faded ? n : 0), { focus: i >= 0 })
-    },
-    resize: (width, height) => {
-      if (Math.abs(width - plot.width) >= 1 || Math.abs(height - plot.height) >= 1)
-        plot.setSize({ width, height })
-    },
-    svg: () => svgOf(plot, shown, { ...options, ticks, ink, grid, width, colour }),
-    destroy: () => {
-      document.fonts.removeEventListener('loadingdone', onFont)
-      tip.element.remove()
-      removeEventListener('scroll', onScroll, { capture: true })
-      plot.destroy()
-    },
+  #scales(): uPlot.Scales {
+    const { x, xLog, log, curves } = this.#options
+    const distr = distributionOf(log)
+    return {
+      x: {
+        time: isClock(x),
+        distr: distributionOf(xLog),
+        range: (_, min, max) => xRangeOf([min, max], this.#ranges.x, xLog),
+      },
+      y: { distr, range: (_, min, max) => yRangeOf([min, max], this.#ranges.y, log, curves.span) },
+      y2: { distr, range: (_, min, max) => yRangeOf([min, max], [null, null], log) },
+    }
   }
+
+  #axes(): uPlot.Axis[] {
+    const { x, xLog, log, unit, curves, names } = this.#options
+    const grid = this.#grid
+    const axis = axisStyle(this.#ink, grid)
+    const axes: uPlot.Axis[] = [
+      {
+        ...axis,
+        space: x === 'relative' ? 72 : 60,
+        size: 28,
+        ...this.#recordTicks('x', xAxisOf(x, xLog, unit)),
+      },
+      { ...axis, ...this.#recordTicks('left', yAxisOf({ log, grid, name: names.left })) },
+    ]
+    if (curves.right.size > 0)
+      axes.push({
+        ...axis,
+        ...this.#recordTicks('right', yAxisOf({ log, grid, name: names.right })),
+        scale: 'y2',
+        side: 1,
+        grid: { show: false },
+      })
+    return axes
+  }
+
+  /** Keeps the ticks of an axis for the SVG. */
+  #recordTicks(which: 'x' | 'left' | 'right', axis: Partial<uPlot.Axis>): Partial<uPlot.Axis> {
+    return {
+      ...axis,
+      values: (u, places, at, space, step) => {
+        const texts =
+          typeof axis.values === 'function' ? axis.values(u, places, at, space, step).map(String) : []
+        this.#ticks[which] = { places, texts }
+        return texts
+      },
+    }
+  }
+
+  #onSelect(u: uPlot): void {
+    // A selection is copied to all charts of the page: only the one in which it was drawn zooms.
+    const isOwn = this.#isDragged
+    this.#isDragged = false
+    if (u.select.width < MIN_SELECTION_PX) return
+    const from = u.posToVal(u.select.left, 'x')
+    const to = u.posToVal(u.select.left + u.select.width, 'x')
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+    if (isOwn) this.#options.onZoom(zoomOf(this.#options.x, from, to))
+  }
+
+  #onCursor(u: uPlot): void {
+    const isHere = this.#isInside && (u.cursor.left ?? -1) >= 0
+    const near = this.#tip.update(u, this.#shown, this.#options.focused(), isHere)
+    if (isHere) this.#options.onNear(near)
+  }
+
+  /** For a plot that is built or moved under a resting pointer: the browser sends no event. */
+  #followPointer(u: uPlot): void {
+    const at = pointerIn(u.over)
+    if (at === null && !this.#isInside) {
+      this.#tip.hide()
+      return
+    }
+    this.#isInside = at !== null
+    u.setCursor(at ?? { left: -10, top: -10 })
+    if (at === null) this.#options.onNear(null)
+  }
+
+  #listen(): void {
+    const { over } = this.#plot
+    addEventListener('scroll', this.#onScroll, { capture: true, passive: true })
+    document.fonts.addEventListener('loadingdone', this.#onFontsLoaded)
+    over.addEventListener('mousedown', () => {
+      this.#isDragged = true
+    })
+    // In the capture phase: uPlot's own listener on this element calls `setCursor`, which reads it.
+    const onMove = (): void => {
+      this.#isInside = true
+    }
+    over.addEventListener('mousemove', onMove, { capture: true })
+    over.addEventListener('mouseleave', () => {
+      this.#isInside = false
+      this.#tip.hide()
+      this.#options.onNear(null)
+    })
+  }
+
+  /** Only if what scrolls contains the chart. */
+  readonly #onScroll = ({ target }: Event): void => {
+    if (this.#plot.status === READY && target instanceof Node && target.contains(this.#root))
+      this.#followPointer(this.#plot)
+  }
+
+  /** A canvas does not redraw its text when its font has loaded. */
+  readonly #onFontsLoaded = (): void => this.#plot.redraw(false, true)
 }
