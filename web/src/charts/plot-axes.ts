@@ -73,7 +73,26 @@ export interface Ticks {
   places: readonly number[]
   texts: readonly string[]
 }
-export const NO_TICKS: Ticks = { places: [], texts: [] }
+export type TicksByAxis = Record<'x' | 'left' | 'right', Ticks>
+
+export const noTicks = (): TicksByAxis => {
+  const none: Ticks = { places: [], texts: [] }
+  return { x: none, left: none, right: none }
+}
+
+/** Keeps the ticks of an axis in `ticks` whenever they are computed. */
+export const recordTicks = (
+  ticks: TicksByAxis,
+  which: keyof TicksByAxis,
+  axis: Partial<uPlot.Axis>,
+): Partial<uPlot.Axis> => ({
+  ...axis,
+  values: (u, places, at, space, step) => {
+    const texts = typeof axis.values === 'function' ? axis.values(u, places, at, space, step).map(String) : []
+    ticks[which] = { places, texts }
+    return texts
+  },
+})
 
 /** Over several decades only powers of ten have a grid line: the others would fill the plot. */
 const tens = (_: uPlot, splits: number[]): (number | null)[] => {

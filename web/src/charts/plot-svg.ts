@@ -3,7 +3,7 @@ import { type BandKind, columnsOf } from '../lib/charts/columns.ts'
 import type { Line } from '../lib/charts/line.ts'
 import { itemAt } from '../lib/checked.ts'
 import { axisName, type Curves, dashOf, scaleOf } from './curves.ts'
-import { type Ticks, type XKind, xName } from './plot-axes.ts'
+import { type TicksByAxis, type XKind, xName } from './plot-axes.ts'
 
 const text = (value: string): string => value.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
 const round = (value: number): string => String(Math.round(value * 100) / 100)
@@ -15,7 +15,7 @@ export interface Look {
   curves: Curves
   log: boolean
   band: BandKind
-  ticks: Record<'x' | 'left' | 'right', Ticks>
+  ticks: TicksByAxis
   ink: string
   grid: string
   width: number

@@ -9,8 +9,9 @@ import {
   axisStyle,
   distributionOf,
   isClock,
-  NO_TICKS,
-  type Ticks,
+  noTicks,
+  recordTicks,
+  type TicksByAxis,
   type XKind,
   xAxisOf,
   yAxisOf,
@@ -76,7 +77,8 @@ export class Plot {
   readonly #count: number
   /** Raw curves are faded behind their means. */
   readonly #isFaded: boolean
-  readonly #ticks: Record<'x' | 'left' | 'right', Ticks> = { x: NO_TICKS, left: NO_TICKS, right: NO_TICKS }
+  /** For the SVG. */
+  readonly #ticks: TicksByAxis = noTicks()
   #shown: readonly Line[]
   #ranges: Ranges = { x: undefined, y: [null, null] }
   /** The selection being drawn began in this plot. */
@@ -222,32 +224,19 @@ export class Plot {
         ...axis,
         space: x === 'relative' ? 72 : 60,
         size: 28,
-        ...this.#recordTicks('x', xAxisOf(x, xLog, unit)),
+        ...recordTicks(this.#ticks, 'x', xAxisOf(x, xLog, unit)),
       },
-      { ...axis, ...this.#recordTicks('left', yAxisOf({ log, grid, name: names.left })) },
+      { ...axis, ...recordTicks(this.#ticks, 'left', yAxisOf({ log, grid, name: names.left })) },
     ]
     if (curves.right.size > 0)
       axes.push({
         ...axis,
-        ...this.#recordTicks('right', yAxisOf({ log, grid, name: names.right })),
+        ...recordTicks(this.#ticks, 'right', yAxisOf({ log, grid, name: names.right })),
         scale: 'y2',
         side: 1,
         grid: { show: false },
       })
     return axes
-  }
-
-  /** Keeps the ticks of an axis for the SVG. */
-  #recordTicks(which: 'x' | 'left' | 'right', axis: Partial<uPlot.Axis>): Partial<uPlot.Axis> {
-    return {
-      ...axis,
-      values: (u, places, at, space, step) => {
-        const texts =
-          typeof axis.values === 'function' ? axis.values(u, places, at, space, step).map(String) : []
-        this.#ticks[which] = { places, texts }
-        return texts
-      },
-    }
   }
 
   #onSelect(u: uPlot): void {
