@@ -108,7 +108,7 @@ test('on an S3 API a batch is written, dropped, read back and removed', async ()
   }
 }, 120_000)
 
-test('killed at any moment of archiving, the rows or a verified archive are there, and the next server goes on', async () => {
+test('after a kill at any moment of archiving the rows or a verified archive exist, and the next server continues', async () => {
   const door = await openDoor()
   const url = door.app.config.databaseUrl as string
   try {

@@ -50,7 +50,7 @@ async function csv(): Promise<string> {
   return String(answer.body)
 }
 
-test('an archive of format 1 is read, and is archived again without what its epochs say', async () => {
+test('an archive of format 1 can be read, and is archived again in the current format without repeated values', async () => {
   const { status, body } = await door.sendAll(archivedEvents)
   expect([status, body.results.filter((one: { error?: unknown }) => one.error)]).toEqual([200, []])
   await vi.waitFor(async () => expect((await chunks()).length).toBeGreaterThan(0), 30_000)
@@ -130,7 +130,7 @@ test.each([
       ({ 1e-7: '1e-07', 0.00001234: '1.234e-05', 1e16: '1e+16', 1.5e300: '1.5e+300', 3: '3.0' })[value] ??
       (Object.is(value, -0) ? '-0.0' : String(value)),
   ],
-])('numbers as %s writes them follow from their epochs', (_, write) => {
+])('numbers as written by %s are restored from their epochs', (_, write) => {
   const rows = [0.1, 1e-7, 0.00001234, 1e16, 1.5e300, 3, -0, 0.0001, -2.5].map((value, i) => ({
     vals: [value, 0.5],
     texts: [String(i), write(value), '0.5'],
@@ -138,7 +138,7 @@ test.each([
   expect(roundTrip(rows)).toEqual({ takenOut: rows.map(() => true), same: true })
 })
 
-test('numbers in another spelling, of another attempt or of no series stay as they are', () => {
+test('numbers in another spelling, of another attempt or without a series are stored unchanged', () => {
   const plain = Array.from({ length: 40 }, (_, i) => ({
     vals: [i / 7, null],
     texts: [String(i), String(i / 7)],

@@ -166,7 +166,7 @@ async function everything(id: string, jobId: string): Promise<Record<string, unk
 
 const round = () => door.app.runTask('archive')
 
-test('a batch stays until its days are over; then its rows go, and every read answers as before', async () => {
+test('a batch is archived after its retention days: its rows are removed, and every read has the same answer', async () => {
   await round()
   expect(await stateOf(BATCH)).toBe(undefined)
   await forward(31)
@@ -195,7 +195,7 @@ test('a batch stays until its days are over; then its rows go, and every read an
   expect(await stateOf(BATCH)).toMatchObject({ state: 'warm' })
 })
 
-test('each kind of read brings the batch back by itself', async () => {
+test('each kind of read restores the batch by itself', async () => {
   const b = `/api/batches/${encodeURIComponent(BATCH)}`
   const [job] = await door.sql<{ key: number }[]>`select key from jobs where id = 'a'`
   const paths = [
@@ -221,7 +221,7 @@ test('each kind of read brings the batch back by itself', async () => {
   }
 })
 
-test('readers that come at the same time bring it back once', async () => {
+test('concurrent reads restore the batch once', async () => {
   await round()
   const b = `/api/batches/${encodeURIComponent(BATCH)}`
   const answers = await Promise.all(Array.from({ length: 8 }, () => get(`${b}/metrics.csv`)))
@@ -229,7 +229,7 @@ test('readers that come at the same time bring it back once', async () => {
   expect((await rowsOf(BATCH)).events).toHaveLength(events.length)
 })
 
-test('a repeat of an archived event is a repeat, and a late event is applied; those of others do not wait', async () => {
+test('a repeat of an archived event is recognised, and a late event is applied; events of other batches do not wait', async () => {
   await round()
   const late = makeEvent('job_epoch', {
     batch_id: BATCH,
@@ -261,7 +261,7 @@ test('a repeat of an archived event is a repeat, and a late event is applied; th
   ).toEqual(series.body)
 })
 
-test('objects that nothing refers to are removed', async () => {
+test('unreferenced objects are removed', async () => {
   await round()
   await round()
   const { location } = (await stateOf(BATCH)) as { location: string }
@@ -272,7 +272,7 @@ test('objects that nothing refers to are removed', async () => {
   expect(files.filter((path) => !path.startsWith(location))).toEqual([])
 })
 
-test('an object that is damaged is refused and told to the operator; nothing is dropped or restored from it', async () => {
+test('a damaged object is refused and logged; nothing is dropped or restored from it', async () => {
   const { location } = (await stateOf(BATCH)) as { location: string }
   const path = join(folder, location, 'epochs-00001.parquet')
   const whole = readFileSync(path)
@@ -307,7 +307,7 @@ test('an object that is damaged is refused and told to the operator; nothing is 
   expect(await found()).toMatchObject([{ state: 'ok', text: expect.stringMatching(/^1 batch/) }])
 })
 
-test('lines that retention would have removed do not come back, and leave the archive', async () => {
+test('log lines past their retention are not restored, and are removed from the archive', async () => {
   const lines = `/api/batches/${encodeURIComponent(BATCH)}/log-lines`
   expect(JSON.stringify((await get(lines)).body)).toContain('quotes')
   await round()
@@ -323,7 +323,7 @@ test('lines that retention would have removed do not come back, and leave the ar
   door.app.config.retention.logLine = 36_500
 })
 
-test('a batch in the trash comes back as it was, and a purged one takes its objects along', async () => {
+test('an archived batch in the trash can be restored unchanged, and a purge deletes its objects', async () => {
   const seen = await get(`/api/batches/${encodeURIComponent(BATCH)}/metrics.csv`)
   await round()
   const path = `/api/batches/${encodeURIComponent(BATCH)}`

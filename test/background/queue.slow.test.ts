@@ -72,13 +72,13 @@ const add = (task: string, what: string, options = '') =>
 const TIMEOUT = { timeout: 60_000, interval: 50 }
 const doneOf = (what: string): string[] => done.filter((line) => line.endsWith(` ${what}`))
 
-test('servers that start at the same time on a new database all come up', async () => {
+test('servers that start at the same time on a new database all start', async () => {
   await Promise.all(['a', 'b', 'c'].map((name) => startServer(name)))
   await add('note', 'first')
   await expect.poll(() => doneOf('first').length, TIMEOUT).toBe(1)
 })
 
-test('a job is done once, however many servers there are, and only if its transaction commits', async () => {
+test('a job runs once for any number of servers, and only if its transaction commits', async () => {
   await Promise.all(['a', 'b'].map((name) => startServer(name)))
   await transaction(sql, async (tx) => {
     await tx.unsafe(`select graphile_worker.add_job('note', '{"what": "undone"}')`)
@@ -91,14 +91,14 @@ test('a job is done once, however many servers there are, and only if its transa
   expect(doneOf('undone')).toEqual([])
 })
 
-test('a task that throws harms no other', async () => {
+test('a task that throws does not affect others', async () => {
   await startServer('a')
   await Promise.all(Array.from({ length: 10 }, () => add('fail', 'x', ', max_attempts := 1')))
   await add('note', 'after the failures')
   await expect.poll(() => doneOf('after the failures').length, TIMEOUT).toBe(1)
 })
 
-test('after all its connections were cut a server goes on by itself', async () => {
+test('after all its connections were cut a server continues by itself', async () => {
   await startServer('a')
   await add('note', 'before the cut')
   await expect.poll(() => doneOf('before the cut').length, TIMEOUT).toBe(1)
@@ -114,7 +114,7 @@ test('after all its connections were cut a server goes on by itself', async () =
 test.each([
   ['done', 'note'],
   ['failed', 'fail'],
-])('a connection that breaks while a job is marked as %s ends nothing but the queue, which restarts', async (how, task) => {
+])('a connection that breaks while a job is marked as %s ends only the queue, which restarts', async (how, task) => {
   await startServer('a')
   const holder = await database.sql.reserve()
   await add(task, `held as ${how}`, ", max_attempts := 1, run_at := now() + interval '1 second'")
@@ -143,7 +143,7 @@ test.each([
   await expect.poll(() => doneOf(`after that was ${how}`).length, TIMEOUT).toBe(1)
 })
 
-test('a cron task runs in one server at a time, and what it throws ends nothing', async () => {
+test('a cron task runs in one server at a time, and an error of it stops nothing else', async () => {
   let inside = 0
   let most = 0
   let runs = 0
@@ -171,13 +171,13 @@ test('a cron task runs in one server at a time, and what it throws ends nothing'
   expect({ runs, most }).toEqual({ runs: 3, most: 1 })
 })
 
-test('the tick of a cron task is taken by one of several servers', { timeout: 240_000 }, async () => {
+test('each run of a cron task is done by one of several servers', { timeout: 240_000 }, async () => {
   await expect.poll(() => ticks.length, { timeout: 180_000, interval: 100 }).toBeGreaterThan(0)
   await sleep(1_500)
   expect(ticks.map(({ minute }) => minute)).toEqual([...new Set(ticks.map(({ minute }) => minute))])
 })
 
-test('a job that was held by a server that is gone is given to another within half a minute', async () => {
+test('a job of a dead server is given to another within half a minute', async () => {
   await startServer('a')
   await sql`insert into servers (started_at, seen_at, pool_id) values (now(), now() - interval '14 seconds', 'pool-gone')`
   await add('note', 'left behind', ", run_at := now() + interval '1 hour'")
@@ -187,7 +187,7 @@ test('a job that was held by a server that is gone is given to another within ha
   expect(await sql`select from servers where pool_id = 'pool-gone'`).toHaveLength(0)
 })
 
-test('a server that stops leaves what it was at to the others, and is forgotten', async () => {
+test('a server that stops releases its jobs to the others, and its record is deleted', async () => {
   let begun = 0
   const work = async (payload: unknown): Promise<void> => {
     if ((payload as { what: string }).what !== 'long') return

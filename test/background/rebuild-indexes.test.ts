@@ -73,7 +73,7 @@ const writer = (tx: Tx) => tx`lock table events in row exclusive mode`
 
 beforeEach(forgetRows)
 
-test('an index that is mostly empty is rebuilt once, the log says so, and it is as good as before', async () => {
+test('an index that is mostly empty is rebuilt once, which is logged, and it works as before', async () => {
   await fillAndEmpty(1_000)
   const before = await statsOf('events_pkey')
   await leaveTask()
@@ -101,7 +101,7 @@ test('an index that is half empty is left alone', async () => {
   expect(await statsOf('events_pkey')).toEqual(before)
 })
 
-test('events are stored and told to streams while a rebuild waits for a writer', async () => {
+test('events are stored and streamed while a rebuild waits for a writer', async () => {
   await fillAndEmpty(1_000)
   const stream = await openStream(door.app.address, [`logs:${BATCH}`], { token: door.session })
   const held = await hold(writer)
@@ -119,7 +119,7 @@ test('events are stored and told to streams while a rebuild waits for a writer',
   expect((await rebuilding).map(({ name }) => name)).toContain('public.events_pkey')
 })
 
-test('what a rebuild that was killed has left is dropped in the next round, which rebuilds', async () => {
+test('the invalid index of a killed rebuild is dropped in the next round, which rebuilds', async () => {
   await fillAndEmpty(1_000)
   const held = await hold(writer)
   const killed = rebuild().catch((error: Error) => error)
@@ -132,7 +132,7 @@ test('what a rebuild that was killed has left is dropped in the next round, whic
   expect(await leftovers()).toEqual([])
 })
 
-test('a rebuild gives up when a transaction stays open, and leaves nothing once it has ended', async () => {
+test('a rebuild gives up when a transaction stays open, and leaves no invalid index once that has ended', async () => {
   await fillAndEmpty(1_000)
   const held = await hold(writer)
   expect(await rebuild('2s')).toEqual([])
@@ -141,7 +141,7 @@ test('a rebuild gives up when a transaction stays open, and leaves nothing once 
   expect(await leftovers()).toEqual([])
 })
 
-test('a rebuild does not begin while a transaction has been open for long', async () => {
+test('a rebuild does not start while a transaction has been open for long', async () => {
   await fillAndEmpty(1_000)
   const held = await hold((tx) => tx`select pg_sleep(0.2)`)
   expect(await rebuild('100ms')).toEqual([])

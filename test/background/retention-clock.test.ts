@@ -52,7 +52,7 @@ test.each([
   ['20 days ahead', 20 * DAY_MS],
   ['20 days behind', -20 * DAY_MS],
   ['6 minutes ahead', 6 * 60_000],
-])('a server whose clock is %s of the database deletes nothing and says why', async (_, offsetMs) => {
+])('a server whose clock is %s of the database deletes nothing and logs why', async (_, offsetMs) => {
   const sweeping = sweepWith(() => new Date(Date.now() + offsetMs))
   await expect(sweeping).rejects.toThrow(/nothing was deleted: .* differ by more than 5 minutes/)
   expect(await lines()).toEqual(ALL)

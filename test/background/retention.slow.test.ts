@@ -104,7 +104,7 @@ function training(id: string, beganS: number, end: boolean) {
 describe('log lines', () => {
   const events = training('past', 20 * DAY_S, true)
 
-  test('go by the time of their events, and every other read stays as it was', {
+  test('are deleted by the time of their events, and every other read is unchanged', {
     timeout: 240_000,
   }, async () => {
     const agent = await registerAgent(stage.app, stage.batchOwner.token)
@@ -146,7 +146,7 @@ describe('log lines', () => {
     ).toHaveLength(0)
   })
 
-  test('are known for ever: a late repeat gets the db_id that the first one got, and brings nothing back', async () => {
+  test('stay known: a late repeat gets the db_id of the first one, and restores nothing', async () => {
     const line = events.find((event) => event.data.line === 'a old 3') as { event_id: string }
     const [stored] = await database.sql`select db_id from events where event_id = ${line.event_id}`
     const { status, body } = await answer(line)
@@ -154,7 +154,7 @@ describe('log lines', () => {
     expect(await linesOf('past')).toHaveLength(2)
   })
 
-  test('that come late are found among new ones, after any earlier sweep', async () => {
+  test('that arrive late are deleted too, after any earlier sweep', async () => {
     for (let i = 0; i < 12; i++) {
       await send(
         makeEvent('log_line', {
@@ -177,7 +177,7 @@ describe('a deleted batch', () => {
   const events = training('gone', 3_600, true)
   let marker: string
 
-  test('can be restored until its time has come', async () => {
+  test('can be restored until its retention ends', async () => {
     await send(...events, ...training('stays', 3_600, true))
     await call('POST', '/api/batches/gone/shares', {})
     await call('DELETE', '/api/batches/gone')
@@ -190,7 +190,7 @@ describe('a deleted batch', () => {
     marker = (await call('GET', '/api/batches/stays')).body.id
   })
 
-  test('is purged then: nothing of it is left but its id and the ids of its events', async () => {
+  test('is purged then: only its id and the ids of its events remain', async () => {
     await forward(31)
     await stage.app.runTask('sweep')
     const [batch] = await database.sql`
@@ -224,7 +224,7 @@ describe('a deleted batch', () => {
     expect((await call('GET', '/api/batches/gone')).status).toBe(404)
   })
 
-  test('refuses new events and knows the old ones', async () => {
+  test('refuses new events and recognises repeats', async () => {
     const fresh = await answer(makeEvent('log_line', { batch_id: 'gone', timestamp: at() }))
     expect([fresh.status, fresh.body.code]).toEqual([404, 'batch_purged'])
     const again = await answer(startOf({ id: 'gone', timestamp: at() }))
@@ -233,7 +233,7 @@ describe('a deleted batch', () => {
     expect([repeat.status, repeat.body.deduplicated]).toEqual([200, true])
   })
 
-  test('whose purge is cut off is gone on with by the next sweep', async () => {
+  test('whose purge was interrupted is purged by the next sweep', async () => {
     await send(...training('cut', 3_600, true))
     await call('DELETE', '/api/batches/cut')
     await forward(31)
@@ -266,7 +266,7 @@ describe('a deleted batch', () => {
     expect(await state()).toEqual({ purged: true, emptied: true, jobs: false })
   })
 
-  test('takes nothing of its neighbours with it', async () => {
+  test('is purged without changes to other batches', async () => {
     expect(marker).toBe('stays')
     const { body } = await call('GET', '/api/batches/stays/metrics')
     expect(body.series).toHaveLength(4)
@@ -292,7 +292,7 @@ describe('two servers', () => {
   })
   afterAll(() => second?.stop())
 
-  test('payloads of other events go only where that is set, and reads do not need them', async () => {
+  test('payloads of other events are deleted only if that is configured, and reads do not need them', async () => {
     await send(...training('raw', 8 * DAY_S, true))
     await stage.app.runTask('sweep')
     const left = () => database.sql`
@@ -312,7 +312,7 @@ describe('two servers', () => {
     expect(body.series[0].values[0]).toBe(7)
   })
 
-  test('sweep once between them, and log what they removed', async () => {
+  test('run one sweep together, and log what they removed', async () => {
     await send(...training('shared', 20 * DAY_S, true))
     await Promise.all([stage.app.runTask('sweep'), second.runTask('sweep'), second.runTask('sweep')])
     expect(await linesOf('shared')).toHaveLength(2)
@@ -326,7 +326,7 @@ describe('two servers', () => {
     expect(told.slice(1).filter((lines) => lines !== 0 && lines !== 30)).toEqual([])
   })
 
-  test('sessions that ended and tokens that were revoked long ago go; those in use stay', async () => {
+  test('sessions that ended and tokens that were revoked long ago are deleted; those in use stay', async () => {
     const { token } = (await call('POST', '/api/tokens', { name: 'short', scope: 'read' })).body
     const { body: list } = await call('GET', '/api/tokens')
     const short = list.items.find((item: { name: string }) => item.name === 'short')

@@ -51,7 +51,7 @@ test('a queue that is stopped while it starts releases everything', async () => 
   expect(await sql`select from servers`).toHaveLength(0)
 })
 
-test('a job that outlasts the stop ends unheard, and stays in the queue for another server', {
+test('a job that outlasts the stop is not recorded as done, and stays in the queue for another server', {
   timeout: 30_000,
 }, async () => {
   let begun = (): void => {}
@@ -77,7 +77,7 @@ test('a job that outlasts the stop ends unheard, and stays in the queue for anot
   expect(await sql`select from graphile_worker.jobs where task_identifier = 'note'`).toHaveLength(1)
 })
 
-test('servers that stop, early or late, say nothing', { timeout: 60_000 }, async () => {
+test('servers that stop, early or late, log nothing', { timeout: 60_000 }, async () => {
   for (const ms of [0, 60, 300]) {
     const app = await startTestApp({ databaseUrl: database.url, logLevel: 'info' })
     await app.runTask('watch')

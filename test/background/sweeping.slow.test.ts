@@ -106,7 +106,7 @@ describe('of many lines', () => {
     return done.log_lines
   }
 
-  test('the dry run counts what then goes, and a sweep never scans a whole table', {
+  test('the dry run counts what the sweep then deletes, and a sweep never scans a whole table', {
     timeout: 240_000,
   }, async () => {
     let went = 0
@@ -124,7 +124,7 @@ describe('of many lines', () => {
     expect(updated?.hot).toBeGreaterThan(went * 0.7)
   })
 
-  test('the next one looks at what is due and at the newest, at nothing else', {
+  test('the next sweep reads only rows that are due and the newest', {
     timeout: 240_000,
   }, async () => {
     days = 1
@@ -164,7 +164,7 @@ describe('svc sweep', () => {
     return { child, ended, said: () => said }
   }
 
-  test('says what would go and takes nothing', { timeout: 240_000 }, async () => {
+  test('in a dry run lists what would be deleted and deletes nothing', { timeout: 240_000 }, async () => {
     const dry = run('--dry-run')
     expect(await dry.ended, dry.said()).toBe(0)
     expect(dry.said()).toMatch(/^ +40000 log lines would go, project lines$/m)
@@ -174,7 +174,7 @@ describe('svc sweep', () => {
     expect(wrong.said()).toMatch(/unknown option '--dry'/)
   })
 
-  test('killed in the middle it has lost nothing, and the next one goes on to the end', {
+  test('killed in the middle loses nothing, and the next one continues to the end', {
     timeout: 240_000,
   }, async () => {
     // Slow steps, so that it is not over before it is killed, even on a busy machine.
@@ -214,7 +214,7 @@ describe('svc sweep', () => {
   })
 })
 
-test('events are taken in while a sweep goes on', { timeout: 240_000 }, async () => {
+test('events are stored during a sweep', { timeout: 240_000 }, async () => {
   const door = await openDoor()
   try {
     await seedLines(door.sql, 60_000, 2, 20)

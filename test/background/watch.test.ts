@@ -54,7 +54,7 @@ const snapshot = (batch_id: string, secondsAgo: number, gpu_util_pct: number) =>
   })
 
 describe('a silent batch', () => {
-  test('is sent once, on every channel that shows it, and cleared by the next event', async () => {
+  test('is sent as stalled once, on every channel with it, and cleared by the next event', async () => {
     await send(startOf({ id: 'silent', timestamp: at(60) }), alive('silent'))
     await watch()
     expect(await standing('silent')).toEqual([])
@@ -85,7 +85,7 @@ describe('a silent batch', () => {
     open.cut()
   })
 
-  test('is another episode when it goes silent again', async () => {
+  test('starts another episode when it is silent again', async () => {
     clock.forward({ minutes: 16 })
     await watch()
     expect(await firings('batch_stalled', 'silent')).toBe(2)
@@ -94,7 +94,7 @@ describe('a silent batch', () => {
     expect(await standing('silent')).toEqual([])
   })
 
-  test('is no longer judged once it is deleted', async () => {
+  test('is no longer evaluated once it is deleted', async () => {
     await send(startOf({ id: 'dropped', timestamp: at(3_600) }))
     await watch()
     expect(await standing('dropped')).toEqual(['batch_stalled'])
@@ -112,7 +112,7 @@ describe('a silent batch', () => {
   })
 })
 
-test('a job whose GPU idles is sent with its batch, and cleared when the GPU works again', async () => {
+test('a job with an idle GPU is sent with its batch, and cleared when the GPU is used again', async () => {
   await send(
     startOf({ id: 'idler', timestamp: at(1_200) }),
     makeEvent('job_start', { batch_id: 'idler', timestamp: at(1_200) }),
@@ -133,7 +133,7 @@ test('a job whose GPU idles is sent with its batch, and cleared when the GPU wor
   open.cut()
 })
 
-test('a batch whose agent says its process is gone is lost, is mailed once as a failure, and comes back with a live event', async () => {
+test('a batch whose process is gone according to the agent is lost, sends one mail as a failure, and is running again after a live event', async () => {
   const { token } = stage.batchOwner
   const agent = await registerAgent(stage.app, token, 'gpu-lost')
   const source = { project: 'vision', host: 'gpu-lost' }
@@ -168,7 +168,7 @@ test('a batch whose agent says its process is gone is lost, is mailed once as a 
   expect((await stage.app.call('DELETE', `/api/hosts/${agent.id}`, { token })).status).toBe(204)
 })
 
-test('an agent without a heartbeat is reported once to its followers and to the projects it works for', async () => {
+test('an agent without a heartbeat is sent once to its subscribers and to the projects of its batches', async () => {
   const { token } = stage.batchOwner
   const agent = await registerAgent(stage.app, token, 'gpu-away')
   await send(startOf({ id: 'on-away', source: { project: 'vision', host: 'gpu-away' }, timestamp: at() }))
@@ -191,7 +191,7 @@ test('an agent without a heartbeat is reported once to its followers and to the 
 })
 
 describe('with more servers', () => {
-  test('one that joins judges at once, because events could come in all along', async () => {
+  test('one that joins evaluates at once, because events could arrive all the time', async () => {
     await send(startOf({ id: 'seen-by-two', timestamp: at(3_600) }))
     const second = await startTestApp({ databaseUrl: database.url }, { now: clock.now })
     try {
@@ -204,7 +204,7 @@ describe('with more servers', () => {
     }
   })
 
-  test('after all were down nothing is judged in the first threshold, and nothing is mailed a second time', async () => {
+  test('after all were down nothing is evaluated within the first threshold, and no mail is sent twice', async () => {
     await stage.app.stop()
     clock.forward({ hours: 2 })
     const again = await startTestApp({ databaseUrl: database.url }, { now: clock.now })

@@ -21,7 +21,7 @@ afterAll(async () => {
 const demo = (settings: Record<string, string> = {}) =>
   runCli(['demo'], { SVC_URL: app.address, SVC_DATA_DIR: home, SVC_DEMO_LIVE_S: '0', ...settings }).ended
 
-test('the demo makes an account, sends the recorded sweep and prints its jobs as the service has them', async () => {
+test('the demo creates an account, sends the recorded sweep and prints its jobs as stored', async () => {
   const { code, out, err } = await demo()
   expect({ code, err }).toEqual({ code: 0, err: '' })
   expect(out).toMatch(/^Made an account: demo@example\.com, password \S{16}\n/)
@@ -50,7 +50,7 @@ test('the demo makes an account, sends the recorded sweep and prints its jobs as
   expect(tokens.body.items).toEqual([]) // the one it sent with is revoked
 })
 
-test('a second demo signs in to the same account and makes another batch', async () => {
+test('a second demo signs in to the same account and creates another batch', async () => {
   const { code, out } = await demo()
   expect(code).toBe(0)
   expect(out).toMatch(/^Signed in as demo@example\.com, password \S{16}\n/)
@@ -58,7 +58,7 @@ test('a second demo signs in to the same account and makes another batch', async
   expect(row).toEqual({ n: 2 })
 })
 
-test('a real training joins it and reports live, to the end', async () => {
+test('a real training reports live beside it, to the end', async () => {
   const { code, out, err } = await demo({ SVC_DEMO_LIVE_S: '1' })
   expect({ code, err }).toEqual({ code: 0, err: '' })
   expect(out).toMatch(/The live training is over\.\n$/)
@@ -76,7 +76,7 @@ test('a real training joins it and reports live, to the end', async () => {
   expect(rows[0]?.delivery).toMatchObject({ dropped: 0, spilled: 0 })
 })
 
-test('where the demo account is taken and unknown here, it says which settings it needs', async () => {
+test('if the demo account exists with another password, the demo names the settings that it needs', async () => {
   const { code, err } = await demo({ SVC_DATA_DIR: join(home, 'elsewhere') })
   expect(code).toBe(1)
   expect(err).toBe(
@@ -84,7 +84,7 @@ test('where the demo account is taken and unknown here, it says which settings i
   )
 })
 
-test("a user who is no member of the project digits learns that it is someone else's", async () => {
+test('a user who is not a member of the project digits gets a message that it belongs to another user', async () => {
   const { email } = await app.register()
   const { code, err } = await demo({ SVC_DEMO_EMAIL: email, SVC_DEMO_PASSWORD: 'correct horse battery' })
   expect(code).toBe(1)
@@ -93,7 +93,7 @@ test("a user who is no member of the project digits learns that it is someone el
   )
 })
 
-test('a service that does not answer is named', async () => {
+test('the address of a service that does not answer is shown', async () => {
   const { code, err } = await demo({ SVC_URL: 'http://127.0.0.1:1/' })
   expect({ code, err }).toEqual({
     code: 1,

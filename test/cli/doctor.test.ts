@@ -39,7 +39,7 @@ async function collect(config: Config, warnings: string[] = [], mailTo?: string)
 const states = (found: Record<string, Finding[]>, subject: string) =>
   found[subject]?.map(({ state }) => state)
 
-test('a database that is reached, migrated and on time is fine; without accounts the first step is named', async () => {
+test('a reachable, migrated database with the right time is fine; without accounts the first step is shown', async () => {
   const found = await examined()
   expect(found.database).toEqual([
     {
@@ -64,7 +64,7 @@ test('a database that is reached, migrated and on time is fine; without accounts
   await database.sql`update users set disabled_at = null`
 })
 
-test('a database that cannot be reached fails without telling its password', async () => {
+test('an unreachable database fails without its password in the output', async () => {
   const found = await examined({ SVC_DATABASE_URL: 'postgresql://svc:very-secret@127.0.0.1:9/svc' })
   expect(found.database?.[0]).toMatchObject({
     state: 'failure',
@@ -73,11 +73,11 @@ test('a database that cannot be reached fails without telling its password', asy
   expect(JSON.stringify(found)).not.toContain('very-secret')
 })
 
-test('an unknown setting is named', async () => {
+test('an unknown setting is shown by name', async () => {
   expect((await examined({ SVC_PROT: '8080' })).settings?.[0]?.text).toContain('SVC_PROT')
 })
 
-test('the mail server is signed in to, and takes a test mail when one is asked for', async () => {
+test('the mail server is checked with a sign-in, and with a test mail on request', async () => {
   expect(states(await examined(), 'mail')).toEqual(['warning'])
   const mailbox = await openMailbox({ password: 'right one' })
   const { host } = new URL(mailbox.url)
@@ -101,7 +101,7 @@ test('the mail server is signed in to, and takes a test mail when one is asked f
   }
 })
 
-test('the public URL is asked: it leads to the service, to another one, or nowhere', async () => {
+test('the public URL is checked: it leads to the service, to another one, or nowhere', async () => {
   expect((await examined({ SVC_PUBLIC_URL: app.address }))['public URL']?.at(-1)).toMatchObject({
     // It is asked from this machine and without a proxy, so /metrics is open.
     state: 'warning',
@@ -127,7 +127,7 @@ test('the public URL is asked: it leads to the service, to another one, or nowhe
   ])
 })
 
-test('a proxy that is not trusted, a port that strangers reach, and open registration are named', async () => {
+test('a proxy that is not trusted, a port open to others, and open registration are reported', async () => {
   const behind = await examined({ SVC_PUBLIC_URL: 'https://127.0.0.1:9', SVC_REGISTRATION: 'closed' })
   expect(behind.proxy?.[0]?.advice).toContain('SVC_TRUST_PROXY=true')
   expect(states(behind, 'registration')).toEqual(['ok'])
@@ -137,7 +137,7 @@ test('a proxy that is not trusted, a port that strangers reach, and open registr
   expect(states(open, 'public URL')).toEqual(['warning'])
 })
 
-test('the disk under the embedded database is looked at, and a folder that cannot be used fails', async () => {
+test('the disk of the embedded database is checked, and an unusable folder fails', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-doctor-'))
   try {
     const { config } = readConfig({ SVC_DATA_DIR: join(folder, 'data') })

@@ -49,7 +49,7 @@ async function until(what: string, done: () => boolean | Promise<boolean>): Prom
   }
 }
 
-test('a first start says where it answers, where its data is and how to register', async () => {
+test('a first start prints its address, its data folder and how to register', async () => {
   const cli = start()
   const address = await cli.address()
   expect((await fetch(`${address}/readyz`)).status).toBe(200)
@@ -59,7 +59,7 @@ test('a first start says where it answers, where its data is and how to register
   expect((await register(address)).status).toBe(201)
 })
 
-test('SIGTERM answers the request under way, stops PostgreSQL and exits with 0', async () => {
+test('SIGTERM finishes the current request, stops PostgreSQL and exits with 0', async () => {
   const cli = start()
   const address = await cli.address()
   const sent = request(`${address}/api/auth/register`, {
@@ -80,7 +80,7 @@ test('SIGTERM answers the request under way, stops PostgreSQL and exits with 0',
   expect(postmasterOf(home)).toBe(undefined)
 })
 
-test('Ctrl-C in the middle of a start stops the PostgreSQL that it had started', async () => {
+test('Ctrl-C during a start stops the PostgreSQL that it has started', async () => {
   const cli = start()
   await until('PostgreSQL', () => postmasterOf(home) !== undefined)
   cli.kill('SIGINT')
@@ -101,7 +101,7 @@ test('after kill -9 the next start has the same data', async () => {
   expect(second.said.out).toContain('Sign in with your account.')
 })
 
-test('a PostgreSQL that was killed is started again, with what it had', async () => {
+test('a PostgreSQL that was killed is restarted with its data', async () => {
   const cli = start()
   const address = await cli.address()
   expect((await register(address)).status).toBe(201)
@@ -117,7 +117,7 @@ test('a PostgreSQL that was killed is started again, with what it had', async ()
   expect(postmasterOf(home)).toBeUndefined()
 })
 
-test('a bad setting ends the start with one line that names it and keeps its value to itself', async () => {
+test('an invalid setting ends the start with one line that has its name but not its value', async () => {
   for (const name of ['SVC_DATABASE_URL', 'DATABASE_URL']) {
     const result = await start({ [name]: 'mysql://root:hunter2@db/svc' }).ended
     expect(result).toMatchObject({
@@ -128,7 +128,7 @@ test('a bad setting ends the start with one line that names it and keeps its val
   }
 })
 
-test('an unknown SVC_ name is warned of, and a name of the clients is not', async () => {
+test('an unknown SVC_ name causes a warning, and a name used by the clients does not', async () => {
   const cli = start({ SVC_PROT: '8080', SVC_TOKEN: 'em_live_x', SVC_DEMO_EMAIL: 'me@example.com' })
   await cli.address()
   expect(cli.said.err.match(/svc: .*/g)).toEqual([
@@ -136,7 +136,7 @@ test('an unknown SVC_ name is warned of, and a name of the clients is not', asyn
   ])
 })
 
-test('a port that is taken ends the start with one line, and PostgreSQL with it', async () => {
+test('a port in use ends the start with one line, and stops PostgreSQL', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   try {
     await until('the other server', () => other.listening)
@@ -152,7 +152,7 @@ test('a port that is taken ends the start with one line, and PostgreSQL with it'
   }
 })
 
-test('a database that is away ends the start with one line that names its host and no password', async () => {
+test('an unreachable database ends the start with one line that has its host and no password', async () => {
   const free = createServer().listen(0, '127.0.0.1')
   await until('a port', () => free.listening)
   const { port } = free.address() as AddressInfo
@@ -208,7 +208,7 @@ test.each([
     'size=24m,ro',
     /cannot be created: .* is on a file system that is mounted read-only\. SVC_DATA_DIR can name/,
   ],
-])('a data folder on a file system with %s ends the start with one line that says what to do', async (options, line) => {
+])('a data folder on a file system with %s ends the start with one line with the solution', async (options, line) => {
   // A mount namespace of its own: the small file system is seen by this start alone.
   const own = process.getuid?.() === 0 ? [] : ['--user', '--map-current-user', '--keep-caps']
   const script = `mount -t tmpfs -o ${options} tmpfs "$0" && exec "$@"`
@@ -232,13 +232,13 @@ test.each([
   expect(code).toBe(1)
 })
 
-test('an unknown command is refused, and the one that was meant is named', async () => {
+test('an unknown command is refused with a suggestion', async () => {
   const result = await start({}, ['strat']).ended
   expect(result.code).toBe(1)
   expect(result.err).toMatch(/^svc: unknown command 'strat'\n\(Did you mean start\?\)\nSee svc --help\.\n/)
 })
 
-test('every command explains itself with --help, without touching a database', async () => {
+test('every command has a --help that needs no database', async () => {
   const { code, out } = await start({ SVC_PORT: 'not read' }, ['--help']).ended
   expect(code).toBe(0)
   const commands = [...out.matchAll(/^ {2}(\w+) .*$/gm)].map(([, name]) => name as string)

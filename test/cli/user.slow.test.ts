@@ -51,7 +51,7 @@ const status = async (token: string) => (await app.call('GET', '/api/auth/me', {
 const auditOf = async (id: string) =>
   (await app.call('GET', `/api/admin/audit?subject=user:${id}`, { token: admin.token })).body.items
 
-test('the list names everybody, what they are and whether they may come in', async () => {
+test('the list has all accounts with their role and state', async () => {
   await app.register('listed@example.org')
   const { out } = await user(['list'])
   const lines = out.trimEnd().split('\n')
@@ -62,7 +62,7 @@ test('the list names everybody, what they are and whether they may come in', asy
   expect(lines).toContainEqual(expect.stringMatching(/^first@example\.org +first +admin +active /))
 })
 
-test('a password that is made up stands alone on standard output, opens the account, and closes what was open', async () => {
+test('a generated password is printed alone on standard output, signs in, and ends open sessions', async () => {
   const { token, user: person } = await app.register('forgetful@example.org')
   const reporter = await app.reporterToken(token)
   const { out, err } = await user(['reset-password', 'Forgetful@example.org'])
@@ -79,7 +79,7 @@ test('a password that is made up stands alone on standard output, opens the acco
   expect(resets).toMatchObject([{ action: 'user.password_reset', via: 'operator', actor: null, detail: {} }])
 })
 
-test('a password from standard input is taken without its end of line, and not shown', async () => {
+test('a password from standard input is read without its newline, and not shown', async () => {
   await app.register('given@example.org')
   const { out } = await user(['reset-password', 'given@example.org', '--stdin'], 'words of my own\n')
   expect(out).toBe('')
@@ -90,7 +90,7 @@ test('a password from standard input is taken without its end of line, and not s
   expect(await login('given@example.org', 'words of my own')).toBe(200)
 })
 
-test('administrators are made and unmade, but the last one stays', async () => {
+test('the administrator role can be given and taken away, except from the last administrator', async () => {
   const { user: person } = await app.register('promoted@example.org')
   const role = async () => {
     const { items } = (await app.call('GET', '/api/admin/users', { token: admin.token })).body
@@ -106,7 +106,7 @@ test('administrators are made and unmade, but the last one stays', async () => {
   expect(actions.filter((action: string) => action === 'user.role_changed')).toHaveLength(2)
 })
 
-test('a disabled account is out at once, at the server that runs, and comes back when enabled', async () => {
+test('a disabled account is refused at once by the running server, and works again when enabled', async () => {
   const { token } = await app.register('leaving@example.org')
   expect(await status(token)).toBe(200)
   await user(['disable', 'leaving@example.org'])
@@ -127,7 +127,7 @@ test.each([
   [['create', 'unknown'], 'unknown is not an e-mail address'],
   [['create', 'First@example.org'], 'An account with that address exists'],
   [['disable', 'unknown@example.org'], 'no account has the address unknown@example.org'],
-])('%j is refused, with what may be asked for', async (args, line) => {
+])('%j is refused, with the valid commands', async (args, line) => {
   await expect(user(args)).rejects.toThrow(line)
 })
 
@@ -161,7 +161,7 @@ test('an account and its token are made, listed and revoked from a shell', async
   )
 })
 
-test('a database without our tables is left alone', async () => {
+test('a database without the tables of the service is not changed', async () => {
   const [name] = await database.sql<{ name: string }[]>`select current_database() || '_empty' as name`
   await database.sql.unsafe(`create database ${name?.name}`)
   const url = new URL(database.url)
@@ -171,7 +171,7 @@ test('a database without our tables is left alone', async () => {
   await database.sql.unsafe(`drop database ${name?.name} with (force)`)
 })
 
-test('it works over the embedded database, beside the server that runs it and without one', async () => {
+test('it works with the embedded database, with and without a running server', async () => {
   const home = mkdtempSync(join(tmpdir(), 'svc-user-'))
   const settings = { SVC_DATA_DIR: home, SVC_PORT: '0' }
   const server = runCli(['start'], settings)

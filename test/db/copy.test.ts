@@ -70,7 +70,7 @@ const step = (copy: CopyRows) => ({ name: copy.text, text: copy.text, values: []
 
 const literal = (vals: Row['vals']): string => `{${vals.map((value) => value ?? 'NULL').join(',')}}`
 
-test('rows copied as bytes are those that PostgreSQL reads from text, for any values', async () => {
+test('rows written by binary COPY are the same as from text, for any values', async () => {
   await fc.assert(
     fc.asyncProperty(rows, async (given) => {
       await sql`truncate copied, written`
@@ -87,7 +87,7 @@ test('rows copied as bytes are those that PostgreSQL reads from text, for any va
   )
 })
 
-test('rows behind a step that failed are passed over, and the connection goes on', async () => {
+test('rows after a failed step are skipped, and the connection stays usable', async () => {
   await sql`truncate copied`
   const [row] = fc.sample(rows, 1) as [Row[]]
   const failing = { name: 'fails', text: `select 'no number'::text::int`, values: [] }
@@ -97,7 +97,7 @@ test('rows behind a step that failed are passed over, and the connection goes on
   expect((await sql`select from copied`).length).toBe(row.length)
 })
 
-test('what was copied is gone with what fails behind it', async () => {
+test('copied rows are rolled back if a later statement fails', async () => {
   await sql`truncate copied`
   const [row] = fc.sample(rows, 1) as [Row[]]
   const failing = { name: 'fails', text: `select 'no number'::text::int`, values: [] }

@@ -112,7 +112,7 @@ describe('a start', { timeout: 240_000 }, () => {
     expect(isGone(database.pid)).toBe(true)
   })
 
-  test('after a stop finds the data and the port of before', async () => {
+  test('after a stop uses the same data and port', async () => {
     const home = newHome()
     const first = await start(home)
     await connect(first.url('postgres'))`create table kept as select 42 as answer`
@@ -124,7 +124,7 @@ describe('a start', { timeout: 240_000 }, () => {
     await second.stop()
   })
 
-  test('adopts the database that a killed process left, and may stop it', async () => {
+  test('adopts the running database of a killed process, and can stop it', async () => {
     const home = newHome()
     const elsewhere = await startElsewhere(home)
     await end(elsewhere.child, 'SIGKILL')
@@ -134,7 +134,7 @@ describe('a start', { timeout: 240_000 }, () => {
     expect(isGone(elsewhere.pid)).toBe(true)
   })
 
-  test('moves aside what is no whole database and makes one', async () => {
+  test('moves an incomplete database folder aside and creates a new one', async () => {
     const home = newHome()
     mkdirSync(join(home, 'data', 'base'), { recursive: true })
     writeFileSync(join(home, 'data', 'PG_VERSION'), '18\n')
@@ -149,7 +149,7 @@ describe('a start', { timeout: 240_000 }, () => {
     'fsync',
     'full_page_writes',
     'synchronous_commit',
-  ])('refuses a database with %s off and leaves none running', async (name) => {
+  ])('refuses a database with %s off and leaves no PostgreSQL running', async (name) => {
     const home = newHome()
     await expect(start(home, { settings: { [name]: 'off' } })).rejects.toThrow(
       new RegExp(`${name} not on and could lose acknowledged events`),
@@ -157,14 +157,14 @@ describe('a start', { timeout: 240_000 }, () => {
     expect(existsSync(join(home, 'data/postmaster.pid'))).toBe(false)
   })
 
-  test('that PostgreSQL refuses says why', async () => {
+  test('that PostgreSQL refuses shows the reason', async () => {
     await expect(start(newHome(), { settings: { max_connections: '-1' } })).rejects.toThrow(
       /PostgreSQL did not start: .*max_connections/s,
     )
   })
 
   test.runIf(process.getuid?.() === 0 /* only root runs PostgreSQL as someone else */)(
-    'as root in a folder closed to others keeps the data elsewhere, says so, and finds it again',
+    'as root in a folder closed to others stores the data elsewhere, prints where, and finds it again',
     async () => {
       const home = newHome()
       const root = join(home, '..')
@@ -185,7 +185,7 @@ describe('a start', { timeout: 240_000 }, () => {
 })
 
 describe('two users of one folder', { timeout: 240_000 }, () => {
-  test('that start at once on a fresh folder get the same server, and the last to leave stops it', async () => {
+  test('that start at once on a new folder get the same server, and the last to stop stops it', async () => {
     const home = newHome()
     const all = await Promise.all([start(home), start(home), start(home)])
     expect(new Set(all.map((one) => one.pid)).size).toBe(1)
@@ -198,7 +198,7 @@ describe('two users of one folder', { timeout: 240_000 }, () => {
     expect(isGone(second!.pid)).toBe(true)
   })
 
-  test('in two processes: the first to leave does not take the database from the other', async () => {
+  test('in two processes: the first to stop does not stop the database of the other', async () => {
     const home = newHome()
     const elsewhere = await startElsewhere(home)
     const database = await start(home)
@@ -252,7 +252,7 @@ describe('after a crash', { timeout: 240_000 }, () => {
     expect(isGone(second.pid)).toBe(true)
   })
 
-  test('the handle of a crashed server does not stop the one that took its place', async () => {
+  test('the handle of a crashed server does not stop its replacement', async () => {
     const home = newHome()
     const first = await start(home)
     process.kill(first.pid, 'SIGKILL')

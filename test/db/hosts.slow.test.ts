@@ -4,7 +4,7 @@ import { openPair } from '../kit/standby.ts'
 
 // Which of several hosts a pool is connected to (src/db/hosts.ts).
 
-test('a connection that the primary ended while a query ran is made again to the primary', async () => {
+test('a connection that the primary ended during a query is opened again', async () => {
   const pair = await openPair()
   const sql = openSql(pair.both, { name: 'test', max: 1 })
   const admin = openSql(pair.primary, { name: 'test', max: 1 })
@@ -30,7 +30,7 @@ test('a connection that the primary ended while a query ran is made again to the
   }
 }, 60_000)
 
-test('while no host accepts writes, statements fail at once and say what each host said', async () => {
+test('while no host accepts writes, statements fail at once with the answer of each host', async () => {
   const pair = await openPair()
   const sql = openSql(pair.both, { name: 'test', max: 2 })
   try {

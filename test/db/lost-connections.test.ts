@@ -34,7 +34,7 @@ test.each([
   'writes once more',
   'returns',
   'throws',
-])('a transaction that lost its connection and then %s does nothing in the one that follows on it', async (then) => {
+])('a transaction that lost its connection and then %s does not affect the next transaction on the new connection', async (then) => {
   await other`delete from written`
   const resume = gate()
   let backend = 0
@@ -88,7 +88,7 @@ async function submit(pool: Sql): Promise<{ answer: Promise<unknown> }> {
   return { answer }
 }
 
-test('a connection that is lost before a statement is written is connected again', async () => {
+test('a connection that is lost before a statement is written is opened again', async () => {
   const { pool, sockets } = openBreakable()
   await pool`select 1`
   const statement = await submit(pool)

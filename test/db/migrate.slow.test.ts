@@ -87,7 +87,7 @@ test('migrations are applied in order of name, once, and recorded as Prisma reco
   ])
 })
 
-test('two servers that start at once apply each migration once between them', async () => {
+test('two servers that start at once apply each migration once', async () => {
   write('003_slow', 'select pg_sleep(0.3); create table third (n int);')
   const both = await Promise.all([run(), run(connect())])
   expect(both.flat().sort()).toEqual(['001_first', '002_second', '003_slow'])
@@ -108,7 +108,7 @@ test('a migration waits while the Prisma CLI holds its lock', async () => {
   expect(await running).toEqual(['001_first', '002_second'])
 })
 
-test('a migration that fails leaves nothing half-done, keeps the ones before it, and is tried again', async () => {
+test('a migration that fails is rolled back, keeps earlier ones, and is retried', async () => {
   write('002_second', 'create table second (n int); create table half (n int); select 1 / 0;')
   await expect(run()).rejects.toThrow('migration 002_second failed and was undone: division by zero')
   expect(await tables()).toEqual(['_prisma_migrations', 'first'])
@@ -123,7 +123,7 @@ test('a migration that ends its own transaction is refused', async () => {
   expect(await pendingMigrations(sql, dir)).toEqual(['003_commits'])
 })
 
-test('an edited migration is a warning, other line ends are not', async () => {
+test('an edited migration causes a warning, other line ends do not', async () => {
   await run()
   said = []
   write('001_first', 'create table first (n int);\r\ninsert into first values (1);')
@@ -134,7 +134,7 @@ test('an edited migration is a warning, other line ends are not', async () => {
   ])
 })
 
-test('a database that is newer than the release is refused and left alone', async () => {
+test('a database that is newer than the release is refused and not changed', async () => {
   await run()
   rmSync(join(dir, '002_second'), { recursive: true })
   write('003_other', 'create table third (n int);')
@@ -142,7 +142,7 @@ test('a database that is newer than the release is refused and left alone', asyn
   expect(await tables()).toEqual(['_prisma_migrations', 'first', 'second'])
 })
 
-test('a newer database whose further migrations let earlier releases run on is used and not changed', async () => {
+test('a newer database whose later migrations allow earlier releases is used and not changed', async () => {
   write('003_third', '-- More.\n-- Servers of earlier releases may run on it.\ncreate table third (n int);')
   write(
     '004_index',
@@ -186,7 +186,7 @@ test('a migration is not subject to the time limits of the pool', async () => {
 
 const BUILD = 'create unique index concurrently if not exists first_n on first (n);'
 
-test('an index is built concurrently, outside a transaction, and recorded as the others are', async () => {
+test('an index is built concurrently, outside a transaction, and recorded like other migrations', async () => {
   write('003_index', `-- why\n${BUILD}\n`)
   const other = connect()
   expect((await Promise.all([run(), run(other)])).flat().sort()).toEqual([
@@ -202,7 +202,7 @@ test('an index is built concurrently, outside a transaction, and recorded as the
   expect(await sql`select 1 as free where pg_try_advisory_lock(72707369)`).toEqual([{ free: 1 }])
 })
 
-test('an index that was left half-built is built again', async () => {
+test('an invalid index of an interrupted build is built again', async () => {
   await run()
   await sql`insert into first values (1)`
   await expect(sql.unsafe(BUILD)).rejects.toThrow('could not create unique index')
@@ -214,7 +214,7 @@ test('an index that was left half-built is built again', async () => {
   ])
 })
 
-test('a migration does not wait in line for a table that is in use, so that no statement waits behind it', async () => {
+test('a migration does not queue for a lock on a table in use, so that no statement waits behind it', async () => {
   await run()
   write('003_alters', 'alter table first add column m int;')
   const reader = await connect().reserve()

@@ -38,7 +38,7 @@ async function listed(of: string): Promise<string[]> {
   return names
 }
 
-test('a content of unknown length, in chunks across the bounds of parts, comes back byte for byte', async () => {
+test('an object of unknown length, written in chunks across part boundaries, is read back byte for byte', async () => {
   const sent = createHash('sha256')
   const piece = randomBytes(5_000_000)
   async function* content() {
@@ -55,7 +55,7 @@ test('a content of unknown length, in chunks across the bounds of parts, comes b
   expect(await s3.sizeOf('base/large')).toBe(40_000_000)
 })
 
-test('nothing is there of a content that fails on its way, and an empty one is an empty object', async () => {
+test('a failed upload leaves no object, and an empty one is an empty object', async () => {
   async function* broken() {
     yield randomBytes(20_000_000)
     throw new Error('the disk is gone')

@@ -18,7 +18,7 @@ afterAll(() => {
   rmSync(root, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
 })
 
-test('a database that PostgreSQL 17 wrote is refused at the start, and moved by one command with all that it holds', async () => {
+test('a database of PostgreSQL 17 is refused at the start, and upgraded by one command with all its data', async () => {
   const home = join(root, 'home')
   const older = join(root, 'older')
   mkdirSync(older)

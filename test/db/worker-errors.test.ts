@@ -15,11 +15,11 @@ test.each([
   ['could not extend file "base/5/1234": No space left on device', 'unavailable'],
   ['deadlock detected', 'retry'],
   ['cache lookup failed for relation 1234', 'other'],
-])('"%s" is of the kind %s', (message, fault) => {
+])('"%s" is classified as %s', (message, fault) => {
   expect(databaseFault(internal(message))).toBe(fault)
 })
 
-test('a repeat that a worker found is known by its code, and a crash of the coordinator is an absence', () => {
+test('a unique violation on a worker is recognised by its code, and a crash of the coordinator counts as unavailable', () => {
   expect(sqlStateOf(internal('duplicate key value violates unique constraint "events_pkey_102008"'))).toBe(
     '23505',
   )

@@ -51,7 +51,7 @@ const batchesOf = async (project: string) =>
     group: string | null
   }[]
 
-test('a block is run, written to a file or checked by a test that there is', () => {
+test('every block is run, written to a file or checked by an existing test', () => {
   const kinds = { run: 0, file: 0, example: 0 }
   for (const page of PAGES)
     for (const { language, file, example } of blocksOf(page)) {
@@ -87,7 +87,7 @@ test('examples are valid: shell parses, Python compiles, YAML is one document or
     }
 })
 
-test.each(PAGES)('%s does what it says, block by block', async (page) => {
+test.each(PAGES)('%s works as written, block by block', async (page) => {
   const folder = join(scratch, page.replace(/\W/g, '-'))
   const home = join(folder, 'home')
   mkdirSync(home, { recursive: true })

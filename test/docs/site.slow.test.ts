@@ -33,7 +33,7 @@ afterAll(async () => {
 
 const text = (place: string): string => readFileSync(join(ROOT, 'dist/docs', place), 'utf8')
 
-test('every link and image of the documentation leads somewhere, sections included', () => {
+test('every link and image of the documentation has a target, sections included', () => {
   expect(built.problems).toEqual([])
   expect(built.pages.length).toBeGreaterThan(30)
 })
@@ -46,7 +46,7 @@ test('every page below docs/ is in the navigation, once', () => {
   expect(shown.sort()).toEqual(written.sort())
 })
 
-test('two builds give the same bytes, and a build notes what it was made from', async () => {
+test('two builds give the same bytes, and a build records the hash of its sources', async () => {
   const other = join(scratch, 'again')
   await promisify(execFile)(process.execPath, [join(ROOT, 'scripts/docs.mjs'), '--out', other])
   const files = readdirSync(other, { recursive: true, withFileTypes: true })
@@ -92,7 +92,7 @@ test('the service answers every page and file of the site to anyone, each link o
   }
 })
 
-test('a page is asked for again with each visit, and sent again only if it has changed', async () => {
+test('a page is revalidated on each visit, and sent again only if it has changed', async () => {
   const first = await fetch(`${app.address}/docs/install.html`)
   expect(first.headers.get('cache-control')).toBe('no-cache')
   expect(first.headers.get('content-security-policy')).toContain("script-src 'self'")
@@ -102,7 +102,7 @@ test('a page is asked for again with each visit, and sent again only if it has c
   expect([again.status, await again.text()]).toEqual([304, ''])
 })
 
-test('no path leads out of the site, nor to what the build notes', async () => {
+test('no path leads out of the site or to the record of the build', async () => {
   for (const path of [
     '/docs/..%2fweb/index.html',
     '/docs/%2e%2e/pip/index.json',
@@ -112,7 +112,7 @@ test('no path leads out of the site, nor to what the build notes', async () => {
     expect([path, (await app.call('GET', path)).status]).toEqual([path, 404])
 })
 
-test('where it is not built, the answer says how to build it', async () => {
+test('if the site is not built, the answer says how to build it', async () => {
   const bare = fastify()
   bare.setErrorHandler((error, _request, reply) => reply.code(404).send({ said: String(error) }))
   documentationRoutes(bare, join(scratch, 'nothing'))
@@ -129,7 +129,7 @@ test('where it is not built, the answer says how to build it', async () => {
 test.each([
   'light',
   'dark',
-] as const)('in a browser (%s) the search leads to a section, under the policy of the service', async (theme) => {
+] as const)('in a browser (%s) the search leads to a section, under the content security policy', async (theme) => {
   const { page, context, complaints } = await visit(browser, { address: app.address, theme })
   await page.goto('/docs/')
   expect(await seriousFindings(page)).toEqual([])

@@ -122,7 +122,7 @@ const pages = [
     .map((name) => `docs/${name}`),
 ].filter((page) => !Object.keys(READ_BY).some((of) => page === of || page.startsWith(`${of}/`)))
 
-test('every block of every page is run, or listed with the test that does, or why none does', () => {
+test('every block of every page is run, or listed with its test or the reason why it is not run', () => {
   const found = pages
     .map((page) => [page, blocksOf(page)] as const)
     .filter(([page, blocks]) => blocks.length > 0 || WAYS[page] !== undefined)
@@ -150,7 +150,7 @@ const taken = (kind: 'settings' | 'sql' | 'graphql' | 'scripts'): { page: string
     return ways.flatMap(([, way], i) => (kind in way ? [{ page, code: (blocks[i] as Block).code }] : []))
   })
 
-test('settings in the pages are settings of the service, with values that it takes', async () => {
+test('settings in the pages are settings of the service with valid values', async () => {
   const blocks = taken('settings')
   expect(blocks).toHaveLength(3)
   for (const { page, code } of blocks) {
@@ -167,7 +167,7 @@ test('settings in the pages are settings of the service, with values that it tak
   }
 })
 
-test('the scripts that are named are those of the project', () => {
+test('the npm scripts named in the pages exist', () => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   const [block] = taken('scripts')
   const lines = (block as { code: string }).code.trim().split('\n')
@@ -179,7 +179,7 @@ test('the scripts that are named are those of the project', () => {
   }
 })
 
-test('a query of GraphQL fits the schema', () => {
+test('GraphQL queries fit the schema', () => {
   const schema = buildSchema(readFileSync(join(ROOT, 'schemas/schema.graphql'), 'utf8'))
   for (const { page, code } of taken('graphql'))
     expect([page, validate(schema, parse(code))]).toEqual([page, []])
@@ -199,7 +199,7 @@ afterAll(async () => {
   rmSync(scratch, { recursive: true, force: true })
 })
 
-test('a statement of SQL runs', async () => {
+test('SQL statements run', async () => {
   const blocks = taken('sql')
   expect(blocks).toHaveLength(1)
   for (const { code } of blocks) expect(Array.isArray(await first.sql.unsafe(code))).toBe(true)

@@ -15,7 +15,7 @@ import { until } from './server-process.ts'
 test.each([
   'process',
   'machine',
-])('with several hosts in its URL the service goes on at the standby when the primary’s %s is gone; nothing acknowledged is lost', async (what) => {
+])('with several hosts in its URL the service continues with the standby when the primary’s %s is gone; nothing acknowledged is lost', async (what) => {
   const pair = await openPair()
   const gate = await startGate(pair.primary)
   const app = await startTestApp({

@@ -62,7 +62,7 @@ async function kill(server: ServerProcess, home: string, victim: (typeof VICTIMS
 }
 
 test(
-  'kill -9 at any moment loses no acknowledged event, and a repeat of the rest makes every sum right',
+  'kill -9 at any moment loses no acknowledged event, and after sending the rest again every total is right',
   async () => {
     const seed = tellSeed('kill')
     const draw = randomFrom(seed)
@@ -119,7 +119,7 @@ test(
 )
 
 test(
-  'without synchronous commits the same kills do lose acknowledged events, so the checker can tell',
+  'control: without synchronous commits the same kills lose acknowledged events',
   async () => {
     const draw = randomFrom(tellSeed('kill, negative control'))
     const { home, start, first, token } = await openService()

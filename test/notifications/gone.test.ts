@@ -35,7 +35,7 @@ const troubles = (): string[] =>
     .split('\n')
     .filter((line) => line !== '' && JSON.parse(line).level > 30 && /mail|task|job/i.test(line))
 
-test('once the first mail is handed over: it is sent, the second is not', async () => {
+test('after the first mail was handed over: it is sent, the second is not', async () => {
   const rule = await makeRule()
   box.beforeAnswer = async () => {
     box.beforeAnswer = () => {}
@@ -48,7 +48,7 @@ test('once the first mail is handed over: it is sent, the second is not', async 
   expect(troubles()).toEqual([])
 })
 
-test('before the first mail is handed over: none is sent', async () => {
+test('before the first mail was handed over: none is sent', async () => {
   box.received.length = 0
   const rule = await makeRule()
   box.onRecipient = async () => {

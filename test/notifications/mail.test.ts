@@ -50,7 +50,7 @@ async function send(...events: unknown[]): Promise<void> {
   await mailSent(door.sql)
 }
 
-test('the end of a batch is mailed, with its jobs, last losses, elapsed time and a link to its page', async () => {
+test('the end of a batch sends mail with its jobs, last losses, elapsed time and a link to its page', async () => {
   await makeRule({ trigger: 'batch_done', name: 'finished' })
   await send(
     event('batch_start', { data: { n_total: 2 } }),
@@ -75,7 +75,7 @@ test('the end of a batch is mailed, with its jobs, last losses, elapsed time and
   expect(one?.mail.html).toContain(`<a href="${link}">`)
 })
 
-test('a rule without a name is not called by its code in mail, nor where mail is ended', async () => {
+test('a rule without a name is described in words in mail and on the unsubscribe page', async () => {
   await makeRule({ trigger: 'batch_done', name: undefined })
   await send(
     event('batch_start'),
@@ -89,7 +89,7 @@ test('a rule without a name is not called by its code in mail, nor where mail is
   expect(`${one?.mail.text} ${page.body}`).not.toContain('batch_done')
 })
 
-test('a failed batch and a failed job are mailed with their reasons; what was asked to stop is not', async () => {
+test('a failed batch and a failed job send mail with their reasons; after a stop request they do not', async () => {
   await makeRule({ trigger: 'batch_failed' })
   await makeRule({ trigger: 'job_failed' })
   await send(
@@ -118,7 +118,7 @@ test('a batch that fails after a stop request sends no mail, with any reason', a
   expect(box.received).toEqual([])
 })
 
-test('a metric is mailed on the way into its condition, once a run of epochs, with the value', async () => {
+test('a metric rule sends one mail with the value when its condition becomes true, once per period', async () => {
   await makeRule({ trigger: 'metric', condition: { key: 'val_loss', op: 'is_nan' } })
   await makeRule({ trigger: 'metric', condition: { key: 'acc', op: '>=', value: 0.9 } })
   const values: [number | 'NaN', number][] = [
@@ -146,7 +146,7 @@ test('a metric is mailed on the way into its condition, once a run of epochs, wi
   ])
 })
 
-test('what events and people name cannot add a header, a line or an element', async () => {
+test('names from events and users cannot inject a header, a line or an HTML element', async () => {
   const nasty = '<img src=x onerror=alert(1)>"&\u202eevil\u2028Bcc: everybody@example.org'
   await makeRule({ trigger: 'job_failed', name: '“<b>rule</b>”' })
   const batch_id = `${nasty} 😀 ${project}`
@@ -175,7 +175,7 @@ test('what events and people name cannot add a header, a line or an element', as
     expect(line.length).toBeLessThanOrEqual(998)
 })
 
-test('a test mail goes to those whom the rule mails, says that it is one, and counts for nothing', async () => {
+test('a test mail goes to the recipients of the rule, is marked as a test, and is not counted', async () => {
   const rule = await makeRule({
     trigger: 'batch_failed',
     name: 'night watch',
@@ -195,7 +195,7 @@ test('a test mail goes to those whom the rule mails, says that it is one, and co
   expect(box.to('night@example.org').length).toBe(2)
 })
 
-test('mail goes to the rule’s recipients, else the project’s, else its owner', async () => {
+test('mail goes to the recipients of the rule, else of the project, else to its owner', async () => {
   await makeRule({ trigger: 'batch_done', recipients: ['own@example.org'] })
   await makeRule({ trigger: 'batch_done' })
   await send(event('batch_done'))
@@ -207,7 +207,7 @@ test('mail goes to the rule’s recipients, else the project’s, else its owner
   expect(box.received.map((one) => one.to[0]).sort()).toEqual(['own@example.org', me.user.email])
 })
 
-test('a user who was removed from a private project, or disabled, gets no mail of it', async () => {
+test('a user who was removed from a private project, or is disabled, gets no mail about it', async () => {
   const person = await door.app.register(`gone-${project}@example.org`)
   const emails = [person.email, 'outside@example.org']
   await door.app.letIn(project, { token: door.session }, person, 'viewer')
@@ -224,7 +224,7 @@ test('a user who was removed from a private project, or disabled, gets no mail o
   expect(box.to(person.email).length).toBe(1)
 })
 
-test('a deleted batch, a muted batch, a muted rule and a deleted rule mail nothing', async () => {
+test('a deleted batch, a muted batch, a muted rule and a deleted rule send no mail', async () => {
   const rule = await makeRule({ trigger: 'job_failed' })
   const other = await makeRule({ trigger: 'batch_done' })
   const path = `/api/batches/${encodeURIComponent(`${project} run`)}`
@@ -247,7 +247,7 @@ test('a deleted batch, a muted batch, a muted rule and a deleted rule mail nothi
   await must(404, 'DELETE', `/api/rules/${other.id}`)
 })
 
-test('a mail names where it can be ended, in the headers that mail programs read', async () => {
+test('a mail has its unsubscribe address in the List-Unsubscribe headers', async () => {
   await makeRule({ trigger: 'batch_done' })
   await send(event('batch_done'))
   const header = (key: string) => box.received[0]?.mail.headers.find((one) => one.key === key)?.value
@@ -258,7 +258,7 @@ test('a mail names where it can be ended, in the headers that mail programs read
   expect(header('auto-submitted')).toBe('auto-generated')
 })
 
-test('ending mail takes no sign-in: looking changes nothing, one click ends a rule, a button a batch or the project', async () => {
+test('unsubscribing needs no sign-in: a GET changes nothing, one click stops a rule, a button a batch or the project', async () => {
   const rule = await makeRule({ trigger: 'job_failed', recipients: ['a@example.org', 'b@example.org'] })
   await send(event('job_failed'))
   const link = /https:\/\/monitor\.example\.org(\/mail\/\S+)/.exec(
@@ -311,7 +311,7 @@ test('ending mail takes no sign-in: looking changes nothing, one click ends a ru
   expect((await post(`${path}?rule=${project}&batch=%00`, 'action=batch')).status).toBe(404)
 })
 
-test('a mail server that asks for a password is given that of its address, and no log tells it', async () => {
+test('the password of the mail server is taken from its address, and is in no log', async () => {
   const password = 'p@ss:word/of the server'
   const guarded = await openMailbox({ password })
   const url = guarded.url.replace('//', `//monitor:${encodeURIComponent(password)}@`)

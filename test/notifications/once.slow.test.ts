@@ -90,7 +90,7 @@ async function watching(fields: Record<string, unknown>) {
   }
 }
 
-test('an event that is sent again and again, at once, in arrays and to two servers is mailed once', async () => {
+test('an event that is sent many times, concurrently, in arrays and to two servers sends one mail', async () => {
   const rule = await watching({ trigger: 'job_failed' })
   const events = [rule.event('job_failed'), rule.event('job_failed', { job_id: 'job-2' })]
   await Promise.all(
@@ -108,7 +108,7 @@ test('an event that is sent again and again, at once, in arrays and to two serve
   ])
 })
 
-test('a rule that one server makes, changes or switches off holds for the next event at the other', async () => {
+test('a rule that one server creates, changes or disables applies to the next event at the other', async () => {
   const rule = await watching({ trigger: 'batch_done' })
   const send = async (event: unknown) => {
     expect((await second.call('POST', '/api/events', { token: door.token, body: event })).status).toBe(200)
@@ -124,7 +124,7 @@ test('a rule that one server makes, changes or switches off holds for the next e
 })
 
 test(
-  'the epochs of a job in any order, any arrays and any repeats fire a metric rule once for each run of them',
+  'the epochs of a job in any order, arrays and repeats fire a metric rule once per period',
   async () => {
     const value = fc.constantFrom<number | 'NaN'>(0, 1, 'NaN')
     const check = async (values: (number | 'NaN')[], draws: Iterator<number>, op: string): Promise<void> => {
@@ -168,7 +168,7 @@ test(
   patienceMs(240),
 )
 
-test('the ends of batches and jobs are mailed alike in every order of their events', async () => {
+test('the ends of batches and jobs send the same mails for every order of their events', async () => {
   const rule = await watching({ trigger: 'batch_failed' })
   const at = (minute: number) => `2026-03-01T10:0${minute}:00Z`
   const events = [
@@ -194,7 +194,7 @@ test('the ends of batches and jobs are mailed alike in every order of their even
   expect(box.received.length).toBe(orders.length)
 })
 
-test('within a cooldown one mail goes, also with two servers at once, and the next one says how many did not', async () => {
+test('within a cooldown one mail is sent, also by two servers, and the next one says how many were left out', async () => {
   const rule = await watching({ trigger: 'job_failed', cooldown_s: 600 })
   const failAtBoth = () =>
     Promise.all(
@@ -221,7 +221,7 @@ test('within a cooldown one mail goes, also with two servers at once, and the ne
   expect(box.received[1]?.mail.text).toContain('11 more since its last mail, held back by its cooldown.')
 })
 
-test('a job of the queue that is done again sends nothing again', async () => {
+test('a job of the queue that runs twice sends its mail once', async () => {
   const rule = await watching({ trigger: 'batch_done' })
   await door.send(rule.event('batch_done'))
   await mailSent(door.sql)
@@ -235,7 +235,7 @@ test('a job of the queue that is done again sends nothing again', async () => {
   expect(await rule.states()).toEqual(['sent'])
 })
 
-test('what the mail server puts off is tried again; what it refuses for good is not, and harms no other recipient', async () => {
+test('a temporary refusal of the mail server is retried; a permanent one is not, and does not affect other recipients', async () => {
   const rule = await watching({
     trigger: 'batch_done',
     recipients: ['a@example.org', 'later@example.org', 'unknown@example.org', 'z@example.org'],
@@ -262,7 +262,7 @@ test('what the mail server puts off is tried again; what it refuses for good is 
   expect(await rule.states()).toEqual(['sent', 'sent', 'refused', 'sent'])
 })
 
-test('while the mail server is down mail waits; once it is back each goes once', async () => {
+test('while the mail server is down mail waits; once it is back each mail is sent once', async () => {
   const rule = await watching({ trigger: 'job_failed' })
   const port = Number(new URL(box.url).port)
   await box.stop()
@@ -282,7 +282,7 @@ test('while the mail server is down mail waits; once it is back each goes once',
   expect(await rule.states()).toEqual(['sent', 'sent'])
 })
 
-test('a mail whose answer is lost with the connection is not sent again', async () => {
+test('a mail whose answer was lost with the connection is not sent again', async () => {
   const rule = await watching({ trigger: 'batch_done' })
   let heard = 0
   box.beforeAnswer = async () => {
@@ -347,7 +347,7 @@ async function killable() {
 }
 
 test(
-  'a server that is killed between the sending of a mail and the mark of it leaves one mail, and it is not sent again',
+  'a server that is killed after sending a mail and before recording it sends one mail, and it is not sent again',
   async () => {
     const service = await killable()
     try {
@@ -374,7 +374,7 @@ test(
 )
 
 test(
-  'a server that is killed before it hands a mail over leaves it to the next one, which sends it once',
+  'a mail of a server that is killed before sending it is sent once by the next server',
   async () => {
     const service = await killable()
     try {

@@ -45,7 +45,7 @@ async function survey(): Promise<number> {
   return found.find(({ kind }) => kind === 'notifications')?.n ?? 0
 }
 
-test('a firing and its marks go, and its event that comes again is not mailed again', async () => {
+test('a firing is deleted with its recipients, and a repeat of its event sends no mail', async () => {
   const old = failed('old')
   await send(startOf({ id: 'old', timestamp: at() }), old)
   await mailSent(database.sql)
@@ -64,7 +64,7 @@ test('a firing and its marks go, and its event that comes again is not mailed ag
   expect(subjects(box.received)).toEqual(['[vision] old: failed', '[vision] young: failed'])
 })
 
-test('a firing whose mail waits stays until that is sent', async () => {
+test('a firing with a waiting mail is kept until that is sent', async () => {
   box.received.length = 0
   box.onRecipient = () => {
     throw new Refusal(451)
@@ -88,7 +88,7 @@ test('a firing whose mail waits stays until that is sent', async () => {
   expect(await firings('waits')).toHaveLength(0)
 })
 
-test('a run that is lost is mailed once, also after its firing is swept away', async () => {
+test('a lost run sends one mail, also after its firing was deleted', async () => {
   const { token } = (
     await stage.app.call('POST', '/api/auth/login', {
       body: { email: stage.batchOwner.email, password: 'correct horse battery' },

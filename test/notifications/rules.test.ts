@@ -28,7 +28,7 @@ async function signIn(): Promise<void> {
 
 const METRIC = { trigger: 'metric', condition: { key: 'val_loss', op: '<', value: 0.1 } }
 
-test('a rule is made, listed, changed and deleted in the shape of the contract', async () => {
+test('a rule can be created, listed, changed and deleted, with the fields of the contract', async () => {
   const made = await call('POST', '/api/projects/vision/rules', {
     name: 'good enough',
     ...METRIC,
@@ -90,7 +90,7 @@ test('a rule is made, listed, changed and deleted in the shape of the contract',
   )
 })
 
-test('what cannot be a rule is refused, naming the field', async () => {
+test('an invalid rule is refused, naming the field', async () => {
   const cases: [Record<string, unknown>, string][] = [
     [{ trigger: 'job_done' }, 'trigger'],
     [{}, 'trigger'],
@@ -133,7 +133,7 @@ test('a project has at most 100 rules', async () => {
   expect(last.map((answer) => answer.status).sort()).toEqual([201, 201, 409, 409])
 })
 
-test('without a mail server a mail is logged, without its recipient’s own link, and never sent later', async () => {
+test('without a mail server a mail is logged, without the unsubscribe link of its recipient, and never sent later', async () => {
   const rule = await call('POST', '/api/projects/vision/rules', {
     trigger: 'job_failed',
     recipients: ['team@example.org'],
@@ -160,7 +160,7 @@ test('without a mail server a mail is logged, without its recipient’s own link
   await call('DELETE', `/api/rules/${rule.body.id}`)
 })
 
-test('an alert of a run is mailed by a rule for alerts, and a plain line is not', async () => {
+test('an alert of a run sends mail by a rule for alerts, and a plain log line does not', async () => {
   const rule = await call('POST', '/api/projects/vision/rules', {
     trigger: 'alert',
     recipients: ['alerted@example.org'],
@@ -194,7 +194,7 @@ test('an alert of a run is mailed by a rule for alerts, and a plain line is not'
   await call('DELETE', `/api/rules/${rule.body.id}`)
 })
 
-test('a preview counts what really fired, for every trigger of events, with and without a cooldown', async () => {
+test('a preview counts the actual firings, for every trigger of events, with and without a cooldown', async () => {
   await call('POST', '/api/projects', { slug: 'counted' })
   await stage.app.letIn('counted', { token: session ?? stage.owner.token }, stage.batchOwner, 'member')
   const bodies = [
@@ -259,7 +259,7 @@ test('a preview counts what really fired, for every trigger of events, with and 
   expect((await call('GET', `/api/rules/${rules[0]?.id}/preview`)).body.fired).toBe(0)
 })
 
-test('a preview counts the silences that were judged', async () => {
+test('a preview counts the stalls that were detected', async () => {
   await call('POST', '/api/projects', { slug: 'silent' })
   const body = { email: stage.batchOwner.email, password: PASSWORD }
   const { token } = (await stage.app.call('POST', '/api/auth/login', { body })).body

@@ -40,7 +40,7 @@ async function link(cookie: string, returning = cookie) {
   return (await comeBack(app, { back, cookie: jar })).headers.location
 }
 
-test('who is signed in links an identity, and comes in by it from then on', async () => {
+test('a signed-in user can link an identity and sign in with it from then on', async () => {
   const { cookie, user } = await app.register()
   expect(await waysOf(cookie)).toEqual({ items: [], password: true })
   expect(await link(cookie)).toBe('/account?linked=keys')
@@ -68,14 +68,14 @@ test('who is signed in links an identity, and comes in by it from then on', asyn
   ])
 })
 
-test('linking what is linked already changes nothing', async () => {
+test('linking an identity that is already linked changes nothing', async () => {
   const { cookie } = await app.register()
   await link(cookie)
   expect(await link(cookie)).toBe('/account?linked=keys')
   expect((await waysOf(cookie)).items).toHaveLength(1)
 })
 
-test('an identity opens one account: another cannot take it', async () => {
+test('an identity belongs to one account: another cannot link it', async () => {
   const one = await app.register()
   const two = await app.register()
   await link(one.cookie)
@@ -83,7 +83,7 @@ test('an identity opens one account: another cannot take it', async () => {
   expect((await waysOf(two.cookie)).items).toEqual([])
 })
 
-test('a link that one user requested is not made for another, nor without a sign-in', async () => {
+test('a link that one user requested is not completed for another user or without a sign-in', async () => {
   const one = await app.register()
   const two = await app.register()
   for (const returning of [two.cookie, '']) {
@@ -93,7 +93,7 @@ test('a link that one user requested is not made for another, nor without a sign
   expect((await waysOf(two.cookie)).items).toEqual([])
 })
 
-test('linking asks for the password, and for a request of our own page', async () => {
+test('linking needs the password and a request from the page of the service', async () => {
   const { cookie } = await app.register()
   const missing = await ask(cookie, {})
   expect([missing.status, missing.body.code]).toEqual([422, 'invalid_body'])
@@ -104,7 +104,7 @@ test('linking asks for the password, and for a request of our own page', async (
   expect([foreign.status, foreign.body.code]).toEqual([403, 'cross_site_request'])
 })
 
-test('guesses at the password while linking count as guesses at changing it', async () => {
+test('wrong passwords while linking count as wrong current passwords', async () => {
   const { cookie } = await app.register()
   for (let i = 0; i < 3; i++) await ask(cookie, { current_password: 'guess' })
   const change = { name: 'x', current_password: 'guess' }
@@ -113,7 +113,7 @@ test('guesses at the password while linking count as guesses at changing it', as
   expect((await ask(cookie)).body.code).toBe('too_many_attempts')
 })
 
-test('an identity is taken off by its owner alone, and opens nothing then', async () => {
+test('an identity can be unlinked only by its owner, and signs in nowhere afterwards', async () => {
   const { cookie, user } = await app.register()
   const stranger = await app.register()
   await link(cookie)
@@ -126,7 +126,7 @@ test('an identity is taken off by its owner alone, and opens nothing then', asyn
   expect((await whoIs(app, session)).id).not.toBe(user.id)
 })
 
-test('the last way to sign in stays, also when two are taken off at once', async () => {
+test('the last way to sign in cannot be removed, also by two requests at once', async () => {
   const { session = '' } = await signInThrough(app)
   const ways = await waysOf(session)
   expect(ways.password).toBe(false)
@@ -145,7 +145,7 @@ test('the last way to sign in stays, also when two are taken off at once', async
   expect((await waysOf(session)).items).toHaveLength(1)
 })
 
-test('an account without a password gets none by guessing that it has an empty one', async () => {
+test('an account without a password cannot set one with an empty current password', async () => {
   const { session = '' } = await signInThrough(app)
   const body = { password: 'a new password', current_password: '' }
   const answer = await app.call('PATCH', '/api/auth/me', { cookie: session, body, headers: own() })

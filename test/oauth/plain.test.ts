@@ -91,7 +91,7 @@ beforeEach(() => {
   emails = []
 })
 
-test('an identity is the number that the provider has for a user', async () => {
+test('an identity is the numeric id of the user at the provider', async () => {
   const { authorize, session } = await signInThrough(app, { idp: 'hub' })
   expect(authorize.searchParams.get('code_challenge_method')).toBe('S256')
   expect(authorize.searchParams.get('scope')).toBe('user:email')
@@ -100,7 +100,7 @@ test('an identity is the number that the provider has for a user', async () => {
   expect(identity).toEqual({ issuer: `${origin}/user`, subject: '1001' })
 })
 
-test('an address counts as verified only where the list of addresses says so', async () => {
+test('an address counts as verified only if the list of addresses says so', async () => {
   user.email = `octo${people}@lab.example`
   expect(reasonOf((await signInThrough(app, { idp: 'strict' })).location)).toBe('sign_in_not_allowed')
   emails = [{ email: user.email, primary: true, verified: false }]
@@ -125,14 +125,14 @@ test.each([
   expect([session, reasonOf(location)]).toEqual([undefined, reason])
 })
 
-test('an answer without a number, or without a token, is no identity', async () => {
+test('an answer without an id or without a token is not an identity', async () => {
   user = { login: 'unknown', email: 'unknown@example.org' }
   expect(reasonOf((await signInThrough(app, { idp: 'hub' })).location)).toBe('sign_in_unverified')
   tokenAnswer = { error: 'incorrect_client_credentials' }
   expect(reasonOf((await signInThrough(app, { idp: 'hub' })).location)).toBe('sign_in_unverified')
 })
 
-test('what was begun with one provider is not taken up by another of the same kind', async () => {
+test('a sign-in started with one provider cannot be completed with another of the same kind', async () => {
   const underway = await goThere(app, { idp: 'hub' })
   const path = underway.back.pathname.replace('/hub/', '/lab/')
   const answer = await app.call('GET', `${path}${underway.back.search}`, { cookie: underway.cookie })

@@ -32,7 +32,7 @@ async function start(
 const verified = (email: string) => ({ sub: email, email, email_verified: true })
 
 describe('a provider that is limited to domains', () => {
-  test('lets in users with a verified address in one of them, and no others, not even as the first', async () => {
+  test('accepts users with a verified address in one of them, and no others, not even the first user', async () => {
     const app = await start({ allow: ['lab.example', 'site.example'] })
     for (const person of [
       verified('eve@elsewhere.example'),
@@ -52,7 +52,7 @@ describe('a provider that is limited to domains', () => {
     expect(await whoIs(app, session)).toMatchObject({ email: 'Ada@LAB.example', role: 'admin' })
   })
 
-  test('keeps out who came in before and has left the domain', async () => {
+  test('refuses a user who signed in before and has left the domain', async () => {
     const app = await start({ allow: ['lab.example'] })
     keys.person = { ...verified('ada@lab.example'), sub: 'ada' }
     expect((await signInThrough(app)).location).toBe('/')
@@ -60,7 +60,7 @@ describe('a provider that is limited to domains', () => {
     expect(reasonOf((await signInThrough(app)).location)).toBe('sign_in_not_allowed')
   })
 
-  test('makes accounts also where registration is closed', async () => {
+  test('creates accounts even if registration is closed', async () => {
     const app = await start({ allow: ['lab.example'] }, { registration: 'closed' })
     await app.register('first@elsewhere.example')
     keys.person = verified('ada@lab.example')
@@ -69,7 +69,7 @@ describe('a provider that is limited to domains', () => {
   })
 })
 
-test('where registration is closed and no domain is named, a provider opens old accounts and makes none but the first', async () => {
+test('with closed registration and without domains a provider signs in to existing accounts and creates only the first', async () => {
   const app = await start({}, { registration: 'closed' })
   keys.person = verified('first@example.org')
   expect((await signInThrough(app)).location).toBe('/')
@@ -80,7 +80,7 @@ test('where registration is closed and no domain is named, a provider opens old 
   expect(await whoIs(app, session)).toMatchObject({ email: 'first@example.org', role: 'admin' })
 })
 
-test('of many first people who come in at once exactly one is the administrator', async () => {
+test('of many first users who sign in at once exactly one is administrator', async () => {
   const app = await start()
   const underway = []
   for (let i = 0; i < 12; i++) {
@@ -96,8 +96,8 @@ test('of many first people who come in at once exactly one is the administrator'
   ])
 })
 
-describe('while the provider is away', () => {
-  test('it says so with 503, passwords open as ever, and once it is back so does it', async () => {
+describe('while the provider is unreachable', () => {
+  test('its sign-in is 503, passwords work, and once it is back it works again', async () => {
     await keys.stop()
     const app = await start()
     const { email } = await app.register()
@@ -114,7 +114,7 @@ describe('while the provider is away', () => {
     expect((await signInThrough(app)).location).toBe('/')
   })
 
-  test('a person at a browser is brought back to the page', async () => {
+  test('a user in a browser gets back to the page', async () => {
     await keys.stop()
     const app = await start()
     const headers = { accept: 'text/html,application/xhtml+xml' }
@@ -133,7 +133,7 @@ describe('while the provider is away', () => {
   })
 })
 
-test('what a provider says of itself is asked once an hour, and the old holds while it is away', async () => {
+test('the metadata of a provider is read once an hour, and the old one is used while it is unreachable', async () => {
   const clock = createClock()
   const app = await start({}, {}, { now: clock.now })
   const begin = async () => (await app.call('GET', '/api/oauth/keys/start')).status
@@ -151,14 +151,14 @@ test('what a provider says of itself is asked once an hour, and the old holds wh
   expect([await begin(), asked()]).toEqual([302, 3])
 })
 
-test('a provider that gives itself out for another is not used', async () => {
+test('a provider with the issuer of another one is not used', async () => {
   const issuer = keys.issuer.replace('127.0.0.1', 'localhost')
   const app = await start({ endpoints: { kind: 'discovered', issuer } })
   const answer = await app.call('GET', '/api/oauth/keys/start')
   expect([answer.status, answer.body.code]).toEqual([503, 'provider_unavailable'])
 })
 
-test('a wrong secret of the client ends at the page, and stands in the log without the secret', async () => {
+test('a wrong client secret leads to the page with an error, and is logged without the secret', async () => {
   const app = await start({ clientSecret: 'not-the-secret' }, { logLevel: 'warn' })
   keys.person = verified('ada@example.org')
   expect(reasonOf((await signInThrough(app)).location)).toBe('sign_in_unverified')
@@ -166,7 +166,7 @@ test('a wrong secret of the client ends at the page, and stands in the log witho
   expect(app.logged()).not.toContain('not-the-secret')
 })
 
-test('one address may begin 120 sign-ins in a minute; the refusal says when it may try again', async () => {
+test('one address may start 120 sign-ins a minute; the refusal has Retry-After', async () => {
   const clock = createClock()
   const app = await start({}, {}, { now: clock.now })
   const begin = () => app.call('GET', '/api/oauth/keys/start')
@@ -182,7 +182,7 @@ test('one address may begin 120 sign-ins in a minute; the refusal says when it m
   expect(kept?.n).toBe(2)
 })
 
-test('under TLS the cookie of a sign-in is held by its prefix, and the way back is the public address', async () => {
+test('under TLS the cookie of a sign-in has the __Host- prefix, and the redirect address is the public one', async () => {
   const app = await start(
     {},
     { publicUrl: 'https://monitor.example', allowedHosts: ['monitor.example', '127.0.0.1'] },

@@ -18,7 +18,7 @@ const github = {
   SVC_OAUTH_GIT_HUB_CLIENT_ID: 'monitor',
 }
 
-test('providers come from the environment, with sensible defaults, in the order of their names', () => {
+test('providers are read from the environment, with defaults, in the order of their names', () => {
   const { config, warnings } = readConfig({ ...keycloak, ...github })
   expect(warnings).toEqual([])
   expect(config.identityProviders).toEqual([
@@ -52,12 +52,12 @@ test('providers come from the environment, with sensible defaults, in the order 
   expect(readConfig({}).config.identityProviders).toEqual([])
 })
 
-test('domains are read without regard to case, spaces and a leading @', () => {
+test('domains are read ignoring case, spaces and a leading @', () => {
   const { config } = readConfig({ ...keycloak, SVC_OAUTH_KEYCLOAK_ALLOW: ' Lab.Example, @site.example,' })
   expect(config.identityProviders[0]?.allow).toEqual(['lab.example', 'site.example'])
 })
 
-test('the address of the document about an issuer stands for the issuer', () => {
+test('the address of the discovery document can be given in place of the issuer', () => {
   const ISSUER = 'https://keys.example/realms/lab/.well-known/openid-configuration'
   const { config } = readConfig({ ...keycloak, SVC_OAUTH_KEYCLOAK_ISSUER: ISSUER })
   expect(config.identityProviders[0]?.endpoints).toMatchObject({ issuer: 'https://keys.example/realms/lab' })
@@ -74,7 +74,7 @@ test.each([
   [{ ...keycloak, SVC_OAUTH_KEYCLOAK_TOKEN_URL: 'https://keys.example/t' }, 'does not go with'],
   [{ ...github, SVC_OAUTH_GIT_HUB_TOKEN_URL: '' }, 'SVC_OAUTH_GIT_HUB_TOKEN_URL is missing'],
   [{ ...github, SVC_OAUTH_GIT_HUB_USERINFO_URL: '' }, 'SVC_OAUTH_GIT_HUB_USERINFO_URL is missing'],
-])('a setting that cannot be stops the start with one line (%#)', (env, line) => {
+])('an invalid setting stops the start with one line (%#)', (env, line) => {
   let said = ''
   try {
     readConfig(env)
@@ -86,7 +86,7 @@ test.each([
   expect(said).not.toContain('hidden-value')
 })
 
-test('plain HTTP is for this machine, and a name that is no setting is warned of', () => {
+test('plain HTTP is accepted only for this machine, and an unknown setting causes a warning', () => {
   for (const host of ['localhost:9', '127.0.0.1:9', '[::1]:9']) {
     const { config } = readConfig({ ...keycloak, SVC_OAUTH_KEYCLOAK_ISSUER: `http://${host}/x` })
     expect(config.identityProviders).toHaveLength(1)
@@ -95,7 +95,7 @@ test('plain HTTP is for this machine, and a name that is no setting is warned of
   expect(warnings).toEqual(['SVC_OAUTH_KEYCLOAK_SECRET is not a setting of this service and is ignored'])
 })
 
-test('docs/operations.md tells of every one of them', () => {
+test('docs/operations.md has every one of these settings', () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/operations.md'), 'utf8')
   expect(Object.keys(OAUTH_KEYS).filter((key) => !page.includes(`\`SVC_OAUTH_<IDP>_${key}\``))).toEqual([])
 })

@@ -36,7 +36,7 @@ beforeEach(() => {
   other.person = keys.person
 })
 
-test('the first person ever to come in this way is the administrator, the next is not', async () => {
+test('the first user to sign in this way is administrator, the next is not', async () => {
   const first = await signInThrough(app)
   expect(first.answer.status).toBe(302)
   expect(await whoIs(app, first.session)).toMatchObject({
@@ -49,7 +49,7 @@ test('the first person ever to come in this way is the administrator, the next i
   expect(await whoIs(app, second.session)).toMatchObject({ name: 'second', role: 'user' })
 })
 
-test('the providers are told to everyone, without anything secret', async () => {
+test('the list of providers is public and contains no secret', async () => {
   const { status, body } = await app.call('GET', '/api/oauth')
   expect(status).toBe(200)
   expect(body).toEqual({
@@ -60,7 +60,7 @@ test('the providers are told to everyone, without anything secret', async () => 
   })
 })
 
-test('the browser is sent to the provider with PKCE S256, state and nonce, which are other ones each time', async () => {
+test('the browser is redirected to the provider with PKCE S256, state and nonce, new ones each time', async () => {
   const begin = async () => {
     const { headers } = await app.call('GET', '/api/oauth/keys/start')
     return { headers, query: new URL(headers.location ?? '').searchParams }
@@ -83,7 +83,7 @@ test('the browser is sent to the provider with PKCE S256, state and nonce, which
   expect(cookie).toMatch(/^svc_sign_in=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/)
 })
 
-test('it is the same account each time, and leads to where one wanted to go', async () => {
+test('a second sign-in opens the same account, and leads to the requested page', async () => {
   const first = await signInThrough(app)
   const again = await signInThrough(app, { returnTo: '/p/a ü?q=x#y' })
   expect(first.location).toBe('/')
@@ -93,7 +93,7 @@ test('it is the same account each time, and leads to where one wanted to go', as
   expect(reasonOf(viaPost.location)).toBe('email_taken')
 })
 
-test('of people who come in at once each gets an account, and one who comes twice gets one', async () => {
+test('users who sign in at once get an account each, and one who signs in twice gets one', async () => {
   const underway = await Promise.all([1, 2, 3].map(() => goThere(app)))
   const answers = await Promise.all(underway.map((one) => comeBack(app, one)))
   expect(answers.map(({ headers }) => headers.location)).toEqual(['/', '/', '/'])
@@ -101,7 +101,7 @@ test('of people who come in at once each gets an account, and one who comes twic
   expect(row?.n).toBe(1)
 })
 
-test('a state opens once: the same way back taken again opens nothing', async () => {
+test('a state can be used once: the same callback a second time is refused', async () => {
   const underway = await goThere(app)
   expect((await comeBack(app, underway)).headers.location).toBe('/')
   const again = await comeBack(app, underway)
@@ -109,7 +109,7 @@ test('a state opens once: the same way back taken again opens nothing', async ()
   expect(reasonOf(again.headers.location)).toBe('sign_in_expired')
 })
 
-test('a code opens once: a new sign-in with a used code is refused', async () => {
+test('a code can be used once: a new sign-in with a used code is refused', async () => {
   const used = await signInThrough(app)
   const fresh = await goThere(app)
   fresh.back.searchParams.set('code', used.back.searchParams.get('code') ?? '')
@@ -117,7 +117,7 @@ test('a code opens once: a new sign-in with a used code is refused', async () =>
   expect(reasonOf(answer.headers.location)).toBe('sign_in_unverified')
 })
 
-test('a way back opens nothing in another browser, nor in one without the cookie', async () => {
+test('a callback in another browser, or in one without the cookie, is refused', async () => {
   const mine = await goThere(app)
   const theirs = await goThere(app)
   for (const cookie of ['', theirs.cookie, 'svc_sign_in=forged']) {
@@ -127,14 +127,14 @@ test('a way back opens nothing in another browser, nor in one without the cookie
   expect((await comeBack(app, mine)).headers.location).toBe('/')
 })
 
-test('two tabs of one browser do not undo each other', async () => {
+test('sign-ins in two tabs of one browser both succeed', async () => {
   const one = await goThere(app)
   const two = await goThere(app, { cookie: one.cookie })
   expect((await comeBack(app, one)).headers.location).toBe('/')
   expect((await comeBack(app, two)).headers.location).toBe('/')
 })
 
-test('a sign-in that took longer than ten minutes is over', async () => {
+test('a sign-in that takes longer than ten minutes is refused', async () => {
   const underway = await goThere(app)
   clock.forward({ seconds: 599 })
   const patient = await goThere(app)
@@ -151,7 +151,7 @@ test.each([
     (url: URL) => url.searchParams.set('code_challenge', 'x'.repeat(43)),
     'sign_in_unverified',
   ],
-])('%s on the way there is noticed on the way back', async (_what, tamper, reason) => {
+])('%s in the request to the provider is detected in the callback', async (_what, tamper, reason) => {
   const { answer, session, location } = await signInThrough(app, { tamper })
   expect([answer.status, session, reasonOf(location)]).toEqual([302, undefined, reason])
 })
@@ -175,7 +175,7 @@ test('an answer with two states is refused', async () => {
   expect(reasonOf((await comeBack(app, underway)).headers.location)).toBe('sign_in_expired')
 })
 
-test('what one provider answers opens nothing that was begun with another', async () => {
+test('the answer of one provider cannot complete a sign-in started with another', async () => {
   const one = await goThere(app)
   const two = await goThere(app, { idp: 'other', cookie: one.cookie })
   other.asked.length = 0
@@ -221,20 +221,20 @@ test.each([
   expect(answer.headers.location).toBeUndefined()
 })
 
-test('an encoded foreign address is refused as well, and two at once are', async () => {
+test('an encoded address of another site is refused, and so are two return addresses', async () => {
   for (const query of ['return_to=%2F%2Fevil.example', 'return_to=/&return_to=//evil.example', 'to=/']) {
     const answer = await app.call('GET', `/api/oauth/keys/start?${query}`)
     expect([query, answer.status]).toEqual([query, 422])
   }
 })
 
-test('who calls it off at the provider comes back to the page, which knows where one wanted to go', async () => {
+test('a user who cancels at the provider gets back to the page, which keeps the requested address', async () => {
   keys.person = null
   const { location } = await signInThrough(app, { returnTo: '/tokens' })
   expect(location).toBe('/sign-in?error=sign_in_cancelled&idp=keys&return_to=%2Ftokens')
 })
 
-test('what a provider writes into the address is not told on', async () => {
+test('an error text of the provider is not passed on', async () => {
   const underway = await goThere(app)
   const back = new URL(underway.back)
   back.searchParams.delete('code')
@@ -244,7 +244,7 @@ test('what a provider writes into the address is not told on', async () => {
   expect(answer.headers.location).toBe('/sign-in?error=sign_in_unverified&idp=keys')
 })
 
-test('an address that a verified account has is not linked silently', async () => {
+test('an identity with the address of a verified account is not linked silently', async () => {
   const email = keys.person?.email ?? ''
   const { user } = await app.register(email.toUpperCase())
   await app.verify(email)
@@ -262,7 +262,7 @@ test('an account follows its identity, not its address', async () => {
   expect(me).toEqual(await whoIs(app, before.session))
 })
 
-test('a disabled account stays closed', async () => {
+test('a disabled account cannot sign in', async () => {
   const { session } = await signInThrough(app)
   const me = await whoIs(app, session)
   await app.sql`update users set disabled_at = now() where id = ${me.id}`
@@ -270,7 +270,7 @@ test('a disabled account stays closed', async () => {
   expect([again.session, reasonOf(again.location)]).toEqual([undefined, 'account_disabled'])
 })
 
-test('without an address there is no account, and without a sensible name it is called by its address', async () => {
+test('an identity without an address gets no account, and one without a valid name is named by its address', async () => {
   keys.person = { sub: 'nameless' }
   expect(reasonOf((await signInThrough(app)).location)).toBe('email_missing')
   keys.person = { sub: 'nameless', email: 'nameless@example.org', name: '\u0000\n' }
@@ -278,7 +278,7 @@ test('without an address there is no account, and without a sensible name it is 
   expect(await whoIs(app, session)).toMatchObject({ name: 'nameless' })
 })
 
-test('a session opened this way is one like any other', async () => {
+test('a session opened this way is like any other', async () => {
   const { session = '' } = await signInThrough(app)
   const headers = { origin: app.address }
   expect((await app.call('POST', '/api/auth/logout', { cookie: session, headers })).status).toBe(204)
@@ -289,7 +289,7 @@ test('a session opened this way is one like any other', async () => {
   expect([login.status, login.body.code]).toEqual([401, 'bad_credentials'])
 })
 
-test('a provider that there is not is not found', async () => {
+test('an unknown provider is 404', async () => {
   for (const path of ['start', 'callback?code=x&state=y']) {
     const answer = await app.call('GET', `/api/oauth/nowhere/${path}`)
     expect([answer.status, answer.body.code]).toEqual([404, 'provider_not_found'])

@@ -24,7 +24,7 @@ const lines = (): Line[] =>
 const requests = (path: string): Line[] =>
   lines().filter((line) => line.msg === 'request' && line.path === path)
 
-test('each answer is a line with method, path, route, status, time, bytes, address and its request id', async () => {
+test('each answer is one line with method, path, route, status, duration, bytes, address and request id', async () => {
   const event = makeEvent('batch_start', { batch_id: 'seen' })
   expect((await app.call('POST', '/api/events', { token: reporter, body: event })).status).toBe(200)
   const answer = await app.call('GET', '/api/batches/seen', { token: ada.token })
@@ -47,7 +47,7 @@ test('each answer is a line with method, path, route, status, time, bytes, addre
   expect(requests('/api/batches/unknown')).toMatchObject([{ status: 422 }])
 })
 
-test('what opens something is in no line: tokens, cookies, queries, links of shares and mails', async () => {
+test('no line contains a secret: tokens, cookies, query strings, links of shares and mails', async () => {
   const share = await app.call('POST', '/api/batches/seen/shares', { token: ada.token, body: {} })
   const { token } = share.body
   await app.call('GET', `/api/shared/${token}`)
@@ -67,7 +67,7 @@ test('what opens something is in no line: tokens, cookies, queries, links of sha
   expect(lines().filter(({ route }) => /^\/(verify|mail)\/:token$/.test(route ?? ''))).toHaveLength(2)
 })
 
-test('a stream is a line when it ends, and who goes before the end of an answer is marked', async () => {
+test('a stream is one line when it ends, and a client that disconnects before the end is marked', async () => {
   const { port } = new URL(app.address)
   const socket = connect(Number(port), '127.0.0.1')
   socket.write(

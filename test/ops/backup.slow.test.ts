@@ -150,7 +150,7 @@ async function hashes(sql: Sql): Promise<Record<string, string>> {
 }
 
 describe('a backup that is restored into a database without a table', () => {
-  test('is the same row by row, and every GET answers the same', async () => {
+  test('has the same rows, and every GET has the same answer', async () => {
     const target = await newDatabase()
     await target.sql.unsafe('drop schema public cascade; create schema public')
     await put(FILE, target)
@@ -177,7 +177,7 @@ describe('a backup that is restored into a database without a table', () => {
     expect(compared).toBeGreaterThan(50)
   })
 
-  test('goes on: db_ids and keys above all that were given, repeats are known, commands work', async () => {
+  test('continues: db_ids and keys are above all earlier ones, repeats are recognised, commands work', async () => {
     const target = await newDatabase()
     await target.sql.unsafe('drop schema public cascade; create schema public')
     await put(FILE, target)
@@ -200,7 +200,7 @@ describe('a backup that is restored into a database without a table', () => {
     expect((await app.call('POST', '/api/auth/login', { body: login })).status).toBe(200)
   })
 
-  test('answers a cursor of the old database with a reset, and goes on from there', async () => {
+  test('answers a cursor of the old database with a reset, and continues from there', async () => {
     const target = await newDatabase()
     await put(FILE, target)
     const app = await serve(target)
@@ -227,8 +227,8 @@ describe('a backup that is restored into a database without a table', () => {
   })
 })
 
-describe('a backup while events come in', () => {
-  test('holds all that was acknowledged before it began, and is one moment', async () => {
+describe('a backup while events arrive', () => {
+  test('contains everything acknowledged before it began, and is a consistent snapshot', async () => {
     const target = await newDatabase()
     await put(BUSY, target)
     const stored = await target.sql<{ id: string }[]>`select event_id::text as id from events`
@@ -244,7 +244,7 @@ describe('a backup while events come in', () => {
 })
 
 describe('a restore', () => {
-  test('refuses a file that was cut short or altered, and touches nothing', async () => {
+  test('refuses a truncated or modified file, and changes nothing', async () => {
     const whole = readFileSync(FILE)
     const target = await newDatabase()
     const was = await hashes(target.sql)
@@ -264,7 +264,7 @@ describe('a restore', () => {
     expect(await hashes(target.sql)).toEqual(was)
   })
 
-  test('refuses a file whose text was altered and compressed again', async () => {
+  test('refuses a file whose content was modified and compressed again', async () => {
     const { gunzipSync, gzipSync } = await import('node:zlib')
     const bad = join(folder, 'repacked.svc')
     const text = gunzipSync(readFileSync(FILE)).toString('latin1')
@@ -281,7 +281,7 @@ describe('a restore', () => {
     await expect(put(join(folder, 'none.svc'), target)).rejects.toThrow(/cannot be read \(ENOENT\)/)
   })
 
-  test('refuses a database that holds data unless that is given up, and leaves it as it was when it fails', async () => {
+  test('refuses a database with data unless it may be overwritten, and leaves it unchanged if it fails', async () => {
     const target = await newDatabase()
     await put(BUSY, target)
     const was = await hashes(target.sql)
@@ -299,7 +299,7 @@ describe('a restore', () => {
     expect(theirs).toMatch(/^0 /)
   })
 
-  test('of a backup of an older release brings it up to this one; one of a newer release is refused', async () => {
+  test('migrates a backup of an older release; one of a newer release is refused', async () => {
     const { gunzipSync, gzipSync } = await import('node:zlib')
     const { cpSync } = await import('node:fs')
     const older = join(folder, 'older')
@@ -337,7 +337,7 @@ describe('a restore', () => {
     ).rejects.toThrow(/newer than this release/)
   })
 
-  test('under a running server: its streams get a reset, its requests are answered from the backup', async () => {
+  test('beside a running server: its streams get a reset, its requests are answered from the backup', async () => {
     const target = await newDatabase()
     const app = await serve(target)
     const first = await app.register('first@example.org')
@@ -358,7 +358,7 @@ describe('a restore', () => {
     await again.body?.cancel().catch(() => {})
   })
 
-  test('cancels commands that waited, so that no training is started a second time', async () => {
+  test('cancels pending commands, so that no training is started a second time', async () => {
     const [row] = await source.sql<{ id: string }[]>`
       insert into agent_commands (agent_id, kind, batch_key, created_at) values (${agent.agent_id}, 'rerun', ${batchKey}, now()) returning id`
     const file = join(folder, 'commands.svc')
@@ -376,7 +376,7 @@ describe('a restore', () => {
 })
 
 describe('a backup file', () => {
-  test('is for its owner alone, replaces none, and leaves nothing behind when it is stopped', async () => {
+  test('is readable only by its owner, never overwrites a file, and leaves nothing when the backup is stopped', async () => {
     expect(statSync(FILE).mode & 0o777).toBe(0o600)
     const options = { url, migrations: MIGRATIONS, now: clock.now(), ...QUIET }
     await expect(backup({ ...options, file: FILE })).rejects.toThrow(/exists; choose another name/)

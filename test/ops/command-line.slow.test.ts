@@ -35,7 +35,7 @@ function svc(home: string, ...args: string[]): Cli {
   return cli
 }
 
-test('an embedded database is backed up beside its server, which goes on, and restored into another home', async () => {
+test('an embedded database can be backed up beside its running server and restored into another data folder', async () => {
   const [home, other] = [newHome(), newHome()]
   const file = join(home, 'all.svc')
   const server = svc(home, 'start')
@@ -68,7 +68,7 @@ test('an embedded database is backed up beside its server, which goes on, and re
   second.close()
 })
 
-test('what cannot be done is said in one line, with exit code 1, and leaves nothing behind', async () => {
+test('an error is one line, with exit code 1, and leaves nothing behind', async () => {
   const home = newHome()
   const file = join(home, 'not.svc')
   writeFileSync(file, 'not a backup')

@@ -14,7 +14,7 @@ afterEach(async () => {
 const SYSTEM = '/proc/sys/net/core/somaxconn'
 const most = existsSync(SYSTEM) ? Number(readFileSync(SYSTEM, 'utf8')) : 128
 
-test('a lab that connects at one moment, while the server is at something else, is answered afterwards', async () => {
+test('many clients that connect at once while the server is busy are answered afterwards', async () => {
   const database = await freshDatabase()
   cleanUps.push(() => database.drop())
   const server = await startServer({ SVC_DATABASE_URL: database.url })

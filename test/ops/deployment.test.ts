@@ -12,7 +12,7 @@ const { version } = JSON.parse(read('package.json')) as { version: string }
 const isSetting = (name: string): boolean =>
   name in CONFIG_KEYS || ['SVC_VERSION', 'SVC_PUBLISHED_PORT', 'SVC_DB_PASSWORD'].includes(name)
 
-test('every setting that a deployment file names is one of the service, with a value that it takes', () => {
+test('every setting in a deployment file is a setting of the service with a valid value', () => {
   const files = ['Dockerfile', 'compose.yaml', ...filesIn('deploy')]
   for (const file of files)
     for (const [name] of read(file).matchAll(/\bSVC_[A-Z0-9_]+\b(?!…)/g))
@@ -27,13 +27,13 @@ test('every setting that a deployment file names is one of the service, with a v
     expect(readConfig(withDefaults(settings)).warnings).toEqual([])
 })
 
-test('versions come from package.json', () => {
+test('versions are those of package.json', () => {
   const chart = parse(read('deploy/helm/svc/Chart.yaml'))
   expect([chart.version, chart.appVersion]).toEqual([version, version])
   expect(parse(read('compose.yaml')).services.svc.image).toBe(`svc:\${SVC_VERSION:-${version}}`)
 })
 
-test('the values of the chart fit its schema, which refuses what is no setting', () => {
+test('the values of the Helm chart fit its schema, which refuses unknown settings', () => {
   const check = new Ajv().compile(JSON.parse(read('deploy/helm/svc/values.schema.json')))
   const values = parse(read('deploy/helm/svc/values.yaml'))
   expect(check(values), JSON.stringify(check.errors)).toBe(true)
@@ -41,7 +41,7 @@ test('the values of the chart fit its schema, which refuses what is no setting',
   expect(check({ ...values, publicUrl: 'monitor.example.org' })).toBe(false)
 })
 
-test('every value that a template of the chart names has a default', () => {
+test('every value used in a template of the Helm chart has a default', () => {
   const values = parse(read('deploy/helm/svc/values.yaml'))
   const templates = filesIn('deploy/helm/svc/templates')
   expect(templates.length).toBeGreaterThanOrEqual(7)

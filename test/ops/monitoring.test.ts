@@ -24,7 +24,7 @@ const samples = (text: string, name: string): Record<string, number> =>
     ]),
   )
 
-test('events are counted by what became of them, transactions by size and time', async () => {
+test('events are counted by result, transactions by size and duration', async () => {
   const before = samples(await scrape(), 'svc_ingest_events_total')
   const event = makeEvent('log_line')
   await door.send(event)
@@ -59,7 +59,7 @@ test('requests are counted by the pattern of their route, for any address', asyn
   )
 })
 
-test('streams, the database, its connections, the queue and the clock are told', async () => {
+test('streams, the database, its connections, the queue and the clock have metrics', async () => {
   const stream = await openStream(door.app.address, ['dashboard'], { token: door.session })
   await door.send(makeEvent('batch_start', { batch_id: 'seen' }))
   await stream.reach(1)
@@ -80,7 +80,7 @@ test('streams, the database, its connections, the queue and the clock are told',
   await expect.poll(async () => samples(await scrape(), 'svc_sse_streams'), SOON).toEqual({ '': 0 })
 })
 
-test('the figures are for this machine and for administrators: a proxy here does not make others local', async () => {
+test('metrics are for this machine and for administrators; clients behind a local proxy are not local', async () => {
   const { token: stranger } = await door.app.register('stranger@example.org')
   const through = (headers: Record<string, string>, token?: string) =>
     door.app.call('GET', '/metrics', { headers, ...(token === undefined ? {} : { token }) })
@@ -98,7 +98,7 @@ test('the figures are for this machine and for administrators: a proxy here does
   }
 })
 
-test('every query of the dashboard names metrics and labels that there are', async () => {
+test('every query of the dashboard uses existing metrics and labels', async () => {
   const dashboard = JSON.parse(
     readFileSync(join(import.meta.dirname, '../../docs/grafana/dashboard.json'), 'utf8'),
   )

@@ -28,7 +28,7 @@ const figure = async (app: TestApp, name: string): Promise<number> =>
   Number(new RegExp(`^${name} (\\S+)$`, 'm').exec((await app.call('GET', '/metrics')).body)?.[1])
 
 describe('a database that becomes unreachable', () => {
-  test('is away as well when it takes questions and leaves them unanswered', {
+  test('counts as unreachable also if it accepts queries and does not answer', {
     timeout: 120_000,
   }, async () => {
     const { home, remove } = newHome()
@@ -54,7 +54,7 @@ describe('a database that becomes unreachable', () => {
     await expect.poll(async () => (await app.call('GET', '/readyz')).status, SOON).toBe(200)
   })
 
-  test('is logged in one line, and in one more when it is over; every transport answers 503 with Retry-After', {
+  test('is logged in one line, and in another when it is back; every transport answers 503 with Retry-After', {
     timeout: 240_000,
   }, async () => {
     const { home, remove } = newHome()
@@ -112,7 +112,7 @@ describe('a database that becomes unreachable', () => {
   })
 })
 
-test('connections that this server ended are no outage, one that is refused is', async () => {
+test('connections that this server closed are no outage, a refused one is', async () => {
   const nowhere = 'postgresql://127.0.0.1:1/none'
   const { lines, log } = written()
   const endWatch = log.watch(nowhere, () => Promise.reject(new Error('away')))
@@ -159,7 +159,7 @@ function written(): { lines: string[]; log: ServiceLog } {
 }
 
 describe('a disk that is full', () => {
-  test('is 503 with Retry-After for what is written, reads go on, and it heals by itself', {
+  test('is 503 with Retry-After for writes, reads work, and writes recover by themselves', {
     timeout: 240_000,
   }, async () => {
     const door = await openDoor({ logLevel: 'info' })
@@ -192,7 +192,7 @@ describe('a disk that is full', () => {
   })
 })
 
-test('a database that is away for long leaves nothing behind for each attempt to listen', async () => {
+test('a database that is unreachable for long leaks nothing per attempt to LISTEN', async () => {
   let attempts = 0
   const away = createServer((socket) => {
     attempts++

@@ -29,13 +29,13 @@ const run = (args: string[], input?: string) => {
 }
 const scrape = async (): Promise<string> => (await door.app.call('GET', '/metrics')).body
 
-test('promtool finds nothing wrong with the metrics of a server', async () => {
+test('promtool finds no mistakes in the metrics of a server', async () => {
   const { status, said } = run(['check', 'metrics'], await scrape())
   expect(said).toBe('')
   expect(status).toBe(0)
 })
 
-test('promtool takes the alert rules, and they fire when they should and not before', () => {
+test('promtool accepts the alert rules, and they fire when they should and not before', () => {
   expect(run(['check', 'rules', 'alerts.yml'])).toMatchObject({ status: 0 })
   const tested = run(['test', 'rules', 'alerts.test.yml'])
   expect(tested.status, tested.said).toBe(0)

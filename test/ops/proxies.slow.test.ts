@@ -136,7 +136,7 @@ const post = (url: URL, agent: Agent, token: string, body: Buffer): Promise<numb
 test.each([
   'nginx',
   'caddy',
-] as const)('behind %s 300 writers in overload and a killed server leave every page and read answered', async (kind) => {
+] as const)('behind %s every page and read is answered under overload by 300 writers and with a killed server', async (kind) => {
   await buildPage()
   const database = await freshDatabase()
   cleanUps.push(() => database.drop())

@@ -63,7 +63,7 @@ const metric = async (app: TestApp, name: string): Promise<number> => {
   return Number(/ (\S+)$/.exec(body.split('\n').find((line: string) => line.startsWith(name)) ?? '')?.[1])
 }
 
-test('an export comes from the standby, with what was acknowledged a moment before, and is that of the primary', async () => {
+test('an export is read from the standby, includes everything acknowledged before, and is the same as on the primary', async () => {
   for (let n = 0; n < 20; n++) {
     const row = await train(patient)
     const { headers, body } = await read(patient, '/batches/batch-1/metrics.csv')
@@ -83,7 +83,7 @@ test('an export comes from the standby, with what was acknowledged a moment befo
   expect(await metric(patient, 'svc_replica_reads_total{answered_by="primary"}')).toBe(0)
 })
 
-test('other reads come from the primary, and from the standby when the client asks for that', async () => {
+test('other reads use the primary, and the standby if the client requests it', async () => {
   const [{ body: jobs }] = [await read(patient, '/jobs')]
   const key = jobs.items[0].key
   for (const path of [
@@ -103,7 +103,7 @@ test('other reads come from the primary, and from the standby when the client as
   expect((await read(patient, '/batches/batch-1/log-lines', 'elsewhere')).status).toBe(400)
 })
 
-test('one that does not keep up is left out; who may read is settled on the primary; once it has caught up it serves again', async () => {
+test('a standby that lags is not used; permissions are checked on the primary; once it has caught up it is used again', async () => {
   const viewer = await patient.register()
   await patient.letIn('vision', { token: session }, viewer, 'viewer')
   await until(async () => (await read(hasty, EXPORTS[1] as string)).headers[PLACE] === 'replica')
@@ -137,7 +137,7 @@ test('one that does not keep up is left out; who may read is settled on the prim
   await until(async () => (await read(hasty, '/batches/batch-1/metrics.csv')).headers[PLACE] === 'replica')
 })
 
-test('the standby takes the settings of docs/scaling.md, and svc doctor asks for them', async () => {
+test('the standby accepts the settings of docs/scaling.md, and svc doctor checks them', async () => {
   expect((await findingOf(patient))?.text).toContain('hot_standby_feedback is off')
   const page = readFileSync(join(import.meta.dirname, '../../docs/scaling.md'), 'utf8')
   const settings = [...page.matchAll(/^(hot_standby_feedback|max_standby_\w+) = (\w+)/gm)]
@@ -153,7 +153,7 @@ async function findingOf(app: TestApp) {
   return undefined
 }
 
-test('what is no standby of this database is not read', async () => {
+test('a server that is not a standby of this database is not read', async () => {
   const primary = openSql(pair.primary, { name: 'test', max: 1 })
   const itself = openReplica(pair.primary, { primary, waitMs: 0, settings: {}, onStateChange: () => {} })
   await expect(itself.lag()).rejects.toThrow('it is not a standby')

@@ -159,8 +159,8 @@ async function misuse(secret: string): Promise<void> {
   })
 }
 
-describe('secrets, used well and badly at a server that logs everything,', () => {
-  test('stand in no line of the log, no error answer and no metric, after any failure', {
+describe('secrets, sent correctly and incorrectly to a server that logs everything,', () => {
+  test('are in no log line, no error answer and no metric, after any failure', {
     timeout: 240_000,
   }, async () => {
     for (const [, secret] of each()) await misuse(secret)
@@ -215,7 +215,7 @@ describe('secrets, used well and badly at a server that logs everything,', () =>
     }
   })
 
-  test('and a password that is a password stands in no error answer', () => {
+  test('and a password with the value "password" is in no error answer', () => {
     const signingIn = errors.filter(({ what }) => /\/api\/auth\//.test(what))
     expect(signingIn.length).toBeGreaterThan(20)
     for (const { what, body } of signingIn)
@@ -229,8 +229,8 @@ const around = (text: string, word: string): string => {
   return at < 0 ? '' : text.slice(Math.max(0, at - 200), at + word.length + 100)
 }
 
-describe('the last net', () => {
-  test('takes out what looks like a secret, and leaves what people call their things', () => {
+describe('the redaction of log lines', () => {
+  test('removes text that looks like a secret, and keeps ordinary names', () => {
     for (const [text, wanted] of [
       ['postgresql://svc:p%40ss@db.example.org:5432/x', 'postgresql://svc:[hidden]@db.example.org:5432/x'],
       ['smtps://me:secret word@mail', 'smtps://me:secret word@mail'],
@@ -252,7 +252,7 @@ describe('the last net', () => {
     }
   })
 
-  test('knows the passwords of the addresses it was given, and tells no row that a database quotes', () => {
+  test('removes the passwords of configured addresses and rows quoted by the database', () => {
     const lines: string[] = []
     const to = { write: (line: string) => lines.push(line) } as unknown as NodeJS.WritableStream
     const { config } = readConfig({

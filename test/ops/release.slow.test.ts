@@ -97,7 +97,7 @@ function aRun() {
   }
 }
 
-test('two runs over the same sources give the same bytes, and SHA256SUMS names them all', async () => {
+test('two runs over the same sources give the same bytes, and SHA256SUMS lists all files', async () => {
   await release('second', 'package,deploy')
   const sums = (folder: string): Record<string, string> =>
     Object.fromEntries(
@@ -128,7 +128,7 @@ test('two runs over the same sources give the same bytes, and SHA256SUMS names t
   )
 }, 300_000)
 
-test('the package is installed into an empty prefix, small, and shows the first curve within two minutes', async () => {
+test('the package installs into an empty prefix, is small, and shows the first curve within two minutes', async () => {
   const begun = performance.now()
   const prefix = join(scratch, 'prefix')
   // Without install scripts: nothing may need a compiler, or a network beside the registry's.
@@ -169,7 +169,7 @@ test('the package is installed into an empty prefix, small, and shows the first 
   )
 }, 240_000)
 
-test('the offline bundle runs where there is no network, and stores a run there', async () => {
+test('the offline bundle runs without a network and stores a run', async () => {
   const folder = join(scratch, 'offline')
   mkdirSync(folder)
   await run('tar', ['-xzf', join(scratch, `first/svc-${version}-linux-x64.tar.gz`), '-C', folder])
@@ -197,7 +197,7 @@ test('the offline bundle runs where there is no network, and stores a run there'
 
 const NAMESPACE = process.getuid?.() === 0 ? ['-n'] : ['-n', '-r']
 
-test('the bill of materials names every package that is installed, and no development one', () => {
+test('the bill of materials lists every installed package, and no development package', () => {
   const bill = JSON.parse(readFileSync(join(scratch, `first/svc-${version}.cdx.json`), 'utf8')) as {
     bomFormat: string
     components: { name: string; group?: string; version: string; licenses?: unknown[] }[]

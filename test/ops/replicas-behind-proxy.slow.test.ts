@@ -91,7 +91,7 @@ async function openReplicas(
   return { replicas, proxy: await startProxy(replicas.map(({ address }) => address)) }
 }
 
-test('signed in at one, sent through both, followed across the death of one: nothing is lost, repeated or out of order', {
+test('with a session of one replica, events through both and a stream across the kill of one, nothing is lost, repeated or out of order', {
   timeout: 240_000,
 }, async () => {
   const { replicas, proxy } = await openReplicas()
@@ -153,7 +153,7 @@ test('signed in at one, sent through both, followed across the death of one: not
   expect(proxy.given.size).toBe(2)
 })
 
-test('each replica counts for itself: two let twice the rate through, and say so in their headers', {
+test('each replica has its own rate limit: two allow twice the rate, and their headers show it', {
   timeout: 240_000,
 }, async () => {
   const { proxy, replicas } = await openReplicas({
@@ -174,7 +174,7 @@ test('each replica counts for itself: two let twice the rate through, and say so
   expect(statuses.slice(10)).toEqual([429, 429, 429, 429])
 })
 
-test('an address that a client writes into X-Forwarded-For itself counts for nothing behind the proxy', {
+test('an address that a client writes into X-Forwarded-For is ignored behind the proxy', {
   timeout: 240_000,
 }, async () => {
   const { proxy, replicas } = await openReplicas()

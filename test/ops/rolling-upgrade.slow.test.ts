@@ -123,7 +123,7 @@ function startTraining(address: string, token: string): () => Promise<string> {
   }
 }
 
-test('a server of the next release takes over from one of this release under load, and gives back, and nothing is lost', {
+test('an upgrade to the next release under load, and back, loses nothing', {
   timeout: 240_000,
 }, async () => {
   const draw = randomFrom(24)

@@ -61,7 +61,7 @@ afterAll(() => {
   rmSync(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
 })
 
-test('the standard variables send spans of requests, with what they commit, and every counter', async () => {
+test('the standard OTEL variables export spans of requests with their commits, and every counter', async () => {
   const { port } = collector.address() as AddressInfo
   const cli = runCli(['start'], {
     SVC_DATA_DIR: home,
@@ -134,7 +134,7 @@ test('the standard variables send spans of requests, with what they commit, and 
   expect((await cli.ended).code).toBe(0)
 })
 
-test('a collector that is away costs one line, and the service ends as fast as without', async () => {
+test('an unreachable collector causes one log line, and the service stops as fast as without it', async () => {
   const cli = runCli(['start'], {
     SVC_DATA_DIR: home,
     SVC_PORT: '0',

@@ -77,7 +77,7 @@ async function momentAfter(): Promise<string> {
   return moment
 }
 
-test('any moment that an archive has can be restored: what was answered before it is there, what came after is not', async () => {
+test('any moment in an archive can be restored: everything acknowledged before it is there, later events are not', async () => {
   const home = newHome()
   const archive = join(root, 'plain')
   const server = svc(home, {}, 'start')
@@ -154,7 +154,7 @@ test('any moment that an archive has can be restored: what was answered before i
   expect(readdirSync(empty).filter((name) => /data|restoring/.test(name))).toEqual([])
 })
 
-test('with a passphrase nothing in an archive or a backup can be read without it, and `age` reads it with it', async () => {
+test('with a passphrase nothing in an archive or a backup is readable without it, and `age` can decrypt it', async () => {
   const home = newHome()
   const passphrase = { SVC_BACKUP_PASSPHRASE: 'correct horse battery staple' }
   const server = svc(home, {}, 'start')
@@ -201,7 +201,7 @@ test('with a passphrase nothing in an archive or a backup can be read without it
   expect(readdirSync(join(archive, 'wal')).every((name) => name.endsWith('.age'))).toBe(true)
 })
 
-test('on an S3 API, encrypted, an archive is followed, verified and restored like one in a folder', async () => {
+test('an encrypted archive on an S3 API is written, verified and restored like one in a folder', async () => {
   const s3 = new S3rver({
     port: 0,
     address: '127.0.0.1',
@@ -253,7 +253,7 @@ test('on an S3 API, encrypted, an archive is followed, verified and restored lik
   }
 })
 
-test('log that the server has removed leads to a new base backup, and old ones are removed with their log', async () => {
+test('WAL that the server has removed causes a new base backup, and old ones are removed with their WAL', async () => {
   const home = newHome()
   const archive = join(root, 'holes')
   const server = svc(home, {}, 'start')

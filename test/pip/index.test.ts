@@ -33,7 +33,7 @@ const get = async (path: string, accept?: string) => {
 const JSON_V1 = 'application/vnd.pypi.simple.v1+json'
 const HTML_V1 = 'application/vnd.pypi.simple.v1+html'
 
-test('the packages have the version of the service, which package.json names', async () => {
+test('the packages have the version of package.json', async () => {
   const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
   expect(built.files.map((file) => [file.project, file.version])).toEqual([
     ['svc-agent', pythonVersion(version)],
@@ -65,7 +65,7 @@ test('two builds give the same bytes', async () => {
   await Promise.all(folders.map((folder) => rm(folder, { recursive: true })))
 })
 
-test('a wheel records the hash of every file in it, and its metadata names no dependency', async () => {
+test('a wheel has the hash of every file in it, and no dependencies', async () => {
   for (const { filename } of built.files) {
     // Python's own reader: it checks the archive, its record and the metadata.
     const { stdout } = await run('python3', ['-c', CHECK, join(ROOT, 'dist/pip', filename)])
@@ -79,7 +79,7 @@ test('a wheel records the hash of every file in it, and its metadata names no de
   }
 })
 
-test('the index answers HTML of PEP 503 and JSON of PEP 691, as the client accepts', async () => {
+test('the index answers with HTML (PEP 503) or JSON (PEP 691), as the client accepts', async () => {
   for (const accept of [undefined, '*/*', 'text/html', 'text/html, application/json;q=0.5']) {
     const html = await get('/pip/simple/', accept)
     expect([html.status, html.type]).toEqual([200, 'text/html; charset=utf-8'])
@@ -124,7 +124,7 @@ test('a link of the index leads to the wheel that it hashes', async () => {
   }
 })
 
-test('names in other spellings lead to the one that is normal, and others are not found', async () => {
+test('names in other spellings redirect to the normalized name, and unknown names are 404', async () => {
   for (const spelling of ['svc_reporter', 'SVC.Reporter/', 'svc--reporter/', 'svc-reporter']) {
     const answer = await get(`/pip/simple/${spelling}`)
     expect([answer.status, new URL(answer.url).pathname]).toEqual([200, '/pip/simple/svc-reporter/'])
@@ -139,7 +139,7 @@ test('names in other spellings lead to the one that is normal, and others are no
     expect([path, (await get(path, 'text/html')).status]).toEqual([path, 404])
 })
 
-test('the service tells reporters, and no other client, which version it needs', async () => {
+test('the service sends the needed version to reporters, and to no other client', async () => {
   const ada = await app.register()
   const token = await app.reporterToken(ada.token)
   const post = (agent: string) =>

@@ -49,7 +49,7 @@ function shell(bin: string, line: string) {
 
 const asAda = () => visit(browser, { address: app.address, cookie: ada.cookie })
 
-test('pip installs the reporter by the line of the page, and the script beside it reports a run that the page opens', async () => {
+test('pip installs the reporter with the command of the page, and the script beside it reports a run that the page opens', async () => {
   const bin = await freshEnvironment(join(scratch, 'with-pip'))
   const { page, context } = await asAda()
   await page.goto('/connect')
@@ -74,7 +74,7 @@ test('pip installs the reporter by the line of the page, and the script beside i
   await context.close()
 }, 300_000)
 
-test('pip installs the agent by the line of the hosts page', async () => {
+test('pip installs the agent with the command of the Hosts page', async () => {
   const bin = await freshEnvironment(join(scratch, 'agent'))
   const { page, context } = await asAda()
   await page.goto('/hosts')
@@ -85,7 +85,7 @@ test('pip installs the agent by the line of the hosts page', async () => {
   await context.close()
 }, 300_000)
 
-test('uv installs the same with the same words, and pip from the address of the wheel alone', async () => {
+test('uv installs the same with the same command, and pip from the address of the wheel alone', async () => {
   const tools = await freshEnvironment(join(scratch, 'tools'))
   await promisify(execFile)(join(tools, 'python'), ['-m', 'pip', 'install', '--quiet', 'uv'], {
     timeout: 180_000,

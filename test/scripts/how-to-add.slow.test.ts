@@ -36,7 +36,7 @@ function run(...args: string[]): void {
   expect(status, `${stdout}\n${stderr}`).toBe(0)
 }
 
-test('a column, a migration and a row of the table make a field of a job that is stored, documented and answered', async () => {
+test('a column, a migration and a row of the field table add a field of a job that is stored, documented and in answers', async () => {
   edit(
     'prisma/schema.prisma',
     '  gpuCount      Int?      @map("gpu_count")\n',

@@ -9,7 +9,7 @@ const howTo = architecture.slice(
   architecture.indexOf('## Conventions'),
 )
 
-test('every file that "How to add" names is there', () => {
+test('every file named in "How to add" exists', () => {
   const named = [...howTo.matchAll(/`((?:src|web|prisma|python|docs|test|schemas)\/[^`…]*)`/g)].map(
     ([, path]) => path as string,
   )

@@ -45,7 +45,7 @@ function broken(files: Record<string, string>): string[] {
 const value = 'export const value = 1\n'
 const use = (path: string) => `import { value } from '${path}'\nexport const again = value\n`
 
-test('a tree that keeps to its layers breaks nothing', () => {
+test('a tree that follows its layers has no violation', () => {
   expect(
     broken({
       'src/config.ts': value,

@@ -64,7 +64,7 @@ function launch(...args: string[]) {
   return { child, said, ended }
 }
 
-test('a fresh clone is built, one line a step, and started with the arguments given', async () => {
+test('a fresh clone is built, with one line per step, and started with the given arguments', async () => {
   const result = await launch('--port', '0').ended
   expect(result).toMatchObject({ code: 0, out: 'start --port 0\n' })
   expect(result.err).toMatch(/^Building …\nBuilding: done in [\d.]+ s\n$/)
@@ -79,7 +79,7 @@ test('nothing is built again until a source changes', async () => {
   expect(builds()).toBe(2)
 })
 
-test('a page that changed builds the documentation alone', async () => {
+test('a changed page builds only the documentation', async () => {
   mkdirSync(join(root, 'docs'))
   write('docs/page.md', '# A page')
   write(
@@ -112,7 +112,7 @@ test('a command is passed on unchanged', async () => {
   expect((await launch('backup', 'file').ended).out).toBe('backup file\n')
 })
 
-test('a build that fails is shown whole, and tried again at the next start', async () => {
+test('the output of a failed build is shown, and the next start builds again', async () => {
   const good = readFileSync(join(root, 'build.mjs'), 'utf8')
   write('build.mjs', `${good}\nconsole.error('no semicolon'); process.exit(2)`)
   const result = await launch().ended
@@ -148,7 +148,7 @@ test('packages that do not match the lock file are installed first', async () =>
   expect((await launch().ended).err).toBe('')
 })
 
-test('a signal that comes twice, as npm makes of a Ctrl-C, reaches the server once, and its exit code is ours', async () => {
+test('a signal that npm sends twice reaches the server once, and its exit code is passed on', async () => {
   const { child, said, ended } = launch('--wait')
   while (!said.out.includes('--wait')) await sleep(20)
   child.kill('SIGTERM')
@@ -160,7 +160,7 @@ test('a signal that comes twice, as npm makes of a Ctrl-C, reaches the server on
 test.each([
   'SIGTERM',
   'SIGKILL',
-] as const)('%s for npm alone ends the server too, drained', async (signal) => {
+] as const)('%s sent only to npm stops the server too, after its requests', async (signal) => {
   const npm = spawn('npm', ['start', '--', '--wait'], { cwd: root, stdio: 'pipe' })
   children.push(npm)
   let out = ''

@@ -30,7 +30,7 @@ const hostOf = async () =>
     (host: { hostname: string }) => host.hostname === 'alpha',
   )
 
-test('with a reporter token, a host whose agent is online is 409 agent_online, and the agent goes on', async () => {
+test('with a reporter token, a host whose agent is online is 409 agent_online, and the agent keeps working', async () => {
   const { status, body } = await register(stage.batchOwner.reporter)
   expect([status, body.code]).toEqual([409, 'agent_online'])
   expect(body.detail).toContain('alpha')
@@ -38,12 +38,12 @@ test('with a reporter token, a host whose agent is online is 409 agent_online, a
   expect(await hostOf()).toMatchObject({ version: '0.1.0', rotated_at: null })
 })
 
-test('another host, and the same host name of another user, are no matter', async () => {
+test('another host, or the same host name of another user, can be registered', async () => {
   expect((await register(stage.batchOwner.reporter, 'beta')).status).toBe(200)
   expect((await register(stage.member.reporter)).status).toBe(200)
 })
 
-test('with a session it gets a new token, the host says when, and the owner is written to', async () => {
+test('with a session it gets a new token, the host shows when, and the owner gets a mail', async () => {
   const { status, body } = await register(stage.batchOwner.token)
   expect([status, body.agent_id]).toEqual([200, agent.id])
   expect((await agent.jobs()).status).toBe(401)

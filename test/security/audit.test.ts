@@ -11,7 +11,7 @@ afterAll(() => app?.stop())
 
 const audit = (query = '') => app.call('GET', `/api/admin/audit${query}`, { token: admin.token })
 
-test('sign-ins, failures, registrations, passwords, tokens and roles are in it with their addresses', async () => {
+test('the audit log has sign-ins, failures, registrations, passwords, tokens and roles with their IP addresses', async () => {
   const headers = { 'x-forwarded-for': '192.0.2.44' }
   const made = await app.call('POST', '/api/auth/register', {
     body: { email: 'grace@example.org', password: PASSWORD, name: '=cmd()' },
@@ -62,7 +62,7 @@ test('sign-ins, failures, registrations, passwords, tokens and roles are in it w
   expect(JSON.stringify((await audit('?limit=500')).body)).not.toContain('my secret')
 })
 
-test('it can be exported as CSV and JSON lines, filtered, with formulas guarded', async () => {
+test('it can be exported as CSV and JSON lines, filtered, with formulas escaped', async () => {
   const csv = await app.call('GET', '/api/admin/audit.csv', { token: admin.token })
   expect(csv.headers).toMatchObject({
     'content-type': 'text/csv; charset=utf-8',
@@ -82,7 +82,7 @@ test('it can be exported as CSV and JSON lines, filtered, with formulas guarded'
   expect(some.body.trimEnd().split('\n')).toHaveLength(2)
 })
 
-test('an export reads a long log in pieces and loses nothing', async () => {
+test('an export of a long log is read in parts and is complete', async () => {
   await app.sql`insert into audit_log (at, via, action, subject)
     select now(), 'operator', 'rule.tested', 'project:' || n from generate_series(1, 2500) n`
   const { body } = await app.call('GET', '/api/admin/audit.jsonl?action=rule.tested', { token: admin.token })

@@ -33,13 +33,13 @@ const read = async (by: Person) => ({
   ).body,
 })
 
-test('the owner of the batch reads it', async () => {
+test('the owner of the batch can read the command', async () => {
   const { commands, graphql } = await read(stage.batchOwner)
   expect(commands.items[0].command).toContain(SECRET)
   expect(graphql.data.batch.agentCommands.edges[0].node.command).toContain(SECRET)
 })
 
-test('no other user does, in commands, timeline and GraphQL', async () => {
+test('no other user can, in commands, timeline and GraphQL', async () => {
   for (const person of others()) {
     const all = await read(person)
     expect(all.commands.items[0].command).toBe('[redacted]')
@@ -48,7 +48,7 @@ test('no other user does, in commands, timeline and GraphQL', async () => {
   }
 })
 
-test('nor does an administrator in the audit log, by REST or GraphQL', async () => {
+test('an administrator cannot in the audit log, by REST or GraphQL', async () => {
   const log = await stage.get('/api/admin/audit?subject=batch:b', stage.admin.token)
   expect(log.body.items).toContainEqual(
     expect.objectContaining({
@@ -63,7 +63,7 @@ test('nor does an administrator in the audit log, by REST or GraphQL', async () 
   expect(JSON.stringify([log.body, graphql.body])).not.toContain(SECRET)
 })
 
-test('an administrator reads the commands of its own batches in the audit log', async () => {
+test('an administrator can read the commands of its own batches in the audit log', async () => {
   await registerAgent(stage.app, stage.admin.token, 'alpha')
   const source = { project: 'vision', host: 'alpha' }
   await stage.send(stage.admin, [startOf({ id: 'mine', source }, { command: 'python a.py', cwd: '/mine' })])

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => app?.stop())
 
-test('enabling an account again revives none of its tokens, agents and sessions', async () => {
+test('tokens, agents and sessions of a disabled account stay invalid after it is enabled again', async () => {
   const person = await app.register()
   const reporter = await app.reporterToken(person.token)
   const agent = await app.call('POST', '/api/agents/register', {

@@ -17,7 +17,7 @@ const at = () => clock.now().toISOString()
 const get = async (path: string) => (await stage.get(path, stage.batchOwner.token)).body
 const send = (...events: unknown[]) => stage.send(stage.batchOwner, events)
 
-test('one event dated 9999 pins no value: what comes later counts above it', async () => {
+test('one event dated 9999 does not block later values', async () => {
   const epoch = (timestamp: string, train_loss: number) =>
     makeEvent('job_epoch', { batch_id: 'pinned', timestamp, data: { epoch: 1, train_loss } })
   const far = epoch(FAR, 1)
@@ -31,7 +31,7 @@ test('one event dated 9999 pins no value: what comes later counts above it', asy
   expect(Date.parse(stored?.ts)).toBeLessThanOrEqual(clock.now().getTime())
 })
 
-test('nor a liveness: its batch is stalled once it is silent', async () => {
+test('nor the liveness: its batch is stalled once it sends nothing', async () => {
   await send(startOf({ id: 'far', timestamp: FAR }))
   expect(await get('/api/batches/far')).toMatchObject({ status: 'running', stalled: false })
   clock.forward({ minutes: 16 })
@@ -40,13 +40,13 @@ test('nor a liveness: its batch is stalled once it is silent', async () => {
   expect(Date.parse(batch.started_at)).toBeLessThanOrEqual(clock.now().getTime())
 })
 
-test('nor a place in lists: a batch that began later stands above it', async () => {
+test('nor the order of lists: a batch that started later is above it', async () => {
   await send(startOf({ id: 'near', timestamp: at() }))
   const ids = (await get('/api/batches')).items.map((batch: { id: string }) => batch.id)
   expect(ids.indexOf('near')).toBeLessThan(ids.indexOf('far'))
 })
 
-test('events of one request that are dated ahead keep the order in which they came', async () => {
+test('events of one request with future timestamps keep their order', async () => {
   const lines = ['first', 'second', 'third'].map((line) =>
     makeEvent('log_line', { batch_id: 'lines', timestamp: FAR, data: { line, level: 'info' } }),
   )

@@ -22,7 +22,7 @@ test('a request with two Host headers is refused, for any values', async () => {
   }
 })
 
-test('under TLS every answer holds browsers to it and other sites out; without TLS it promises nothing', async () => {
+test('under TLS every answer has HSTS and cross-origin headers; without TLS it has no HSTS', async () => {
   const secure = await startTestApp({ publicUrl: 'https://monitor.example.org' })
   const proxied = await startTestApp({ trustProxy: true })
   try {
@@ -51,7 +51,7 @@ test('under TLS every answer holds browsers to it and other sites out; without T
   }
 })
 
-test('a cell that a spreadsheet would take for a formula is guarded, in full-width forms too', async () => {
+test('a CSV cell that a spreadsheet would run as a formula is escaped, in full-width forms too', async () => {
   const source = { project: 'vision' }
   const formulas = ['=1+1', '+1+1', '-1+1', '@SUM(A1)', '\tx', '\rx', '＝1+1', '＋1+1', '－1+1', '＠SUM(A1)']
   await stage.send(stage.batchOwner, [
@@ -65,7 +65,7 @@ test('a cell that a spreadsheet would take for a formula is guarded, in full-wid
     expect(body).toMatch(new RegExp(`,"?'${formula.replace(/[+@()]/g, '\\$&')}`))
 })
 
-test('no pattern of the OpenAPI document needs Unicode properties, and every operation tells the statuses of all routes', async () => {
+test('no pattern of the OpenAPI document needs Unicode properties, and every operation has the statuses of all routes', async () => {
   const document: ApiDocument = (await stage.get('/api/openapi.json')).body
   const patterns = JSON.stringify(document).match(/"pattern":"(?:[^"\\]|\\.)*"/g) ?? []
   expect(patterns.length).toBeGreaterThan(20)
@@ -79,7 +79,7 @@ test('no pattern of the OpenAPI document needs Unicode properties, and every ope
   }
 })
 
-test('a method that a path does not take is 405, and Allow names those that it takes', async () => {
+test('a method that a path does not support is 405, and Allow lists the supported ones', async () => {
   const document: ApiDocument = (await stage.get('/api/openapi.json')).body
   for (const [path, operations] of Object.entries(document.paths)) {
     const documented = Object.keys(operations).map((method) => method.toUpperCase())

@@ -49,7 +49,7 @@ const sees = async (token: string) => (await app.call('GET', `/api/projects/${sl
 const pending = async () =>
   (await app.call('GET', `/api/projects/${slug}/invitations`, { token: owner.token })).body.items
 
-test('an account whose address is not verified is not invited; without a mail server the inviter may vouch for it', async () => {
+test('an account whose address is not verified cannot be invited; without a mail server the inviter can confirm it', async () => {
   for (const [server, more] of [
     [mailing, {}],
     [mailing, { confirm_unverified: true }],
@@ -65,7 +65,7 @@ test('an account whose address is not verified is not invited; without a mail se
   expect([invited.status, invited.body.state]).toEqual([201, 'invited'])
 })
 
-test('an invitation gives no access until its person accepts it, and a mail announces it', async () => {
+test('an invitation gives no access until the user accepts it, and is announced by mail', async () => {
   await speakTo(mailing)
   const person = await newPerson()
   await app.verify(person.email)
@@ -98,7 +98,7 @@ test('an invitation gives no access until its person accepts it, and a mail anno
   expect([changed.status, changed.body.state, changed.body.role]).toEqual([200, 'member', 'viewer'])
 })
 
-test('an invitation is accepted by its person alone, can be declined, and can be withdrawn', async () => {
+test('an invitation can be accepted only by its user, declined, and withdrawn', async () => {
   const [person, other] = [await newPerson(), await newPerson()]
   const first = (await invite(person.email, { confirm_unverified: true })).body.invitation_id
   for (const token of [other.token, owner.token]) {

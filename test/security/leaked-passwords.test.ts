@@ -16,7 +16,7 @@ test('each of the 10,000 most common passwords is refused, in any case', () => {
   expect(isCommonPassword(PASSWORD)).toBe(false)
 })
 
-test('registering with a common password is a typed refusal that names the field', async () => {
+test('registering with a common password is refused with an own code and the name of the field', async () => {
   for (const password of ['password', '12345678', 'Qwertyuiop', 'ILOVEYOU']) {
     const body = { email: 'ada@example.org', password }
     const answer = await app.call('POST', '/api/auth/register', { body })

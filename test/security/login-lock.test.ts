@@ -38,7 +38,7 @@ test('guesses at an account lock out the address of the attacker and not the own
   expect((await login(email, PASSWORD, '198.51.100.7')).status).toBe(200)
 })
 
-test('a hundred wrong guesses from many addresses end guessing, but not for the owner at home', async () => {
+test('after a hundred wrong passwords from many addresses, sign-ins from new addresses are refused, but not from those of the owner', async () => {
   const { email, cookie } = await account('192.0.2.2')
   for (let i = 0; i < 100; i++) {
     expect((await login(email, 'wrong password', `203.0.113.${i}`)).status).toBe(401)
@@ -50,7 +50,7 @@ test('a hundred wrong guesses from many addresses end guessing, but not for the 
   expect((await login(email, PASSWORD, '198.51.100.9', cookie)).status).toBe(200)
 }, 60_000)
 
-test('a check that fails because the service is busy counts as no guess', async () => {
+test('a check that fails because the service is busy is not counted as a wrong password', async () => {
   const guesses = createSignInLimiter({ perHour: 100 })
   const who = { account: 'ada', address: '192.0.2.1' }
   const never = async () => false
@@ -65,7 +65,7 @@ test('a check that fails because the service is busy counts as no guess', async 
   await expect(guesses.check(who, clock.now(), never, async () => true)).rejects.toThrow('Too many attempts')
 })
 
-test('a crowd of new accounts leaves a place for people who sign in', async () => {
+test('many registrations at once leave capacity for sign-ins', async () => {
   const gate = createBoundedQueue({
     atOnce: 2,
     lanes: { 'sign-in': { atOnce: 2, waiting: 10 }, 'new-account': { atOnce: 1, waiting: 3 } },

@@ -54,7 +54,7 @@ async function fail(project: string, n: number): Promise<void> {
 const addRule = (project: string, fields: object = {}) =>
   must(201, 'POST', `/api/projects/${project}/rules`, { trigger: 'batch_failed', cooldown_s: 0, ...fields })
 
-test('ten rules, sixty addresses and ten events mail no unconfirmed address: each gets one confirmation link', async () => {
+test('with ten rules, sixty addresses and ten events an unconfirmed address gets only one confirmation link', async () => {
   await must(201, 'POST', '/api/projects', { slug: 'bomb' })
   const victims = Array.from({ length: 60 }, (_, i) => `victim${i}@example.net`)
   const set = await must(200, 'PUT', '/api/projects/bomb/recipients', { emails: victims })
@@ -68,13 +68,13 @@ test('ten rules, sixty addresses and ten events mail no unconfirmed address: eac
   expect(perVictim.reduce((a, b) => a + b, 0)).toBe(50)
 })
 
-test('a rule without a cooldown of its own mails at most once in ten minutes', async () => {
+test('a rule without its own cooldown sends at most one mail in ten minutes', async () => {
   await must(201, 'POST', '/api/projects', { slug: 'calm' })
   const rule = await must(201, 'POST', '/api/projects/calm/rules', { trigger: 'batch_failed' })
   expect(rule.cooldown_s).toBe(600)
 })
 
-test('an address is mailed once its owner has used the link, which works once, and looking at it confirms nothing', async () => {
+test('an address gets mail once its owner has used the link, which works once, and a GET confirms nothing', async () => {
   clock.forward({ hours: 1 })
   await signIn()
   await must(201, 'POST', '/api/projects', { slug: 'one' })
@@ -99,7 +99,7 @@ test('an address is mailed once its owner has used the link, which works once, a
   expect([again.status, again.body.code]).toEqual([404, 'confirmation_not_found'])
 })
 
-test('a link ends after seven days, and its token is in no row and no line of the log', async () => {
+test('a link expires after seven days, and its token is in no row and no log line', async () => {
   await must(201, 'POST', '/api/projects', { slug: 'late' })
   await must(200, 'PUT', '/api/projects/late/recipients', { emails: ['late@example.net'] })
   await mailSent(door.sql)
@@ -115,7 +115,7 @@ test('a link ends after seven days, and its token is in no row and no line of th
   expect(door.app.logged()).not.toContain(token)
 })
 
-test('asking again is limited: not twice in a minute, and three times in a day', async () => {
+test('requesting the link again is limited: once a minute, and three times a day', async () => {
   const again = () =>
     door.app.call('POST', '/api/projects/late/confirmations', {
       token: door.session,
@@ -137,7 +137,7 @@ test('asking again is limited: not twice in a minute, and three times in a day',
   expect([foreign.status, foreign.body.code]).toEqual([404, 'address_not_found'])
 })
 
-test('an allowed domain needs no confirmation, and what is below it does', async () => {
+test('an allowed domain needs no confirmation, and its subdomains do', async () => {
   await must(201, 'POST', '/api/projects', { slug: 'lab' })
   const { unconfirmed } = await must(200, 'PUT', '/api/projects/lab/recipients', {
     emails: ['team@LAB.example', 'team@sub.lab.example'],
@@ -145,7 +145,7 @@ test('an allowed domain needs no confirmation, and what is below it does', async
   expect(unconfirmed).toEqual(['team@sub.lab.example'])
 })
 
-test('a recipient gets so many mails an hour, and what is over in one digest of the next', async () => {
+test('a recipient gets a limited number of mails an hour, and the rest in one digest in the next hour', async () => {
   await must(201, 'POST', '/api/projects', { slug: 'loud' })
   await must(200, 'PUT', '/api/projects/loud/recipients', { emails: ['loud@lab.example'] })
   await addRule('loud')
@@ -174,7 +174,7 @@ test('a project has a limit of mails an hour for any number of recipients', asyn
   expect(box.received).toHaveLength(12)
 })
 
-test('a person who unsubscribes from all mail gets none of any project, until they subscribe again', async () => {
+test('a user who unsubscribes from all mail gets none of any project, until they subscribe again', async () => {
   clock.forward({ hours: 1 })
   await must(201, 'POST', '/api/projects', { slug: 'first' })
   await must(201, 'POST', '/api/projects', { slug: 'second' })

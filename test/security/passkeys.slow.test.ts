@@ -44,7 +44,7 @@ const byPassword = async (page: Page, email: string) => {
 }
 const signOut = (page: Page) => page.context().clearCookies()
 
-test('a passkey is registered, renamed, signs in and is deleted', async () => {
+test('a passkey can be registered, renamed, used to sign in and deleted', async () => {
   const { email, token } = await app.register()
   const { page, context, complaints } = await visit(browser, { address: localhost })
   await withAuthenticator(page)
@@ -122,7 +122,7 @@ test('the page sets up an authenticator app, and asks for its code at the next s
   await context.close()
 }, 120_000)
 
-test('at an address where browsers know no passkeys the page and the service say so', async () => {
+test('at an address where browsers do not support passkeys the page and the service refuse them with a reason', async () => {
   const { cookie, token } = await app.register()
   const { page, context } = await visit(browser, { address: app.address, cookie })
   await page.goto('/account')

@@ -59,7 +59,7 @@ test('a name is stored in its NFKC form, and found by events under it', async ()
   expect(body.items).toHaveLength(1)
 })
 
-test('names that differ in case or in look-alike characters alone are one name', async () => {
+test('names that differ only in case or in look-alike characters are the same name', async () => {
   expect((await create('Modem-Oil10')).status).toBe(201)
   for (const slug of ['modem-oil10', 'MODEM-OIL10', 'Modern-Oil10', 'Modem-0il10', 'Modem-OiI1O']) {
     expect(told(await create(slug)), slug).toEqual([409, 'project_exists'])
@@ -74,12 +74,12 @@ test('names that differ in case or in look-alike characters alone are one name',
   expect(JSON.stringify(hidden.body)).not.toContain('Modem-Oil10')
 })
 
-test('of two events at one moment whose projects look alike one creates its project, and the other is refused', async () => {
+test('of two concurrent events with look-alike project names one creates its project, and the other is refused', async () => {
   const [a, b] = await Promise.all([send('Twin-l'), send('twin-I')])
   expect([a.status, b.status].sort()).toEqual([200, 409])
 })
 
-test('projects that stood before keep working, take events, and their look-alikes are refused', async () => {
+test('older projects keep working, accept events, and their look-alikes are refused', async () => {
   const database = await freshDatabase()
   const first = await startTestApp({ databaseUrl: database.url })
   const ada = await first.register()
@@ -106,7 +106,7 @@ test('projects that stood before keep working, take events, and their look-alike
   }
 })
 
-test('project= and owner= match exactly: no other case, and no name that any user may take', async () => {
+test('project= and owner= match exactly, with case, and not by names that any user can choose', async () => {
   const ada = await app.register('ada@example.org')
   const own = await app.reporterToken(ada.token)
   expect((await send('Exact', own)).status).toBe(200)

@@ -15,7 +15,7 @@ afterAll(() => app?.stop())
 const post = (path: string, body: unknown, as = token) => app.call('POST', path, { token: as, body })
 const told = ({ status, body }: { status: number; body: { code?: string } }) => [status, body.code]
 
-test('a user has so many tokens at a time, also when they are asked for at one moment; revoking one makes room', async () => {
+test('the number of tokens of a user is limited, also for concurrent requests; revoking one makes room', async () => {
   const names = ['a', 'b', 'c', 'd', 'e']
   const made = await Promise.all(names.map((name) => post('/api/tokens', { name, scope: 'read' })))
   expect(made.map(({ status }) => status).sort()).toEqual([201, 201, 409, 409, 409])
@@ -31,7 +31,7 @@ test('a user has so many tokens at a time, also when they are asked for at one m
   expect((await post('/api/tokens', { name: 'x', scope: 'read' }, other.token)).status).toBe(201)
 })
 
-test('a user has agents on so many hosts; the same host again is no further one', async () => {
+test('the number of hosts with agents of a user is limited; the same host again does not count', async () => {
   const register = (hostname: string) =>
     post('/api/agents/register', { hostname, capabilities: {}, version: '1' })
   expect([(await register('a')).status, (await register('b')).status]).toEqual([200, 200])
@@ -39,7 +39,7 @@ test('a user has agents on so many hosts; the same host again is no further one'
   expect((await register('b')).status).toBe(200)
 })
 
-test('a user owns so many projects, made by hand or by events; an event that would make one more is refused alone', async () => {
+test('the number of projects of a user is limited, created by hand or by events; only an event that would create one more is refused', async () => {
   expect((await post('/api/projects', { slug: 'one' })).status).toBe(201)
   const events = ['two', 'three', 'one', 'four'].map((project) =>
     makeEvent('batch_start', { batch_id: `batch-of-${project}`, source: { project } }),
@@ -53,7 +53,7 @@ test('a user owns so many projects, made by hand or by events; an event that wou
   expect(told(await post('/api/projects', { slug: 'five' }))).toEqual([409, 'quota_exceeded'])
 })
 
-test('a user has so many open share links', async () => {
+test('the number of open share links of a user is limited', async () => {
   const share = () => post('/api/batches/batch-of-one/shares', {})
   const first = await share()
   expect([first.status, (await share()).status]).toEqual([201, 201])

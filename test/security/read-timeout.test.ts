@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => app?.stop())
 
-test('a read that takes too long is given up with 503 read_timeout, over REST and GraphQL, and is no outage', async () => {
+test('a read that takes too long is 503 read_timeout, over REST and GraphQL, and does not count as an outage', async () => {
   const held = await openTransaction(app.sql, (tx) => tx`lock table projects in access exclusive mode`)
   const rest = await app.call('GET', '/api/projects', { token })
   expect([rest.status, rest.body.code]).toEqual([503, 'read_timeout'])

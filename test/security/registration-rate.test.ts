@@ -18,7 +18,7 @@ const register = (address: string) =>
     headers: { 'x-forwarded-for': address },
   })
 
-test('an address makes ten accounts an hour, then waits; others go on', async () => {
+test('an address can register ten accounts an hour, then has to wait; others do not', async () => {
   for (let i = 0; i < 10; i++) expect((await register('192.0.2.1')).status).toBe(201)
   clock.forward({ minutes: 20 })
   const refused = await register('192.0.2.1')

@@ -59,7 +59,7 @@ const GOOD = [200, null]
 const BOUND = [403, 'token_bound_to_batch']
 
 describe('it sends events', () => {
-  test('of the first new batch that it names, and of no other from then on', async () => {
+  test('of the first new batch that it uses, and of no other from then on', async () => {
     expect(await send(start(child))).toEqual(GOOD)
     expect(await send(line(child))).toEqual(GOOD)
     expect(await send(start(`${child}-second`))).toEqual(BOUND)
@@ -71,12 +71,12 @@ describe('it sends events', () => {
     expect(body.items[0].linked_batch_ids).toEqual([child])
   })
 
-  test('of the batch that is run again, where the command names it itself', async () => {
+  test('of the batch that is run again, if the command uses its id', async () => {
     expect(await send(start(origin))).toEqual(GOOD)
     expect(await send(start(child))).toEqual(BOUND)
   })
 
-  test('of no batch that exists already, with any owner', async () => {
+  test('of no batch that already exists, with any owner', async () => {
     const source = { project: 'vision', host: 'alpha' }
     await stage.send(stage.batchOwner, [
       startOf({ id: `other-${n}`, source }, { command: 'python other.py' }),
@@ -86,7 +86,7 @@ describe('it sends events', () => {
     expect(await send(start(child))).toEqual(GOOD)
   })
 
-  test('of one batch, also when one request or two at a time name several', async () => {
+  test('of one batch, even if one request or two concurrent ones contain several', async () => {
     const { body } = await stage.app.call('POST', '/api/events/batch', {
       token,
       body: [start(child), start(`${child}-b`), line(child), line(`${child}-b`)],
@@ -99,30 +99,30 @@ describe('it sends events', () => {
     ])
   })
 
-  test('of one batch, however many requests race', async () => {
+  test('of one batch, for any number of concurrent requests', async () => {
     const answers = await Promise.all(Array.from({ length: 12 }, (_, i) => send(start(`${child}-race-${i}`))))
     expect(answers.filter(([status]) => status === 200)).toHaveLength(1)
     expect(answers.filter(([, code]) => code === 'token_bound_to_batch')).toHaveLength(11)
   })
 
-  test('and where the first is refused for itself, the next may be the first', async () => {
+  test('and if the first is refused for another reason, the next can be the first', async () => {
     expect((await send({ ...start(`${child}-bad`), data: {} }))[0]).toBe(422)
     expect(await send(start(child))).toEqual(GOOD)
   })
 })
 
-describe('it asks whether its batch was asked to stop', () => {
+describe('it can read the stop flag of its batch', () => {
   const asked = async (id: string) =>
     (await stage.app.call('GET', `/api/batches/${id}/stop-requested`, { token })).status
 
-  test('and learns of no other batch', async () => {
+  test('and of no other batch', async () => {
     expect([await asked(child), await asked(origin)]).toEqual([404, 404])
     await send(start(child))
     expect([await asked(child), await asked(origin)]).toEqual([200, 404])
   })
 })
 
-describe('it does nothing else', () => {
+describe('it can do nothing else', () => {
   test.each([
     ['GET', '/api/batches'],
     ['GET', '/api/batches/CHILD'],
@@ -153,7 +153,7 @@ describe('it does nothing else', () => {
   })
 })
 
-describe('it ends', () => {
+describe('it becomes invalid', () => {
   const dead = async () => expect((await send(line(child)))[0]).toBe(401)
 
   test('when the result of the command is reported', async () => {
@@ -162,7 +162,7 @@ describe('it ends', () => {
     await dead()
   })
 
-  test('when the agent says that it could not start the process', async () => {
+  test('when the agent reports that it could not start the process', async () => {
     const { body } = await stage.app.call('POST', `/api/batches/${origin}/rerun`, {
       token: stage.batchOwner.token,
       body: {},
@@ -173,7 +173,7 @@ describe('it ends', () => {
     await dead()
   })
 
-  test('when the command is claimed again, because the answer got lost', async () => {
+  test('when the command is claimed again because the answer was lost', async () => {
     const { body } = await stage.app.call('POST', `/api/batches/${origin}/rerun`, {
       token: stage.batchOwner.token,
       body: {},

@@ -26,7 +26,7 @@ async function jobs() {
   return jobs
 }
 
-test('the hash of the recorded command lets it run', async () => {
+test('a rerun with the hash of the recorded command is accepted', async () => {
   expect((await rerun({ confirm: sha256('python träin.py') })).status).toBe(202)
   expect((await rerun({ confirm: sha256('python träin.py').toUpperCase() })).status).toBe(202)
   expect((await rerun({ confirm: sha256('python träin.py') }, stage.admin.token)).status).toBe(202)
@@ -41,14 +41,14 @@ test('any other hash is 409 command_changed, and nothing is queued', async () =>
   expect(await jobs()).toEqual([])
 })
 
-test('with an override the hash is of what was given', async () => {
+test('with an override the hash is that of the given command', async () => {
   const command = 'python other.py'
   expect((await rerun({ command, confirm: sha256('python träin.py') })).body.code).toBe('command_changed')
   expect((await rerun({ command, confirm: sha256(command) })).status).toBe(202)
   expect(await jobs()).toMatchObject([{ command }])
 })
 
-test('what is no hash is refused', async () => {
+test('an invalid hash is refused', async () => {
   for (const confirm of ['', 'x'.repeat(64), sha256('a').slice(1), 5, null]) {
     expect((await rerun({ confirm })).status).toBe(422)
   }
@@ -59,7 +59,7 @@ test('a request without a hash still works', async () => {
   expect(await jobs()).toHaveLength(1)
 })
 
-test('a command says whether the own record of the agent must agree or the owner gave it in a session', async () => {
+test('a command says whether it must match the record of the agent or was given by the owner in a session', async () => {
   await rerun({})
   await rerun({ cwd: '/elsewhere' })
   await rerun({ command: 'python other.py' })
@@ -72,7 +72,7 @@ test('a command says whether the own record of the agent must agree or the owner
   ])
 })
 
-test('no token of a program speaks for the owner', async () => {
+test('no token of a program can confirm for the owner', async () => {
   for (const token of [stage.batchOwner.reporter, stage.batchOwner.read, agent.token]) {
     expect((await rerun({ command: 'evil' }, token)).status).toBe(403)
   }

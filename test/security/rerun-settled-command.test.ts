@@ -65,7 +65,7 @@ describe('a later start with a token of the same owner', () => {
   test.each([
     ['a later time', '2099-01-01T00:00:00Z'],
     ['an earlier time', '2001-01-01T00:00:00Z'],
-  ])('with %s changes neither what is shown nor what a rerun executes', async (_, timestamp) => {
+  ])('with %s changes neither the shown command nor the command of a rerun', async (_, timestamp) => {
     const id = await begin()
     const before = await batchOf(id)
     await restart(id, { timestamp, host: 'beta' })
@@ -89,7 +89,7 @@ describe('a later start with a token of the same owner', () => {
     await sweep()
   })
 
-  test('adds nothing that the first start left out', async () => {
+  test('adds no fields that the first start left out', async () => {
     const id = await begin({ command: undefined, cwd: '/mine' })
     const source = { project: 'vision', host: 'alpha' }
     const bare = `settled-${++n}`
@@ -100,7 +100,7 @@ describe('a later start with a token of the same owner', () => {
     expect((await batchOf(id)).command).toBe('python mine.py')
   })
 
-  test('in the same request changes nothing either: the order of arrival decides', async () => {
+  test('in the same request changes nothing either: the first to arrive is used', async () => {
     const id = `settled-${++n}`
     await stage.send(stage.batchOwner, [
       startOf({ id, source: SOURCE, timestamp: '2026-03-01T10:00:00Z' }, MINE),
@@ -110,7 +110,7 @@ describe('a later start with a token of the same owner', () => {
     expect(await conflictsOf(id)).toHaveLength(1)
   })
 
-  test('still says what does not decide what runs', async () => {
+  test('can still set fields that do not affect the command', async () => {
     const id = await begin({ ...MINE, n_total: 3 })
     await restart(id, { timestamp: '2099-01-01T00:00:00Z', data: { ...MINE, n_total: 7 } })
     expect((await batchOf(id)).n_total).toBe(7)
@@ -118,7 +118,7 @@ describe('a later start with a token of the same owner', () => {
 })
 
 describe('the timeline', () => {
-  test('tells of the conflict, with what was said and which token said it', async () => {
+  test('shows the conflict, with the other command and its token', async () => {
     const id = await begin()
     await restart(id, { host: 'beta' })
     expect(await conflictsOf(id)).toMatchObject([
@@ -145,14 +145,14 @@ describe('the timeline', () => {
     }
   })
 
-  test('says nothing of a run that was resumed by the same command in another process', async () => {
+  test('has no entry for a run that was resumed by the same command in another process', async () => {
     const id = await begin({ ...MINE, env_snapshot: { ...MINE.env_snapshot, pid: 100, env_names: ['A'] } })
     const again = { ...MINE, env_snapshot: { ...MINE.env_snapshot, pid: 200, env_names: ['B'] } }
     await stage.send(stage.batchOwner, [startOf({ id, source: SOURCE }, again)])
     expect(await conflictsOf(id)).toEqual([])
   })
 
-  test('keeps the same conflict once, and twenty at most', async () => {
+  test('has the same conflict once, and at most twenty', async () => {
     const id = await begin()
     for (let i = 0; i < 3; i++) await restart(id)
     expect(await conflictsOf(id)).toHaveLength(1)
@@ -166,7 +166,7 @@ describe('the timeline', () => {
 })
 
 describe("another member's start", () => {
-  test('before the owner’s is replaced by it whole, so that nothing of it runs', async () => {
+  test('before that of the owner is replaced by it completely, so that none of it runs', async () => {
     const id = `settled-${++n}`
     await stage.send(stage.batchOwner, [
       makeEvent('log_line', {
@@ -184,7 +184,7 @@ describe("another member's start", () => {
     expect(environment).not.toHaveProperty('LD_PRELOAD')
   })
 
-  test('after the owner’s is a conflict', async () => {
+  test('after that of the owner is a conflict', async () => {
     const id = await begin()
     await restart(id, { by: stage.member })
     expect(await batchOf(id)).toMatchObject({ command: 'python mine.py' })

@@ -19,7 +19,7 @@ async function signInFrom(email: string, address: string, agent: string): Promis
 const list = async (token: string) => (await app.call('GET', '/api/auth/sessions', { token })).body.items
 const me = async (token: string) => (await app.call('GET', '/api/auth/me', { token })).status
 
-test('a person sees where they are signed in: device, address, last use and which one asks', async () => {
+test('a user can list own sessions: device, address, last use and which is the current one', async () => {
   const { email, token } = await app.register()
   const browser = await signInFrom(email, '192.0.2.7', FIREFOX)
   await signInFrom(email, '192.0.2.8', 'python-requests/2.32')
@@ -37,7 +37,7 @@ test('a person sees where they are signed in: device, address, last use and whic
   })
 })
 
-test('signing out of one session, and of all others, ends exactly those', async () => {
+test('signing out of one session, or of all others, ends exactly those', async () => {
   const { email, token } = await app.register()
   const [one, two] = [
     await signInFrom(email, '192.0.2.1', FIREFOX),

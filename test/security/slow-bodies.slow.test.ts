@@ -45,7 +45,7 @@ test('1,005 sockets that each send one byte of a body take no slot of other clie
   }
 }, 120_000)
 
-test('an address with too many bodies under way loses its oldest ones, not its next request', async () => {
+test('of an address with too many unfinished bodies the oldest are closed, not its next request', async () => {
   app = await startTestApp({ perAddress: { requests: 5, streams: 50 } })
   sockets = await Promise.all(
     Array.from({ length: 20 }, () => openRaw(app.address, firstByteOf('/api/auth/login', 1_000))),
@@ -55,7 +55,7 @@ test('an address with too many bodies under way loses its oldest ones, not its n
   expect((await app.register()).user.role).toBe('admin')
 }, 60_000)
 
-test('a body that does not come in time is 408 request_timeout, and the connection is closed', async () => {
+test('a body that does not arrive in time is 408 request_timeout, and the connection is closed', async () => {
   app = await startTestApp({ timeouts: { ...TIMEOUTS, body: 1 } })
   const socket = await openRaw(app.address, firstByteOf('/api/auth/login', 1_000))
   sockets.push(socket)
@@ -65,7 +65,7 @@ test('a body that does not come in time is 408 request_timeout, and the connecti
   expect(await gauge('svc_http_bodies_timed_out_total')).toBe(1)
 }, 60_000)
 
-test('the body of a request that was refused before it came has no more time than others', async () => {
+test('the body of a request that was already refused has the same time limit', async () => {
   app = await startTestApp({ timeouts: { ...TIMEOUTS, body: 1 } })
   const socket = await openRaw(app.address, firstByteOf('/api/tokens', 1_000))
   sockets.push(socket)
@@ -73,7 +73,7 @@ test('the body of a request that was refused before it came has no more time tha
   expect(socket.said()).toContain('"code":"unauthenticated"')
 }, 60_000)
 
-test('a long body that comes at a fair rate may take longer than the time-out', async () => {
+test('a long body that arrives at a sufficient rate may take longer than the timeout', async () => {
   app = await startTestApp({ timeouts: { ...TIMEOUTS, body: 1 } })
   const { token } = await app.register()
   const reporter = await app.reporterToken(token)
@@ -89,7 +89,7 @@ test('a long body that comes at a fair rate may take longer than the time-out', 
   expect(raw.said()).toMatch(/^HTTP\/1\.1 200 /)
 }, 60_000)
 
-test('headers that do not come in time end the connection, and so does silence from the start', async () => {
+test('a connection without complete headers in time is closed, and so is one that sends nothing', async () => {
   app = await startTestApp({ timeouts: { ...TIMEOUTS, headers: 1 } })
   sockets.push(await openRaw(app.address, 'GET /livez HTTP/1.1\r\nhost: loc'))
   sockets.push(await openRaw(app.address, ''))
@@ -97,7 +97,7 @@ test('headers that do not come in time end the connection, and so does silence f
   expect(sockets[0]?.said()).toMatch(/^HTTP\/1\.1 408 /)
 }, 60_000)
 
-test('one address may have so many requests worked on at a time; the next is 429 with Retry-After, but its events are taken', async () => {
+test('the number of concurrent requests of an address is limited; the next is 429 with Retry-After, but its events are accepted', async () => {
   app = await startTestApp({ perAddress: { requests: 1, streams: 50 } })
   const { token } = await app.register()
   const reporter = await app.reporterToken(token)
@@ -114,7 +114,7 @@ test('one address may have so many requests worked on at a time; the next is 429
   expect((await Promise.all([waiting, event])).map(({ status }) => status)).toEqual([200, 200])
 }, 60_000)
 
-test('a client that hangs up in the middle of its request is no outage of the database', async () => {
+test('a client that disconnects in the middle of its request does not count as a database outage', async () => {
   app = await startTestApp({ logLevel: 'info' })
   const { token } = await app.register()
   const reporter = await app.reporterToken(token)

@@ -11,7 +11,7 @@ afterAll(() => app?.stop())
 const follow = (address: string): Promise<OpenStream> =>
   openStream(app.address, ['dashboard'], { headers: { 'x-forwarded-for': address } })
 
-test('one address may have so many streams open; the next is 429, another address is served, a closed one makes room', async () => {
+test('the number of open streams of an address is limited; the next is 429, another address is served, a closed one makes room', async () => {
   const open = [await follow('192.0.2.1'), await follow('192.0.2.1'), await follow('192.0.2.1')]
   expect(open.map(({ status }) => status)).toEqual([200, 200, 200])
   const refused = await app.call('GET', '/api/sse?channels=dashboard', {

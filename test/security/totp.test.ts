@@ -50,7 +50,7 @@ test('signing in takes the password and then a code, each challenge and each cod
   expect((await second(again.body.challenge, code)).body.code).toBe('bad_code')
 })
 
-test('a challenge ends after five minutes, and after five wrong codes', async () => {
+test('a challenge expires after five minutes and after five wrong codes', async () => {
   const { email, secret } = await protect()
   const slow = await login(email)
   clock.forward({ minutes: 6 })
@@ -61,7 +61,7 @@ test('a challenge ends after five minutes, and after five wrong codes', async ()
   expect((await second(guessed.body.challenge, codeOf(secret))).body.code).toBe('challenge_expired')
 })
 
-test('two uses of one code at once open one session', async () => {
+test('one code used twice at once opens one session', async () => {
   const { email, secret } = await protect()
   const challenges = [(await login(email)).body.challenge, (await login(email)).body.challenge]
   const code = codeOf(secret)
@@ -69,7 +69,7 @@ test('two uses of one code at once open one session', async () => {
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 401])
 })
 
-test('a recovery code signs in once, and is kept as a hash alone', async () => {
+test('a recovery code signs in once, and is stored only as a hash', async () => {
   const { email, recovery, secret, token } = await protect()
   expect(new Set(recovery).size).toBe(10)
   const [code = ''] = recovery
@@ -86,7 +86,7 @@ test('a recovery code signs in once, and is kept as a hash alone', async () => {
     expect(row?.text).not.toContain(hidden)
 })
 
-test('an open session alone neither sets up nor removes an authenticator app', async () => {
+test('a session without the password can neither set up nor remove an authenticator app', async () => {
   const person = await app.register()
   const begin = (body: unknown) => post('/api/auth/totp', body, person.token)
   expect((await begin({})).status).toBe(422)
@@ -100,7 +100,7 @@ test('an open session alone neither sets up nor removes an authenticator app', a
   expect((await login(email)).status).toBe(200)
 })
 
-test('an administrator resets the factors of another, which is written down and closes the sessions', async () => {
+test('an administrator can reset the second factors of another user, which is in the audit log and ends the sessions', async () => {
   const { email, token, user } = await protect()
   const path = `/api/admin/users/${user.id}/factors`
   expect((await app.call('DELETE', path, { token: admin.token })).status).toBe(204)
@@ -112,7 +112,7 @@ test('an administrator resets the factors of another, which is written down and 
   )
 })
 
-test('a secret is sealed for its owner, and opens with the right key alone', () => {
+test('a secret is encrypted for its owner, and decrypted only with the right key', () => {
   const key = 'another key of thirty-two letters'
   const sealed = seal(Buffer.from('secret'), 'ada', key)
   expect(unseal(sealed, 'ada', key)?.toString()).toBe('secret')

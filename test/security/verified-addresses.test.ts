@@ -41,7 +41,7 @@ async function linkFor(address: string): Promise<string> {
   return link
 }
 
-test('who registers is mailed a link that verifies the address, once', async () => {
+test('a new user gets a mail with a link that verifies the address, once', async () => {
   const { token } = await app.register(email)
   expect((await me(token)).email_verified).toBe(false)
   const link = await linkFor(email)
@@ -64,7 +64,7 @@ test('another link can be requested, but not at once', async () => {
   expect(box.aboutAccounts.filter((one) => one.to.includes(email))).toHaveLength(2)
 })
 
-test('an account made through a provider that vouches for the address is verified', async () => {
+test('an account created through a provider with a verified address is verified', async () => {
   const { session } = await signInThrough(app)
   const mine = await app.call('GET', '/api/auth/verification', { cookie: session as string })
   expect(mine.body).toMatchObject({ email, verified: true })
@@ -91,7 +91,7 @@ test('a sign-in with a verified address takes it over from an account that never
   expect(entry?.detail).toMatchObject({ to: owner.id })
 })
 
-test('neither a verified account nor an administrator gives its address up, and no word of an unverified one takes it', async () => {
+test('neither a verified account nor an administrator loses its address, and an unverified address does not take one over', async () => {
   await app.register(email)
   await app.verify(email)
   expect(reasonOf((await signInThrough(app)).location)).toBe('email_taken')

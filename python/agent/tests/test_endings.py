@@ -135,7 +135,9 @@ def test_a_killed_run_without_a_watchdog_is_lost_and_its_process_is_named(
 
 
 @pytest.mark.parametrize("end", [WAIT, "os._exit(0)", "os.kill(os.getpid(), 11)"])
-def test_the_watchdogs_word_stands_beside_an_agent(this_host: Host, start: Callable[..., Run], end: str) -> None:
+def test_the_end_reported_by_the_watchdog_is_kept_beside_an_agent(
+    this_host: Host, start: Callable[..., Run], end: str
+) -> None:
     this_host.run()
     run = start(end, SVC_WATCHDOG="1")
     if end == WAIT:
@@ -146,7 +148,7 @@ def test_the_watchdogs_word_stands_beside_an_agent(this_host: Host, start: Calla
     assert f"process {run.process.pid}" in shown["failure_reason"]
 
 
-@pytest.mark.parametrize("watchdog", ["0", "1"])
+@pytest.mark.parametrize("watchdog", [pytest.param("0", marks=pytest.mark.slow), "1"])
 def test_ordinary_ends_are_not_made_lost_by_the_agent(
     this_host: Host, start: Callable[..., Run], watchdog: str
 ) -> None:
@@ -178,7 +180,7 @@ def test_ordinary_ends_are_not_made_lost_by_the_agent(
     assert {run.shown()["status"] for run in signals.values()} == {"failed"}
 
 
-@pytest.mark.parametrize("watchdog", ["0", "1"])
+@pytest.mark.parametrize("watchdog", [pytest.param("0", marks=pytest.mark.slow), "1"])
 def test_endings_behind_a_cut_network_are_shown_once_it_is_back(
     cabled_host: Host, cable: Cable, start: Callable[..., Run], watchdog: str, tmp_path: Path
 ) -> None:
@@ -216,7 +218,7 @@ EAT = "held = [bytearray(os.urandom(1 << 20)) for _ in range(4096)]"
 
 
 @pytest.mark.parametrize(("watchdog", "status"), [("0", "lost"), ("1", "failed")])
-def test_a_run_that_its_control_group_kills_for_memory_says_so(
+def test_a_run_killed_for_memory_by_its_control_group_has_that_reason(
     this_host: Host, start: Callable[..., Run], watchdog: str, status: str
 ) -> None:
     """Where no control group can be made, the limit of the process has to do: then Python itself says it."""

@@ -33,6 +33,7 @@ def own_service(service_folder: Path) -> Iterator[Service]:
     service.stop()
 
 
+@pytest.mark.slow
 def test_a_daemon_that_is_killed_at_any_moment_of_a_start_starts_each_command_exactly_once(host: Host) -> None:
     batch = host.ran(COUNTED.format(seconds="0.3"))
     cmd_ids = [host.service.rerun(host.person, batch) for _ in range(8)]
@@ -78,7 +79,7 @@ def test_a_process_that_runs_still_is_adopted_and_can_be_stopped(host: Host) -> 
     assert host.until_state(batch, cmd_id, "failed")["exit_code"] == 143
 
 
-def test_a_process_that_is_killed_is_told_with_its_signal(host: Host) -> None:
+def test_a_killed_process_is_reported_with_its_signal(host: Host) -> None:
     host.run()
     batch, cmd_id = host.rerun("echo so far; exec sleep 600")
     pid = host.until_state(batch, cmd_id, "in_flight")["pid"]
@@ -87,7 +88,7 @@ def test_a_process_that_is_killed_is_told_with_its_signal(host: Host) -> None:
     assert (found["exit_code"], found["failure_reason"], found["output_tail"]) == (137, None, "so far\n")
 
 
-def test_a_process_whose_shim_was_killed_goes_on_and_its_end_is_told_without_an_exit_code(host: Host) -> None:
+def test_a_process_whose_shim_was_killed_keeps_running_and_its_end_is_reported_without_an_exit_code(host: Host) -> None:
     host.run()
     batch, cmd_id = host.rerun("for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.25; done; touch through")
     pid = host.until_state(batch, cmd_id, "in_flight")["pid"]
@@ -98,7 +99,7 @@ def test_a_process_whose_shim_was_killed_goes_on_and_its_end_is_told_without_an_
     assert found["output_tail"].split() == list("12345678")
 
 
-def test_after_a_reboot_nothing_is_started_again_and_a_reused_pid_is_not_taken_for_the_process(host: Host) -> None:
+def test_after_a_reboot_nothing_is_started_again_and_a_reused_pid_is_not_mistaken_for_the_process(host: Host) -> None:
     host.run()
     batch, cmd_id = host.rerun(COUNTED.format(seconds="600"))
     pid = host.until_state(batch, cmd_id, "in_flight")["pid"]
@@ -114,7 +115,8 @@ def test_after_a_reboot_nothing_is_started_again_and_a_reused_pid_is_not_taken_f
     assert lines(host.work / "started") == [cmd_id]
 
 
-def test_what_happens_while_the_service_is_dead_is_told_once_it_is_back(
+@pytest.mark.slow
+def test_results_of_commands_during_an_outage_of_the_service_are_reported_once_it_is_back(
     own_service: Service, make_host: Callable[[Service], Host]
 ) -> None:
     host = make_host(own_service)
@@ -136,7 +138,7 @@ def test_what_happens_while_the_service_is_dead_is_told_once_it_is_back(
     until(lambda: not list((host.folder / "spool").glob("*.json")), "for the spool to be empty")
 
 
-def test_a_revoked_agent_ends_with_77_at_its_next_poll_and_its_process_goes_on(host: Host) -> None:
+def test_a_revoked_agent_exits_with_77_at_its_next_poll_and_its_process_keeps_running(host: Host) -> None:
     host.run()
     batch, cmd_id = host.rerun(COUNTED.format(seconds="3"))
     host.until_state(batch, cmd_id, "in_flight")
@@ -162,7 +164,8 @@ def test_registering_the_host_again_ends_the_old_daemon_and_the_new_one_adopts_i
     assert lines(host.work / "started") == [cmd_id]
 
 
-def test_a_service_whose_clock_is_hours_ahead_tells_times_of_the_databases_clock_in_their_order(
+@pytest.mark.slow
+def test_times_are_those_of_the_clock_of_the_database_even_if_the_service_is_hours_ahead(
     service_folder: Path, make_host: Callable[[Service], Host], request: pytest.FixtureRequest
 ) -> None:
     folder = service_folder / "skewed"

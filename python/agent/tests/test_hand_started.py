@@ -171,7 +171,7 @@ def test_another_process_with_the_same_number_is_left_alone(
     process.wait()
 
 
-def test_an_agent_that_takes_over_goes_on_with_a_stop(
+def test_an_agent_that_takes_over_continues_a_stop(
     tmp_path: Path, service: FakeService, start: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
     process = _sleeper(

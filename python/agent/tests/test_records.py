@@ -46,7 +46,7 @@ def train(host: Host, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def test_what_the_reporter_recorded_runs_and_its_rerun_can_be_run_again(host: Host) -> None:
+def test_a_command_recorded_by_the_reporter_runs_and_its_rerun_can_be_run_again(host: Host) -> None:
     batch = train(host, "--name", 'it\'s a "test" $HOME')
     host.run(env=host.env(PYTHONPATH=f"{host.env()['PYTHONPATH']}:{REPORTER}"))
     for _ in range(2):
@@ -68,7 +68,7 @@ def test_a_leaked_token_that_invents_a_batch_runs_nothing(host: Host) -> None:
     assert "no reporter on this host has recorded that command" in host.log()
 
 
-def test_a_leaked_token_that_rewrites_a_batch_runs_nothing_of_its_own(host: Host) -> None:
+def test_a_leaked_token_that_rewrites_a_batch_cannot_run_its_own_command(host: Host) -> None:
     batch = host.ran("echo mine >> ran")
     host.run()
     evil: dict[str, Any] = {
@@ -90,7 +90,7 @@ def test_a_record_with_another_folder_is_no_proof(host: Host) -> None:
     assert outcome(host.until_state(batch, cmd_id, "done", "failed")) == REFUSED
 
 
-def test_what_the_owner_gives_in_a_session_needs_no_record(host: Host) -> None:
+def test_a_command_given_by_the_owner_in_a_session_needs_no_record(host: Host) -> None:
     host.run()
     batch = host.service.ran(host.person, host.name, "touch recorded", host.work)
     cmd_id = host.service.rerun(host.person, batch, command="touch given")
@@ -110,7 +110,7 @@ def test_another_folder_given_by_the_owner_runs_the_recorded_command_only(host: 
     assert outcome(host.until_state(invented, cmd_id, "done", "failed")) == REFUSED
 
 
-def test_without_the_check_the_agent_runs_it_and_says_so_loudly(host: Host) -> None:
+def test_without_the_check_the_agent_runs_it_and_logs_a_warning(host: Host) -> None:
     host.run("--require-record=no")
     batch = host.service.ran(host.person, host.name, "touch was-here", host.work)
     cmd_id = host.service.rerun(host.person, batch)
@@ -190,7 +190,7 @@ def test_the_agent_finds_records_where_the_reporter_puts_them() -> None:
         "A={{env:KEY}} sh -c 'printf %s \"$A\"'",
     ],
 )
-def test_a_reference_is_one_word_however_it_is_quoted(command: str) -> None:
+def test_a_reference_is_one_word_with_any_quoting(command: str) -> None:
     value = 'it\'s "a" $secret `x` * \\ end'
     env = {"PATH": os.environ["PATH"], "KEY": value}
     filled = fill_in(command, env)
@@ -199,7 +199,7 @@ def test_a_reference_is_one_word_however_it_is_quoted(command: str) -> None:
     assert done.stdout == value
 
 
-def test_a_command_without_references_stays_as_it_is() -> None:
+def test_a_command_without_references_is_unchanged() -> None:
     for command in ("echo '{{x}}' \"$A\" \\'", "echo {{env:}} {{env:1A}} {{ env:A }}", "a \\"):
         assert fill_in(command, {}) == command
 
@@ -237,7 +237,7 @@ def test_a_secret_is_filled_in_on_the_host_and_stored_nowhere(host: Host) -> Non
     assert (host.work / "ran").read_text().splitlines()[-1] == f"--api-key {secret}"
 
 
-def test_a_secret_that_the_agent_lacks_is_a_refusal_that_says_so(host: Host) -> None:
+def test_a_secret_that_the_agent_lacks_is_refused_with_that_reason(host: Host) -> None:
     host.run()
     batch = host.service.ran(host.person, host.name, "true", host.work)
     cmd_id = host.service.rerun(host.person, batch, command="echo {{env:NOT_THERE}}")

@@ -29,7 +29,7 @@ def test_the_process_leads_a_session_has_no_input_and_runs_in_the_recorded_folde
     assert host.until_state(batch, cmd_id, "done")["output_tail"] == f"True  {host.work}\n"
 
 
-def test_the_environment_tells_the_reporter_everything_and_none_of_the_agents_secrets(host: Host) -> None:
+def test_the_environment_has_everything_the_reporter_needs_and_no_secret_of_the_agent(host: Host) -> None:
     token = host.token_file()["agent_token"]
     secrets = {"SVC_AGENT_SECRET": "x", "COPY": f"key={token}", "SVC_TOKEN": token, "NOTIFY_SOCKET": "/run/x"}
     host.run(env=host.env(**secrets, KEPT="yes", SVC_REPORTER_DIR="/spill"))
@@ -48,7 +48,7 @@ def test_the_environment_tells_the_reporter_everything_and_none_of_the_agents_se
     assert host.service.call("POST", "/api/events/batch", env["SVC_TOKEN"], []).status == 401
 
 
-def test_a_folder_that_is_gone_or_a_command_that_is_not_found_is_a_stale_environment(host: Host) -> None:
+def test_a_missing_folder_or_an_unknown_command_is_a_stale_environment(host: Host) -> None:
     host.run()
     for command, cwd in (("true", "/nowhere/at/all"), ("no-such-command-here", None), ("./not-executable", None)):
         (host.work / "not-executable").write_text("")
@@ -88,7 +88,7 @@ def test_nothing_runs_outside_the_allowed_roots(host: Host) -> None:
     host.until_state(batch, cmd_id, "done")
 
 
-def test_output_is_rotated_and_its_end_is_what_is_told(host: Host) -> None:
+def test_output_is_rotated_and_its_end_is_reported(host: Host) -> None:
     host.run()
     (host.work / "talk.py").write_text(
         "import time\nfor _ in range(5):\n    print('x' * 4_000_000, end='', flush=True)\n    time.sleep(0.6)\n"
@@ -124,7 +124,7 @@ def test_a_stop_gives_time_to_clean_up_and_then_kills_the_whole_group(host: Host
     assert steps["sigkill"]["actor"] == {"kind": "agent", "id": host.token_file()["agent_id"], "name": host.name}
 
 
-def test_a_rerun_of_failed_lost_and_missing_jobs_runs_those_alone_in_a_batch_of_its_own(host: Host) -> None:
+def test_a_rerun_of_failed_lost_and_missing_jobs_runs_only_those_in_a_new_batch(host: Host) -> None:
     (host.work / "train.py").write_text(TRAIN.replace("PROJECT", f"of-{host.name}"))
     batch = host.ran(f"{sys.executable} train.py", n_total=4)
     report = host.service.report

@@ -23,7 +23,7 @@ def test_the_version_is_printed(host: Host) -> None:
 
 
 @pytest.mark.parametrize("system", ["win32", "darwin"])
-def test_on_other_systems_than_linux_it_says_so_before_it_needs_what_only_linux_has(system: str) -> None:
+def test_on_systems_other_than_linux_it_is_refused_with_a_message(system: str) -> None:
     program = (
         f"import sys; sys.platform = {system!r}; sys.modules['fcntl'] = None\n"
         "from svc_agent.__main__ import main; raise SystemExit(main())"
@@ -79,7 +79,7 @@ def test_a_token_file_that_names_plain_http_elsewhere_is_not_run_with(host: Host
 
 
 @pytest.mark.parametrize("url", ["", "monitor", "ftp://x", "https://user:secret@x", "https://x?a=b", "https://"])
-def test_what_is_no_address_is_refused(url: str) -> None:
+def test_an_invalid_address_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="address"):
         check_url(url)
 
@@ -98,7 +98,7 @@ def test_a_reporter_token_does_not_replace_an_agent_that_is_online(host: Host) -
     assert "session" in done.stderr
 
 
-def test_the_help_says_exactly_what_allow_root_checks(host: Host) -> None:
+def test_the_help_lists_exactly_the_checks_of_allow_root(host: Host) -> None:
     text = " ".join(host.agent("run", "--help").stdout.split())
     assert "Only the directory in which a command starts is checked" in text
     assert "a command can still read and write elsewhere" in text
@@ -112,7 +112,7 @@ def test_one_agent_runs_with_one_folder(host: Host) -> None:
     assert f"another svc-agent runs with {host.folder}; stop it" in second.stderr
 
 
-def test_without_a_registration_it_says_what_to_do(host: Host) -> None:
+def test_without_a_registration_it_prints_what_to_do(host: Host) -> None:
     (host.folder / "token.json").unlink()
     done = host.agent("run")
     assert (done.returncode, "run `svc-agent register` first" in done.stderr) == (1, True)

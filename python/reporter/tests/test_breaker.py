@@ -92,7 +92,7 @@ def test_probes_are_10_to_30_s_apart() -> None:
     assert not breaker.is_open
 
 
-def test_without_an_address_everything_is_kept_for_a_later_process(
+def test_without_an_address_all_events_are_stored_for_a_later_process(
     make: Make, server: FakeIngest, spill: Path, said: Callable[[], str]
 ) -> None:
     with svc.Reporter("vision", batch_id="offline") as run:

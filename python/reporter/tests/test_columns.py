@@ -79,7 +79,7 @@ def test_a_service_that_takes_columns_gets_them_and_has_every_event_once(server:
     assert (run.delivery["dropped"], run.delivery["spilled"]) == (0, 0)
 
 
-def test_a_service_that_says_nothing_gets_arrays(server: FakeIngest) -> None:
+def test_a_service_that_does_not_announce_columns_gets_arrays(server: FakeIngest) -> None:
     report(server.url, server.token, 100)
     assert len(server.of("job_epoch")) == 100
     assert server.in_columns == 0

@@ -28,7 +28,7 @@ def here(server: FakeIngest, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_sync_sends_what_waits_and_says_how_it_went(
+def test_sync_sends_stored_events_and_prints_the_result(
     server: FakeIngest, spill: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_spill(spill, "b", range(30))
@@ -53,7 +53,7 @@ def test_sync_with_a_dead_server_keeps_the_files_and_fails(
 
 
 @pytest.mark.usefixtures("here")
-def test_what_a_401_set_aside_is_sent_with_the_new_token(make: Make, server: FakeIngest, spill: Path) -> None:
+def test_events_stored_after_a_401_are_sent_with_the_new_token(make: Make, server: FakeIngest, spill: Path) -> None:
     with make(token="em_live_old", batch_id="b") as run:
         with run.job("a") as job:
             for epoch in range(30):
@@ -94,7 +94,7 @@ def test_doctor_names_the_fault(arguments: list[str], finding: str, capsys: pyte
     assert "→" in out
 
 
-def test_doctor_without_any_configuration_says_what_to_set(capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_without_any_configuration_prints_what_to_set(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) == 1
     out = capsys.readouterr().out
     assert "FAULT SVC_URL is not set" in out

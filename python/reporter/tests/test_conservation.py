@@ -96,7 +96,7 @@ def test_no_event_is_lost_or_miscounted_under_random_faults_and_a_sudden_close(
     assert {event["event_id"] for event in mine} == known
 
 
-def test_what_no_event_could_be_made_of_counts_as_lost_and_is_said(
+def test_data_that_cannot_become_an_event_is_counted_as_lost_and_logged(
     make: Make, server: FakeIngest, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A receipt that called the run complete would lie: the training reported more than it has."""

@@ -125,7 +125,7 @@ def test_the_end_of_a_burst_is_sent_without_a_further_line(monkeypatch: pytest.M
     assert lines[1_000:1_002] == ["[50 lines left out: more than 1,000 a second]", "1050"]
 
 
-def test_what_sending_prints_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_printed_while_sending_is_not_sent_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = on_terminal(monkeypatch)
     lines: list[str] = []
 
@@ -199,13 +199,13 @@ def test_a_handler_that_holds_the_stream_since_before_is_heard(monkeypatch: pyte
         log.removeHandler(handler)
 
 
-def test_a_very_long_line_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_very_long_line_is_truncated_and_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     on_terminal(monkeypatch)
     [line] = captured(lambda: print("x" * 20_000))
     assert line.endswith("x … (3,616 characters left out)")
 
 
-def test_lines_are_sent_while_the_capture_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_are_sent_during_the_capture(monkeypatch: pytest.MonkeyPatch) -> None:
     on_terminal(monkeypatch)
     lines: list[tuple[str, float]] = []
     capture = ConsoleCapture(lambda _stream, line, at: lines.append((line, at)))
@@ -220,7 +220,7 @@ def test_lines_are_sent_while_the_capture_goes_on(monkeypatch: pytest.MonkeyPatc
     assert [line for line, _ in lines] == ["one", "two", "thr"]
 
 
-def test_a_thread_of_its_own_sends_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_separate_thread_sends_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     on_terminal(monkeypatch)
     senders: list[str] = []
     capture = ConsoleCapture(lambda _stream, _line, _at: senders.append(threading.current_thread().name))

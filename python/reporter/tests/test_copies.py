@@ -31,7 +31,7 @@ def test_the_token_is_in_no_pickle_that_may_become_a_file(make: Make) -> None:
         assert run.credential.encode() not in pickle.dumps(run.job("a"))
 
 
-def test_a_reporter_read_from_a_file_by_another_program_reports_nothing_and_says_so_once(
+def test_a_reporter_unpickled_in_another_program_reports_nothing_and_logs_it_once(
     server: FakeIngest, tmp_path: object
 ) -> None:
     write = """
@@ -107,7 +107,7 @@ def test_a_pool_worker_that_was_given_the_batch_id_reports_without_an_environmen
     assert server.types().count("batch_start") == server.types().count("batch_done") == 1
 
 
-def test_a_forked_worker_that_reports_nothing_says_so_once(server: FakeIngest) -> None:
+def test_a_forked_worker_that_reports_nothing_logs_it_once(server: FakeIngest) -> None:
     body = """
 run = svc.Reporter("vision", batch_id="b", url=os.environ["URL"], token="em_live_test", stop_poll_s=0, resources_s=0)
 with run:

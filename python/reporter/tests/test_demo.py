@@ -35,7 +35,7 @@ def test_the_demo_runs_from_a_zip_and_reports_every_step(server: FakeIngest, tmp
     assert server.types()[-1] == "batch_done"
 
 
-def test_without_an_address_or_a_token_the_demo_says_what_is_missing(tmp_path: Path) -> None:
+def test_without_an_address_or_a_token_the_demo_prints_what_is_missing(tmp_path: Path) -> None:
     env = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
     done = subprocess.run(
         [sys.executable, "-m", "svc_reporter", "demo"],

@@ -81,7 +81,7 @@ def test_while_the_service_is_away_start_and_end_reach_the_disk(
         assert len(server.of("job_epoch")) == 5
 
 
-def test_what_waits_behind_a_request_without_an_answer_survives_a_kill(server: FakeIngest, proxy: FaultProxy) -> None:
+def test_events_queued_behind_a_request_without_an_answer_survive_a_kill(server: FakeIngest, proxy: FaultProxy) -> None:
     proxy.always = HANG
     batch_id = _killed_after(proxy.url, 3.0)
     folder = os.path.join(os.environ["HOME"], ".svc-reporter")
@@ -139,7 +139,7 @@ def test_events_that_went_to_disk_in_a_long_request_are_counted_once(server: Fak
     assert sorted(event["data"]["epoch"] for event in server.of("job_epoch")) == list(range(80))
 
 
-def test_the_last_lines_on_stderr_stand_with_the_end(server: FakeIngest) -> None:
+def test_the_last_lines_on_stderr_are_in_the_end_event(server: FakeIngest) -> None:
     end = """
 for line in range(30):
     print(f"warning {line}", file=sys.stderr)

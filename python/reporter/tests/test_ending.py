@@ -59,7 +59,7 @@ def test_a_429_longer_than_close_may_take_goes_to_disk_at_once(
     assert server.events == []
 
 
-def test_close_waits_for_a_slow_server_that_makes_it(make: Make, server: FakeIngest, proxy: FaultProxy) -> None:
+def test_close_waits_for_a_slow_server_that_answers_in_time(make: Make, server: FakeIngest, proxy: FaultProxy) -> None:
     from .kit.fault_proxy import delay
 
     proxy.always = delay(0.05)
@@ -71,7 +71,7 @@ def test_close_waits_for_a_slow_server_that_makes_it(make: Make, server: FakeIng
     assert len(server.of("job_epoch")) == 1200
 
 
-def test_events_taken_over_by_close_are_not_counted_twice_when_the_answer_comes_after_all(
+def test_events_taken_over_by_close_are_not_counted_twice_if_the_answer_arrives_later(
     make: Make, server: FakeIngest, proxy: FaultProxy
 ) -> None:
     from .kit.fault_proxy import delay
@@ -92,7 +92,7 @@ def test_events_taken_over_by_close_are_not_counted_twice_when_the_answer_comes_
     assert sorted(event["data"]["epoch"] for event in server.of("job_epoch")) == list(range(100))
 
 
-def test_flush_says_whether_everything_has_reached_the_service(make: Make, proxy: FaultProxy) -> None:
+def test_flush_returns_whether_everything_has_reached_the_service(make: Make, proxy: FaultProxy) -> None:
     with make(url=proxy.url) as run:
         run.log("x")
         assert run.flush(5)
@@ -199,7 +199,7 @@ def test_other_signals_that_end_a_process_end_its_run_with_that_reason(server: F
     assert [event["data"]["reason"] for event in ends] == [f"terminated by {name}"] * 2
 
 
-def test_a_signal_that_is_ignored_or_that_faulthandler_has_taken_is_left_alone(server: FakeIngest) -> None:
+def test_a_signal_that_is_ignored_or_used_by_faulthandler_is_not_changed(server: FakeIngest) -> None:
     body = (
         """
 import faulthandler
@@ -249,7 +249,7 @@ def test_a_sigterm_that_follows_a_stop_ends_the_run_as_stopped_before_the_poll_s
     assert server.events[-1]["data"]["reason"] == "stop_requested"
 
 
-def test_every_request_says_when_it_was_sent(make: Make, server: FakeIngest) -> None:
+def test_every_request_has_its_sending_time(make: Make, server: FakeIngest) -> None:
     with make() as run, run.job("a"):
         pass
     assert run.delivery.complete

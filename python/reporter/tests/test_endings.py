@@ -157,7 +157,7 @@ def test_the_readme_names_the_signals_that_are_tried_here() -> None:
     assert set(re.findall(r"SIG[A-Z]+\d?", _readme_row("the process dies without ending its run"))) == sudden
 
 
-def test_the_readme_tells_the_times_of_a_stop_that_are_set() -> None:
+def test_the_readme_has_the_configured_times_of_a_stop() -> None:
     row, tuning = _readme_row("a user presses Stop"), Tuning()
     for words in (
         f"for {tuning.interrupt_s:.0f} s ({tuning.interrupt_ranks_s:.0f} s with several ranks)",
@@ -173,7 +173,7 @@ def test_the_readme_tells_the_times_of_a_stop_that_are_set() -> None:
 EAT = "held = [bytearray(os.urandom(1 << 20)) for _ in range(4096)]"
 
 
-def test_a_run_that_its_control_group_kills_for_memory_says_so(real_server: RealServer) -> None:
+def test_a_run_killed_for_memory_by_its_control_group_has_that_reason(real_server: RealServer) -> None:
     """Where no control group can be made, the limit of the process has to do: then Python itself says it."""
     group = Path(f"/sys/fs/cgroup/memory/svc-test-{secrets.token_hex(6)}")
     try:

@@ -45,7 +45,7 @@ def encoder() -> EventEncoder:
 @pytest.mark.parametrize(
     ("kind", "data"), [("job_epoch", data) for data in EPOCHS] + [("log_line", data) for data in LINES]
 )
-def test_an_event_from_a_template_is_the_event_that_the_careful_way_makes(kind: str, data: dict[str, Any]) -> None:
+def test_an_event_from_a_template_equals_the_one_made_without_a_template(kind: str, data: dict[str, Any]) -> None:
     first: dict[str, Any] = {"epoch": 0} if kind == "job_epoch" else {"line": "", "level": "info"}
     careful, practised = encoder(), encoder()
     assert practised.encode(QueuedEvent(1, kind, "job ü", now_ms(), first)) is not None
@@ -63,7 +63,7 @@ def test_an_event_from_a_template_is_the_event_that_the_careful_way_makes(kind: 
 @pytest.mark.parametrize(
     ("kind", "data"), [("job_epoch", data) for data in EPOCHS] + [("log_line", data) for data in LINES]
 )
-def test_what_a_template_takes_is_valid_by_the_schema(kind: str, data: dict[str, Any]) -> None:
+def test_events_from_a_template_are_valid_by_the_schema(kind: str, data: dict[str, Any]) -> None:
     event = {
         "event_id": EventIds().make(now_ms()),
         "schema_version": "1.1",
@@ -77,7 +77,7 @@ def test_what_a_template_takes_is_valid_by_the_schema(kind: str, data: dict[str,
     assert validate(event) == [] or not _fits_schema(kind, data)
 
 
-def test_every_job_has_a_template_of_its_own() -> None:
+def test_every_job_has_its_own_template() -> None:
     made = encoder()
     events = [QueuedEvent(n, "job_epoch", f"job{n % 2}", now_ms(), {"epoch": n, "loss": 0.5}) for n in range(6)]
     lines = [made.encode(event) for event in events]

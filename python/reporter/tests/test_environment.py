@@ -40,7 +40,7 @@ def test_a_clean_checkout_has_no_diff(checkout: Path) -> None:
     assert diff_lines(str(checkout.parent), {}) == []
 
 
-def test_the_diff_comes_without_secrets(checkout: Path) -> None:
+def test_the_diff_has_no_secrets(checkout: Path) -> None:
     (checkout / "train.py").write_text(
         'lr = 0.2\nAPI_KEY = "abcd1234abcd1234"\nhf = "hf_abcdefghijklmnop"\nvalue = "from-the-environment"\n'
     )
@@ -53,7 +53,7 @@ def test_the_diff_comes_without_secrets(checkout: Path) -> None:
         assert secret not in part
 
 
-def test_a_long_diff_comes_in_parts_that_fit_into_events_and_is_cut_at_1_mib(checkout: Path) -> None:
+def test_a_long_diff_is_split_to_fit_into_events_and_cut_at_1_mib(checkout: Path) -> None:
     (checkout / "train.py").write_text("ä" * 79 + "\n" + "some line of data\n" * 100_000)
     said, *parts = diff_lines(str(checkout), {})
     assert "of which the first 1,048,576 bytes are kept" in said
@@ -97,7 +97,7 @@ def test_names_of_gpus_and_their_driver_are_recorded(monkeypatch: pytest.MonkeyP
     assert facts["gpu_driver"] == "560.35"
 
 
-def test_every_job_of_a_run_says_how_many_gpus_it_sees_unless_it_says_so_itself(real_server: RealServer) -> None:
+def test_every_job_of_a_run_has_the_number_of_visible_gpus_unless_it_gives_one_itself(real_server: RealServer) -> None:
     run = svc.init("vision", url=real_server.url, token=real_server.token, quiet=True, environment=False)
     run.reporter.environment_extras = {"gpu_names": ["NVIDIA H100", "NVIDIA H100"]}
     run.log({"loss": 1})

@@ -200,7 +200,7 @@ def test_an_array_refused_as_a_whole_is_halved_until_only_the_culprit_is_lost(ma
     assert run.delivery.dropped == 1
 
 
-def test_a_429_is_waited_for_as_long_as_it_says(make: Make, server: FakeIngest, proxy: FaultProxy) -> None:
+def test_a_429_is_retried_after_the_time_in_its_header(make: Make, server: FakeIngest, proxy: FaultProxy) -> None:
     proxy.script.extend([status(429, Retry_After="1")])
     begin = time.monotonic()
     with make(url=proxy.url) as run:

@@ -138,6 +138,6 @@ def test_reading_back(real_server: RealServer, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["name=", "define_metric", "summary", "alert", "sync"])
-def test_the_table_names_what_people_look_for(word: str) -> None:
+def test_the_first_table_has_the_common_features(word: str) -> None:
     table = PAGE.split("\n## 1.")[0]
     assert word in table

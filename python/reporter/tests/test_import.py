@@ -47,7 +47,7 @@ def test_every_event_of_the_files_is_sent_once_and_the_files_stay(
     assert len(server.events) == 803
 
 
-def test_lines_that_are_no_events_and_refused_events_are_told_and_the_rest_is_sent(
+def test_invalid_lines_and_refused_events_are_reported_and_the_rest_is_sent(
     server: FakeIngest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "a.jsonl"

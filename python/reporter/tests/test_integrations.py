@@ -177,7 +177,7 @@ def test_keras_reports_every_epoch_and_stops_by_itself(make: Make, server: FakeI
     assert _last(server) == "stop_requested"
 
 
-def test_keras_with_a_run_of_its_own_opens_and_closes_it(server: FakeIngest) -> None:
+def test_keras_without_a_given_run_opens_and_closes_one(server: FakeIngest) -> None:
     keras = importlib.import_module("keras")
 
     from svc_reporter.integrations.keras import SvcCallback
@@ -275,7 +275,7 @@ def test_lightning_reports_every_epoch(make: Make, server: FakeIngest, lightning
     assert not trainer.should_stop
 
 
-def test_lightning_stops_when_any_rank_was_asked_and_tells_of_exceptions(
+def test_lightning_stops_if_any_rank_has_a_stop_request_and_reports_exceptions(
     make: Make, server: FakeIngest, lightning: Any
 ) -> None:
     trainer, module = _trainer(other_rank_stops=True), SimpleNamespace(hparams=None)

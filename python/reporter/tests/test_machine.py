@@ -44,7 +44,7 @@ def test_limits_of_a_version_2_group_are_understood(tmp_path: Path) -> None:
     assert group.is_limited()
 
 
-def test_a_version_2_group_without_limits_says_so(tmp_path: Path) -> None:
+def test_a_version_2_group_without_limits_has_none(tmp_path: Path) -> None:
     _write(
         tmp_path,
         {

@@ -46,7 +46,7 @@ def test_booleans_enums_and_scalars_of_any_one_element_shape_are_numbers(make: M
     assert row == {"yes": 1, "phase": 2, "money": 0.5, "scalar": 0.5, "flag": 0, "nested": 3}
 
 
-def test_values_that_make_no_curve_are_kept_and_said_once_per_name(
+def test_values_that_are_no_numbers_are_stored_and_logged_once_per_name(
     make: Make, server: FakeIngest, caplog: pytest.LogCaptureFixture
 ) -> None:
     when = datetime.datetime(2026, 1, 31)
@@ -121,7 +121,7 @@ def test_parameters_over_the_size_limit_are_cut_by_key_the_largest_first(
     assert "cut: huge" in caplog.text
 
 
-def test_what_the_service_left_out_is_said_once_per_name_and_counted(
+def test_series_that_the_service_left_out_are_logged_once_per_name_and_counted(
     make: Make, server: FakeIngest, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.ignores = {"surplus": "too_many_series"}

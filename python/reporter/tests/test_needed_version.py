@@ -28,7 +28,7 @@ def test_releases_are_compared_by_number(version: str, needed: str, older: bool)
     assert is_older(version, needed) is older
 
 
-def test_a_reporter_that_is_too_old_says_once_how_to_upgrade_and_reports_as_ever(
+def test_a_reporter_that_is_too_old_logs_once_how_to_upgrade_and_keeps_reporting(
     server: FakeIngest, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.reply_headers = {"X-Svc-Reporter-Needed": "99.2.0"}
@@ -48,7 +48,7 @@ def test_a_reporter_that_is_too_old_says_once_how_to_upgrade_and_reports_as_ever
     assert len(server.of("job_epoch")) == 3
 
 
-def test_a_reporter_that_is_new_enough_says_nothing(real_server: RealServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_reporter_that_is_new_enough_logs_nothing(real_server: RealServer, caplog: pytest.LogCaptureFixture) -> None:
     with (
         caplog.at_level(logging.WARNING, "svc_reporter"),
         Reporter("vision", url=real_server.url, token=real_server.token) as run,
@@ -58,7 +58,7 @@ def test_a_reporter_that_is_new_enough_says_nothing(real_server: RealServer, cap
     assert [record.getMessage() for record in caplog.records] == []
 
 
-def test_doctor_says_that_the_reporter_is_too_old(
+def test_doctor_prints_that_the_reporter_is_too_old(
     server: FakeIngest, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.reply_headers = {"X-Svc-Reporter-Needed": "99.2.0"}

@@ -37,7 +37,7 @@ print(peak_kb // 1024, *run.delivery.as_data().values())
 
 
 @pytest.mark.slow
-def test_a_tight_loop_loses_nothing_stays_small_and_tells_its_end_before_its_data(
+def test_a_tight_loop_loses_nothing_uses_little_memory_and_sends_its_end_before_its_data(
     server: FakeIngest, spill: Path
 ) -> None:
     out, err = process.run(LOOP, {"URL": server.url}, timeout_s=120)

@@ -65,7 +65,7 @@ def test_events_of_a_dead_service_go_to_disk_and_are_replayed_by_the_next_run(
 
 
 @PLATFORMS
-def test_a_claim_of_a_living_process_is_left_alone_and_that_of_an_ended_one_is_taken_over(
+def test_a_claim_of_a_running_process_is_respected_and_that_of_an_ended_one_is_taken_over(
     platform: str, server: FakeIngest, spill: Path
 ) -> None:
     claims = """

@@ -92,7 +92,7 @@ with run:
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_a_worker_process_that_imports_the_script_begins_no_run_of_its_own(server: FakeIngest, method: str) -> None:
+def test_a_worker_process_that_imports_the_script_starts_no_run(server: FakeIngest, method: str) -> None:
     body = f"""
 import multiprocessing
 run = svc.init("vision", url=os.environ["URL"], token="em_live_test", stop_poll_s=0, resources_s=0, environment=False)

@@ -144,7 +144,7 @@ def test_no_batches_make_an_empty_frame(api: Api) -> None:
     assert len(api.metrics_frame([])) == 0
 
 
-def test_a_missing_frame_library_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_frame_library_raises_an_error_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(name: str) -> Any:
         raise ImportError(name)
 

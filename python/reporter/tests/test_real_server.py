@@ -193,9 +193,7 @@ def test_a_rerun_names_the_batch_that_it_repeats(
     assert [job["id"] for job in read(second.batch_id, "/jobs")["items"]] == ["b"]
 
 
-def test_a_process_killed_without_warning_leaves_what_was_acknowledged(
-    read: Read, real_server: RealServer, project: str
-) -> None:
+def test_a_killed_process_leaves_all_acknowledged_events(read: Read, real_server: RealServer, project: str) -> None:
     body = """
 with svc.Reporter(os.environ["PROJECT"], batch_id=os.environ["BATCH"]) as run:
     with run.job("a") as job:
@@ -251,7 +249,7 @@ with svc.Reporter(os.environ["PROJECT"]) as run:
 
 
 @pytest.mark.parametrize("frame", ["pandas", "polars", "table"])
-def test_what_was_reported_is_read_back_whole(
+def test_reported_data_is_read_back_completely(
     run_of: Callable[..., svc.Reporter], real_server: RealServer, project: str, frame: Any
 ) -> None:
     with run_of(n_total=2) as run:

@@ -90,7 +90,7 @@ def test_a_chunk_of_fewer_than_20_is_replayed_one_by_one_and_larger_ones_as_arra
     assert received(server, "small") == list(range(5))
 
 
-def test_an_incomplete_last_line_is_skipped_and_what_follows_it_is_not(
+def test_an_incomplete_line_is_skipped_and_later_ones_are_not(
     make: Make, server: FakeIngest, spill: Path, said: Callable[[], str]
 ) -> None:
     path = write_spill(spill, "torn", range(3))
@@ -114,7 +114,7 @@ def test_a_last_line_that_is_whole_but_for_its_end_is_sent(make: Make, server: F
     assert received(server, "whole") == [0, 1]
 
 
-def test_after_a_replay_that_broke_off_the_next_goes_on_behind_the_acknowledged_chunks(
+def test_after_an_interrupted_replay_the_next_one_continues_after_the_acknowledged_chunks(
     make: Make, server: FakeIngest, proxy: FaultProxy, spill: Path
 ) -> None:
     write_spill(spill, "long", range(1800))
@@ -145,7 +145,7 @@ def test_an_offset_left_behind_by_a_crash_is_not_applied_to_a_younger_file(
     assert received(server, "b") == list(range(100, 130))
 
 
-def test_an_answer_lost_in_a_replay_makes_no_double_row(
+def test_an_answer_lost_in_a_replay_creates_no_duplicate_row(
     make: Make, server: FakeIngest, proxy: FaultProxy, spill: Path
 ) -> None:
     write_spill(spill, "b", range(100))
@@ -225,7 +225,7 @@ def test_only_one_of_many_claims_wins(spill: Path) -> None:
     assert sum(held is not None for held in claims) == 1
 
 
-def test_a_claim_of_a_living_process_is_left_alone_and_a_dead_ones_is_taken_over(
+def test_a_claim_of_a_running_process_is_respected_and_a_dead_ones_is_taken_over(
     make: Make, server: FakeIngest, spill: Path
 ) -> None:
     sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
@@ -366,7 +366,9 @@ print(*run.delivery.as_data().values())
 """
 
 
-def test_on_a_full_disk_what_fits_is_kept_and_the_rest_is_counted_as_lost(spill: Path, tmp_path: Path) -> None:
+def test_on_a_full_disk_the_events_that_fit_are_stored_and_the_rest_is_counted_as_lost(
+    spill: Path, tmp_path: Path
+) -> None:
     begin = time.monotonic()
     out, err = process.run(FULL, {"URL": "http://127.0.0.1:9"})
     assert time.monotonic() - begin < 20

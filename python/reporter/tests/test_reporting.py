@@ -50,7 +50,7 @@ def test_a_run_is_reported_from_start_to_end_in_order(make: Make, server: FakeIn
     assert all(not validate(event) for event in server.events)
 
 
-def test_a_model_that_is_no_text_is_named_by_one(make: Make, server: FakeIngest) -> None:
+def test_a_model_that_is_not_a_text_is_converted_to_one(make: Make, server: FakeIngest) -> None:
     with make(n_total=2) as run:
         run.job("nested", model={"name": "gpt2", "layers": 12}, dataset=["a", "b"]).done()
         run.job("number", model=7).done()
@@ -100,7 +100,7 @@ def test_fewer_than_20_pending_go_one_by_one_and_more_go_as_arrays_of_500(make: 
     assert len(server.of("job_epoch")) == 1206
 
 
-def test_an_event_after_a_pause_goes_at_once_and_what_follows_it_waits_for_the_next_round(
+def test_an_event_after_a_pause_is_sent_at_once_and_later_ones_wait_for_the_next_round(
     make: Make, server: FakeIngest, quick: Callable[..., None]
 ) -> None:
     quick(round_s=60.0)
@@ -144,7 +144,7 @@ def test_rounds_follow_each_other_without_anybody_waiting(make: Make, server: Fa
         until(lambda: len(server.of("job_epoch")) == 3)
 
 
-def test_what_waits_for_the_disk_costs_the_training_nothing(
+def test_events_waiting_for_the_disk_take_little_processor_time(
     make: Make, quick: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick(away_round_s=60.0)
@@ -171,7 +171,7 @@ def test_event_ids_are_time_ordered_uuids_of_version_7() -> None:
     assert not EventIds().mine(made[0])
 
 
-def test_nan_and_infinity_travel_as_words(make: Make, server: FakeIngest) -> None:
+def test_nan_and_infinity_are_sent_as_words(make: Make, server: FakeIngest) -> None:
     with make() as run:
         with run.job("a") as job:
             job.epoch(0, train_loss=math.nan, val_loss=math.inf, lr=-math.inf, acc=float("nan"), nested={"x": math.nan})
@@ -228,7 +228,7 @@ def test_values_nested_without_end_are_cut(make: Make, server: FakeIngest) -> No
 
 
 @pytest.mark.parametrize(("given", "sent"), [(3, 3), (3.0, 3), (True, 1), (_Scalar(), None), ("x", None), (2.5, None)])
-def test_an_epoch_that_is_no_whole_number_is_dropped_alone(
+def test_only_an_epoch_that_is_not_an_integer_is_dropped(
     make: Make, server: FakeIngest, given: Any, sent: int | None
 ) -> None:
     with make() as run:
@@ -239,7 +239,7 @@ def test_an_epoch_that_is_no_whole_number_is_dropped_alone(
     assert epochs == ([99] if sent is None else [sent, 99])
 
 
-def test_a_loss_that_is_no_number_costs_that_field_only(make: Make, server: FakeIngest) -> None:
+def test_a_loss_that_is_not_a_number_drops_only_that_field(make: Make, server: FakeIngest) -> None:
     with make() as run:
         with run.job("a") as job:
             job.epoch(0, train_loss="0.5", val_loss="bad", lr=[1, 2], acc=0.9)
@@ -350,7 +350,7 @@ def test_heartbeats_and_resource_samples_come_at_their_intervals(make: Make, ser
     assert {"ram_mb", "rss_mb", "disk_free_mb", "cpu_count"} <= set(sample)
 
 
-def test_what_another_thread_reports_while_the_run_ends_comes_before_its_end_or_not_at_all(
+def test_reports_of_another_thread_during_the_end_are_sent_before_the_end_or_not_at_all(
     make: Make, server: FakeIngest
 ) -> None:
     for _ in range(5):

@@ -70,7 +70,7 @@ def begin(real_server: RealServer, **arguments: Any) -> svc.Run:
     return svc.init("vision", url=real_server.url, token=real_server.token, **{"quiet": True, **arguments})
 
 
-def test_a_run_counts_what_became_of_its_events(real_server: RealServer) -> None:
+def test_a_run_counts_its_events_by_result(real_server: RealServer) -> None:
     run = begin(real_server)
     for step in range(20):
         run.log({"loss": 1.0}, step=step)
@@ -212,7 +212,7 @@ def test_steps_come_in_any_order_and_metrics_have_steps_of_their_own(real_server
     }
 
 
-def test_a_fractional_step_is_kept_as_a_series_and_calls_are_counted(real_server: RealServer) -> None:
+def test_a_fractional_step_becomes_a_series_and_calls_are_counted_as_steps(real_server: RealServer) -> None:
     run = begin(real_server)
     for step in (0.25, 0.5, 1.0):
         run.log({"loss": step}, step=step)
@@ -221,7 +221,9 @@ def test_a_fractional_step_is_kept_as_a_series_and_calls_are_counted(real_server
     assert series_of(real_server, run.id) == {"loss": [[0, 0.25], [1, 1]], "step": [[0, 0.25], [1, 0.5]]}
 
 
-def test_what_is_no_number_costs_nothing_else_and_is_said_once(real_server: RealServer, caplog: Any) -> None:
+def test_a_value_that_is_not_a_number_drops_only_itself_and_is_logged_once(
+    real_server: RealServer, caplog: Any
+) -> None:
     run = begin(real_server)
     for _ in range(3):
         run.log({"loss": 1, "words": "warm", "self": 2, "job_id": 3, "names": ["a", "b"], "none": None})
@@ -234,7 +236,7 @@ def test_what_is_no_number_costs_nothing_else_and_is_said_once(real_server: Real
     assert sum("log was called after the run had ended" in line for line in said) == 1
 
 
-def test_the_configuration_changes_while_the_run_goes_on(real_server: RealServer) -> None:
+def test_the_configuration_can_change_during_the_run(real_server: RealServer) -> None:
     run = begin(real_server, config={"lr": 0.1, "seed": 7})
     run.log({"loss": 1})
     run.config.lr = 0.01
@@ -249,7 +251,7 @@ def test_the_configuration_changes_while_the_run_goes_on(real_server: RealServer
     assert batch_of(real_server, run.id)["status"] == "completed"
 
 
-def test_further_jobs_stand_beside_the_runs_own(real_server: RealServer) -> None:
+def test_further_jobs_can_be_added_to_the_job_of_the_run(real_server: RealServer) -> None:
     run = begin(real_server, n_total=3)
     for fold in range(2):
         with run.job(f"fold{fold}", fold=fold) as job:
@@ -281,7 +283,9 @@ def test_a_second_init_finishes_the_first_and_a_notebook_shows_a_link(real_serve
     second.finish()
 
 
-def test_a_run_that_another_one_ends_says_so(real_server: RealServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_is_ended_by_another_one_logs_it(
+    real_server: RealServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     first = begin(real_server, name="outer", quiet=False)
     begin(real_server, name="inner").finish()
     assert f"svc: run outer finished, because run inner begins: {first.url}\n" in capsys.readouterr().err

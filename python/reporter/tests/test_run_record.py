@@ -41,7 +41,7 @@ def write(place: Path, batch_id: str = "b", command: str = "python train.py", ho
     )
 
 
-def test_a_run_leaves_a_record_of_what_the_service_was_told(make: Make, server: FakeIngest, spill: Path) -> None:
+def test_a_run_leaves_a_record_of_the_events_it_has_sent(make: Make, server: FakeIngest, spill: Path) -> None:
     with make(batch_id="b") as run:
         run.flush(5)
         (start,) = server.of("batch_start")
@@ -221,7 +221,7 @@ def test_a_process_is_known_until_it_ends_and_a_later_one_is_another() -> None:
     "data",
     [None, [], {}, {"pid": 0}, {"pid": True}, {"pid": "1"}, {"pid": 1, "start_time": 5}, {"pid": 1, "boot_id": 5}],
 )
-def test_what_names_no_process_is_none(data: Any) -> None:
+def test_an_invalid_process_id_is_no_process(data: Any) -> None:
     assert ProcessIdentity.from_data(data) is None
 
 

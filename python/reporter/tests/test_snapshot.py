@@ -57,11 +57,11 @@ def test_secrets_in_a_command_are_masked(arguments: list[str], masked: list[str]
         ["-m", "train", "--lr=0.1"],
     ],
 )
-def test_what_only_looks_like_a_secret_stays(arguments: list[str]) -> None:
+def test_text_that_only_looks_like_a_secret_is_kept(arguments: list[str]) -> None:
     assert redact_arguments(arguments, {}) == (arguments, False)
 
 
-def test_the_value_of_a_secret_variable_is_masked_wherever_it_stands() -> None:
+def test_the_value_of_a_secret_variable_is_masked_everywhere() -> None:
     env = {"WANDB_API_KEY": "abcdef123456", "HOME": "/home/ada/long"}
     assert redact_arguments(["run", "x=abcdef123456", "/home/ada/long"], env) == (
         ["run", f"x={MASK}", "/home/ada/long"],
@@ -77,7 +77,7 @@ def test_known_token_shapes_are_masked_in_free_text() -> None:
     assert is_secret_name("DB_PWD", "x")
 
 
-def test_the_snapshot_holds_what_a_rerun_needs(server: FakeIngest, tmp_path: Path) -> None:
+def test_the_snapshot_has_everything_for_a_rerun(server: FakeIngest, tmp_path: Path) -> None:
     work = tmp_path / "my project"
     work.mkdir()
     git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
@@ -113,7 +113,7 @@ with svc.Reporter("vision", url=os.environ["URL"], token="em_live_test", stop_po
     assert "secret-value" not in str(start)
 
 
-def test_uncommitted_changes_are_told(tmp_path: Path) -> None:
+def test_uncommitted_changes_are_reported(tmp_path: Path) -> None:
     git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
     assert git_state(str(tmp_path)) == {}
     (tmp_path / "code.py").write_text("1")

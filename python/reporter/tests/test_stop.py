@@ -98,7 +98,7 @@ def test_a_poll_that_fails_is_no_stop(make: Make, server: FakeIngest) -> None:
 
 
 @pytest.mark.parametrize("text", ["seed1,seed 2", '["seed1", "seed 2"]', " seed1 , seed 2 ,"])
-def test_a_partial_rerun_reports_the_wanted_jobs_only(
+def test_a_partial_rerun_reports_only_the_requested_jobs(
     make: Make, server: FakeIngest, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     monkeypatch.setenv("SVC_RERUN_OF", "b0")
@@ -140,7 +140,7 @@ def test_jobs_that_never_began_count_as_planned_in_a_rerun(
     assert server.of("batch_start")[1]["data"]["n_total"] == 5
 
 
-def test_without_a_rerun_every_job_is_wanted(make: Make) -> None:
+def test_without_a_rerun_every_job_is_requested(make: Make) -> None:
     run = make(n_total=3)
     assert run.wants("anything")
     assert run.n_planned == 3
@@ -244,7 +244,7 @@ with run, run.job("a") as job:
     assert (status, out) == (143, "undisturbed\n")
 
 
-def test_one_rank_of_several_is_interrupted_when_no_common_decision_comes(
+def test_one_rank_of_several_is_interrupted_if_the_ranks_make_no_common_decision(
     server: FakeIngest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RANK", "0")

@@ -46,7 +46,7 @@ def _examples(kind: str) -> list[Path]:
     return found
 
 
-def test_the_committed_validator_is_what_the_generator_writes() -> None:
+def test_the_committed_validator_is_the_output_of_the_generator() -> None:
     assert GENERATOR.generate(SCHEMA) == Path(_validate.__file__).read_text("utf-8")
 
 

@@ -62,7 +62,7 @@ def _ends(server: FakeIngest) -> list[tuple[str, str]]:
         ("os.abort()", "SIGABRT"),
     ],
 )
-def test_a_sudden_death_ends_job_and_batch_as_failed_with_what_can_be_seen_of_it(
+def test_a_sudden_death_ends_job_and_batch_as_failed_with_the_visible_reason(
     server: FakeIngest, end: str, words: str
 ) -> None:
     running = _start(server.url, end)
@@ -77,7 +77,7 @@ def test_a_sudden_death_ends_job_and_batch_as_failed_with_what_can_be_seen_of_it
     until(lambda: _watchdogs() == [], 10)
 
 
-def test_the_watchdog_of_a_run_that_ends_well_ends_with_it_and_says_nothing(server: FakeIngest) -> None:
+def test_the_watchdog_of_a_run_that_ends_well_ends_with_it_and_logs_nothing(server: FakeIngest) -> None:
     running = _start(server.url, "assert len(os.listdir(f'/proc/{os.getpid()}/task')) > 1")
     running.communicate(timeout=20)
     assert running.returncode == 0
@@ -131,7 +131,7 @@ def test_a_death_after_a_stop_ends_the_run_as_stopped(server: FakeIngest) -> Non
     running.communicate(timeout=20)
 
 
-def test_what_was_on_disk_is_sent_after_the_ends(server: FakeIngest, proxy: FaultProxy, spill: Path) -> None:
+def test_events_on_disk_are_sent_after_the_end_events(server: FakeIngest, proxy: FaultProxy, spill: Path) -> None:
     go = spill.parent / "go"
     end = f"""while not os.path.exists({str(go)!r}): time.sleep(0.01)
     for e in range(1, 100): job.epoch(e)
