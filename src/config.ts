@@ -16,7 +16,7 @@ const wholeNumber = (min: number, max: number) =>
     .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`))
 const positiveNumber = z
   .string()
-  .regex(/^\d+(\.\d+)?$/, 'must be a number')
+  .regex(/^\d+(\.\d+)?$/, 'must be a number above 0')
   .transform(Number)
   .pipe(z.number().positive('must be above 0'))
 const list = z.string().transform((v) =>
@@ -70,7 +70,7 @@ export const CONFIG_KEYS = {
     'Seconds that such a read waits for the standby to catch up; after that the primary answers.',
   ),
   SVC_PUBLIC_URL: key(
-    z.url({ protocol: /^https?$/ }),
+    z.url({ protocol: /^https?$/, error: 'must be an address such as https://monitor.example.org' }),
     undefined,
     'The address that users open. Used in links; with https, cookies are `Secure`.',
   ),
@@ -180,7 +180,7 @@ export const CONFIG_KEYS = {
     'Series per job. Values of further series are not stored, and the answer names these series.',
   ),
   SVC_SMTP_URL: key(
-    z.url({ protocol: /^smtps?$/ }),
+    z.url({ protocol: /^smtps?$/, error: 'must be an address such as smtp://mail.example.org:587' }),
     undefined,
     'URL of the mail server, such as `smtp://user:password@mail.example.org:587`, or `smtps://` for implicit TLS. If unset, mail is logged, not sent.',
   ),
@@ -238,7 +238,7 @@ export const CONFIG_KEYS = {
     'Days after the end and the last event of a batch after which its telemetry moves into the archive; at least 8. If unset, nothing is archived.',
   ),
   SVC_ARCHIVE_S3_ENDPOINT: key(
-    z.url({ protocol: /^https?$/ }),
+    z.url({ protocol: /^https?$/, error: 'must be an address such as https://s3.example.org' }),
     undefined,
     'Address of an S3 API other than that of AWS, for the archive and for `svc wal-archive s3://…`.',
   ),
@@ -329,7 +329,7 @@ export class ConfigError extends Error {}
 
 /** Variables that other parts of the product read from the same environment (specification §2.4, §4.5). */
 const CLIENT_NAMES =
-  /^SVC_(URL|TOKEN|DEMO_EMAIL|DEMO_PASSWORD|DEMO_LIVE_S|BATCH_ID|JOB_ID|RERUN_OF|RERUN_JOBS|RERUN_DONE|CMD_ID|TEST_.*|AGENT_.*|REPORTER_.*)$/
+  /^SVC_(URL|TOKEN|READ_TOKEN|SECRET_REFS|WATCHDOG|DEMO_EMAIL|DEMO_PASSWORD|DEMO_LIVE_S|BATCH_ID|JOB_ID|RERUN_OF|RERUN_JOBS|RERUN_DONE|CMD_ID|TEST_.*|AGENT_.*|REPORTER_.*)$/
 
 /**
  * Reads and cross-checks the environment.
@@ -357,6 +357,8 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
   const warnings = Object.keys(env)
     .filter((name) => name.startsWith('SVC_') && !known(name))
     .map((name) => `${name} is not a setting of this service and is ignored`)
+  if (raw.SVC_PUBLIC_URL !== undefined && new URL(raw.SVC_PUBLIC_URL).pathname !== '/')
+    warnings.push('SVC_PUBLIC_URL has a path, but the service works only at the root of a host name')
   if (raw.SVC_ARCHIVE_AFTER_DAYS !== undefined && raw.SVC_ARCHIVE_URL === undefined)
     throw new ConfigError('SVC_ARCHIVE_AFTER_DAYS needs SVC_ARCHIVE_URL, where batches are archived')
   if (raw.SVC_DATABASE_READ_URL !== undefined && raw.SVC_DATABASE_URL === undefined)

@@ -1,4 +1,4 @@
-import { mkdirSync, statfsSync } from 'node:fs'
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Config, openRegistrationWarning } from '../config.ts'
 import { pendingMigrations } from '../db/migrate.ts'
@@ -8,7 +8,7 @@ import { codeOf, messageOf } from '../thrown.ts'
 import { sendTestMail } from '../workers/test-mail.ts'
 import { checkArchive } from './archive-check.ts'
 import { checkCluster } from './cluster-check.ts'
-import { MIGRATIONS, onDatabase } from './database.ts'
+import { MIGRATIONS, NoDatabase, onDatabase } from './database.ts'
 import { failureLine } from './failure.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
 import { checkPublicUrl } from './public-url-check.ts'
@@ -38,8 +38,9 @@ function* checkDisk({ databaseUrl, dataDir }: Config): Generator<Finding> {
   if (databaseUrl !== undefined) return
   const folder = resolve(dataDir)
   try {
-    mkdirSync(folder, { recursive: true })
-    const { bavail, blocks, bsize } = statfsSync(folder)
+    const existing = nearestFolder(folder)
+    accessSync(existing, constants.W_OK | constants.X_OK)
+    const { bavail, blocks, bsize } = statfsSync(existing)
     const free = bavail * bsize
     const text = `${(free / GIB).toFixed(1)} GiB free of ${((blocks * bsize) / GIB).toFixed(1)} GiB under ${folder}`
     const advice =
@@ -54,6 +55,13 @@ function* checkDisk({ databaseUrl, dataDir }: Config): Generator<Finding> {
       'Make it writable for this user, or set SVC_DATA_DIR to another folder.',
     )
   }
+}
+
+/** The folder, or the nearest one above it that exists. */
+function nearestFolder(folder: string): string {
+  if (!existsSync(folder)) return nearestFolder(resolve(folder, '..'))
+  if (!statSync(folder).isDirectory()) throw Object.assign(new Error(folder), { code: 'ENOTDIR' })
+  return folder
 }
 
 async function* checkDatabase(config: Config): AsyncGenerator<Finding> {
@@ -84,10 +92,14 @@ async function* checkDatabase(config: Config): AsyncGenerator<Finding> {
     found.push(
       failure(
         'database',
-        failureLine(error, config.databaseUrl) ?? messageOf(error),
-        config.databaseUrl === undefined
-          ? `PostgreSQL's own messages are in ${resolve(config.dataDir)}/data/log.`
-          : 'Try the same address with psql from this machine.',
+        error instanceof NoDatabase
+          ? `there is none in ${resolve(config.dataDir)}`
+          : (failureLine(error, config.databaseUrl) ?? messageOf(error)),
+        error instanceof NoDatabase
+          ? 'Correct SVC_DATA_DIR, or start the service, which creates the database.'
+          : config.databaseUrl === undefined
+            ? `PostgreSQL's own messages are in ${resolve(config.dataDir)}/data/log.`
+            : 'Try the same address with psql from this machine.',
       ),
     )
   }

@@ -1,6 +1,7 @@
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Config } from '../config.ts'
 import { detectDistribution } from '../db/cluster.ts'
+import { hasNoDatabase } from '../db/embedded/home.ts'
 import { startEmbedded } from '../db/embedded.ts'
 import { pendingMigrations } from '../db/migrate.ts'
 import { openSql, type Sql } from '../db/sql.ts'
@@ -8,18 +9,28 @@ import { Problem } from '../problem.ts'
 
 export const MIGRATIONS = join(import.meta.dirname, '../../prisma/migrations')
 
+/** Without an external database, the folder of the settings holds none: it is the wrong folder, or nothing was started. */
+export class NoDatabase extends Error {
+  constructor(folder: string) {
+    super(`there is no database in ${folder}: correct SVC_DATA_DIR, or start the service, which creates one`)
+  }
+}
+
 /**
  * Runs `work` with the database of the settings: the external one, or the embedded one, which is started for it or
  * shared with a running server.
+ * @throws NoDatabase instead of creating an embedded one, unless `create` is set
  */
 export async function onDatabase<T>(
   config: Pick<Config, 'databaseUrl' | 'dataDir'>,
   work: (url: string) => Promise<T>,
+  { create = false } = {},
 ): Promise<T> {
   if (config.databaseUrl !== undefined) {
     await detectDistribution(config.databaseUrl)
     return work(config.databaseUrl)
   }
+  if (!create && hasNoDatabase(config.dataDir)) throw new NoDatabase(resolve(config.dataDir))
   const embedded = await startEmbedded({
     home: config.dataDir,
     log: (message) => console.error(`svc: ${message}`),

@@ -1,18 +1,23 @@
 import { ConfigError } from '../config.ts'
 import { urlsOf } from '../db/hosts.ts'
 import { codeOf, fieldOf } from '../thrown.ts'
+import { NoDatabase } from './database.ts'
 
 /** PostgreSQL's errors of connecting and signing in (classes 08, 28 and 3D), by their code. */
 const UNREACHABLE =
   /^(ECONN|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOENT|CONNECT|08|28|3D|53300|57P0[123])/
 
+/** What keeps a file or folder from being opened, read or written. */
+const FILE_FAULT = /^(ENOENT|ENOTDIR|EISDIR|EACCES|EPERM|EROFS|ENOSPC|EDQUOT)$/
+
 /**
- * One line for an error that the operator can fix: a wrong setting, a used port, an unreachable database, and our own
- * errors. Undefined for all others, which are bugs and need their stack. It never contains a password: a database is
+ * One line for an error that the operator can fix: a wrong setting, a used port, an unreachable database, a file that
+ * cannot be used, and our own errors. Undefined for all others, which are bugs and need their stack. It never contains a password: a database is
  * named by its host.
  */
 export function failureLine(error: unknown, databaseUrl: string | undefined): string | undefined {
   if (!(error instanceof Error)) return undefined
+  if (error instanceof NoDatabase) return error.message
   const code = codeOf(error)
   const [syscall, address, port] = ['syscall', 'address', 'port'].map((name) => fieldOf(error, name))
   if (syscall === 'listen' || syscall === 'getaddrinfo' || syscall === 'bind') {
@@ -22,6 +27,8 @@ export function failureLine(error: unknown, databaseUrl: string | undefined): st
     if (syscall !== 'getaddrinfo' || databaseUrl === undefined)
       return `cannot listen on ${place} (${code}): see SVC_HOST and SVC_PORT`
   }
+  if (fieldOf(error, 'path') !== undefined && syscall !== 'connect' && FILE_FAULT.test(code ?? ''))
+    return error.message // "ENOENT: no such file or directory, open '/backups/monday.svc'"
   if (databaseUrl !== undefined && code !== undefined && UNREACHABLE.test(code)) {
     return `the database at ${hostOf(databaseUrl)} cannot be used: ${error.message || code}. See SVC_DATABASE_URL`
   }

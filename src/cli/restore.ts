@@ -12,17 +12,20 @@ export async function runRestore(
   const progress = createProgress()
   const signal = stopSignal()
   const begun = performance.now()
-  const restored = await onDatabase(config, (url) =>
-    restore({
-      url,
-      migrations: MIGRATIONS,
-      file,
-      replace,
-      now: new Date(),
-      passphrase: config.backupPassphrase,
-      signal,
-      progress: (step, rows, bytes) => progress.update(`${step} ${amountOf(rows, bytes)}`),
-    }),
+  const restored = await onDatabase(
+    config,
+    (url) =>
+      restore({
+        url,
+        migrations: MIGRATIONS,
+        file,
+        replace,
+        now: new Date(),
+        passphrase: config.backupPassphrase,
+        signal,
+        progress: (step, rows, bytes) => progress.update(`${step} ${amountOf(rows, bytes)}`),
+      }),
+    { create: true },
   )
   const seconds = ((performance.now() - begun) / 1000).toFixed(1)
   progress.end(

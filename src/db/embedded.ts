@@ -5,7 +5,7 @@ import { fieldOf, messageOf } from '../thrown.ts'
 import { type Account, runAs } from './embedded/account.ts'
 import { type Binaries, prepareBinaries } from './embedded/binaries.ts'
 import { ensureCluster } from './embedded/cluster.ts'
-import { chooseHome, dataFolder } from './embedded/home.ts'
+import { chooseHome, dataFolder, FALLBACK_ROOT } from './embedded/home.ts'
 import { type Lease, takeLease } from './embedded/leases.ts'
 import { inspectPostmaster, killOrphans, removeStale, stopPostmaster } from './embedded/postmaster.ts'
 import { checkServer } from './embedded/server-check.ts'
@@ -49,7 +49,7 @@ export interface EmbeddedPostgres {
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const { log, settings = {}, silenceMs = 15_000 } = options
-  const home = await chooseHome(options.home, options.fallbackRoot ?? '/var/lib/svc', log)
+  const home = await chooseHome(options.home, options.fallbackRoot ?? FALLBACK_ROOT, log)
   const lease = takeLease(home.path) // taken first, so that no other process stops the server after we found it
   try {
     const binaries = options.programs ?? (await prepareBinaries(home.path, home.account))

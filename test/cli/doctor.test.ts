@@ -1,10 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runBackup } from '../../src/cli/backup.ts'
 import { examine } from '../../src/cli/checks.ts'
+import { failureLine } from '../../src/cli/failure.ts'
 import type { Finding } from '../../src/cli/finding.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
@@ -73,8 +75,46 @@ test('an unreachable database fails without its password in the output', async (
   expect(JSON.stringify(found)).not.toContain('very-secret')
 })
 
-test('an unknown setting is shown by name', async () => {
+test('an unknown setting is shown by name, and a path in the public URL as well', async () => {
   expect((await examined({ SVC_PROT: '8080' })).settings?.[0]?.text).toContain('SVC_PROT')
+  const below = await examined({ SVC_PUBLIC_URL: 'http://127.0.0.1:9/monitor' })
+  expect(below.settings?.[0]?.text).toContain('SVC_PUBLIC_URL has a path')
+})
+
+test('an address without its scheme is refused with an example of a right one', () => {
+  expect(() => readConfig({ SVC_PUBLIC_URL: 'monitor.example.org' })).toThrow(
+    'SVC_PUBLIC_URL is not valid: must be an address such as https://monitor.example.org',
+  )
+  expect(() => readConfig({ SVC_SMTP_URL: 'mail.example.org:587' })).toThrow(
+    'must be an address such as smtp://mail.example.org:587',
+  )
+})
+
+test('without a database in the data folder doctor and backup say so, and create none', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-doctor-'))
+  try {
+    const dataDir = join(folder, 'mistyped')
+    const { config } = readConfig({ SVC_DATA_DIR: dataDir })
+    expect((await collect(config)).database).toEqual([
+      {
+        state: 'failure',
+        subject: 'database',
+        text: `there is none in ${dataDir}`,
+        advice: expect.stringContaining('SVC_DATA_DIR'),
+      },
+    ])
+    const fault = await runBackup(join(folder, 'all.svc'), config).catch((error: unknown) => error)
+    expect(failureLine(fault, undefined)).toContain(`there is no database in ${dataDir}`)
+    expect(existsSync(dataDir)).toBe(false)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('a backup into a folder that does not exist fails with one line about that folder', async () => {
+  const { config } = readConfig({ SVC_DATABASE_URL: database.url })
+  const fault = await runBackup('/nowhere/all.svc', config).catch((error: unknown) => error)
+  expect(failureLine(fault, database.url)).toMatch(/^ENOENT: no such file or directory, open '\/nowhere\/all/)
 })
 
 test('the mail server is checked with a sign-in, and with a test mail on request', async () => {

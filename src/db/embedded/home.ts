@@ -19,6 +19,8 @@ export interface DatabaseHome {
   account: Account
 }
 
+export const FALLBACK_ROOT = '/var/lib/svc'
+
 export const dataFolder = (home: string) => join(home, 'data')
 /** Checks pg_control, because initdb writes PG_VERSION long before there is a database. */
 export const hasCluster = (home: string) => existsSync(join(dataFolder(home), 'global', 'pg_control'))
@@ -42,7 +44,7 @@ export async function chooseHome(
   }
   if (hasCluster(here)) return { path: here, account: await ownerThatCanEnter(here) }
 
-  const apart = join(fallbackRoot, createHash('sha256').update(here).digest('hex').slice(0, 16))
+  const apart = folderApart(here, fallbackRoot)
   const said = `${here} cannot be reached by the account that runs PostgreSQL; the database is in ${apart}`
   if (hasCluster(apart)) {
     log(said)
@@ -56,6 +58,25 @@ export async function chooseHome(
   if (await grantAccess(path, account)) return { path, account }
   throw new Error(`neither ${here} nor ${path} can be reached by the account that runs PostgreSQL`)
 }
+
+/**
+ * Whether there is certainly no database for this folder, so that opening it would create one. Creates nothing. False if
+ * this user may not look: opening it then says why.
+ */
+export function hasNoDatabase(wanted: string, fallbackRoot = FALLBACK_ROOT): boolean {
+  const here = resolve(wanted)
+  if (!existsSync(here)) return true
+  try {
+    accessSync(here, constants.R_OK | constants.X_OK)
+  } catch {
+    return false
+  }
+  if (!statSync(here).isDirectory()) return false
+  return !existsSync(dataFolder(here)) && !hasCluster(folderApart(realpathSync(here), fallbackRoot))
+}
+
+const folderApart = (here: string, fallbackRoot: string): string =>
+  join(fallbackRoot, createHash('sha256').update(here).digest('hex').slice(0, 16))
 
 function makeFolder(folder: string): string {
   try {
