@@ -1,4 +1,4 @@
-/** Colours of terminals as classes of ours: the text is never interpreted as HTML. */
+/** Terminal colours as CSS classes. The text is never interpreted as HTML. */
 export interface AnsiSegment {
   text: string
   className: string

@@ -1,4 +1,4 @@
-/** What the address of the audit log says: which entries. */
+/** The audit log's search parameters: the filter. */
 export interface AuditSearch {
   subject?: string
   action?: string

@@ -1,19 +1,19 @@
 import { Refusal } from './api/request.ts'
 
-/** Code of the page that could not be fetched: the service cannot be reached, or has another version now. */
+/** Code of the page that could not be loaded: the service is unreachable, or serves another version now. */
 class Unloaded extends Error {
   constructor(cause: unknown) {
     super('A part of this page could not be loaded.', { cause })
   }
 }
-/** What import() answers, with its failure named: a browser tells it in words of its own. */
+/** Replaces the error of a failed import(), whose message differs between browsers. */
 export const loaded = <Code>(code: Promise<Code>): Promise<Code> =>
   code.catch((error: unknown) => {
     throw new Unloaded(error)
   })
 
 export const isUnloaded = (error: unknown): boolean => error instanceof Unloaded
-/** Whether the service did not answer, or cannot work just now: a retry may succeed later. */
+/** Whether the service is unreachable or temporarily unavailable, so that a retry may succeed later. */
 export const isAway = (error: unknown): boolean =>
   error instanceof Refusal && [0, 502, 503, 504].includes(error.status)
 
@@ -21,7 +21,7 @@ const FIRST_WAIT_MS = 1_000
 const MAX_WAIT_MS = 5_000
 let waiting: Promise<void> | null = null
 
-/** Resolves once the service answers and can work. Only one check is under way at a time. */
+/** Resolves once the service answers and works. Only one check runs at a time. */
 export function whenServiceIsBack(): Promise<void> {
   waiting ??= poll().finally(() => {
     waiting = null
@@ -37,6 +37,6 @@ async function poll(): Promise<void> {
   }
 }
 
-/** The error to show in place of data: none while there is earlier data and the service cannot be reached. */
+/** The error to show instead of data: none if there is earlier data and the service is unavailable. */
 export const faultOf = ({ error, data }: { error: Error | null; data: unknown }): Error | null =>
   data !== undefined && isAway(error) ? null : error

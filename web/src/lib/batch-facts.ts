@@ -9,17 +9,17 @@ const NAMES: Record<string, string> = {
   env_names: 'variables that were set (names only)',
   dirty: 'uncommitted changes',
 }
-/** What a field of the environment is called on the page. */
+/** The label of an environment field. */
 export const factName = (name: string): string => NAMES[name] ?? name.replaceAll('_', ' ')
 
-/** What a batch was started with: `env_snapshot`, and what its start says besides. */
+/** The environment a batch was started with: `env_snapshot` and the other fields of its start. */
 export function environmentOf(batch: Batch): Record<string, unknown> {
   const { commit, command, cwd, hostname, ...more } = batch.env_snapshot ?? {}
   return {
     command: command ?? batch.command,
     cwd,
     host: batch.host ?? hostname,
-    // Where a script reports under another name than its machine's.
+    // If a script reports a host name other than its machine's.
     ...(batch.host !== null && hostname !== batch.host && { hostname }),
     commit: commit ?? batch.commit,
     user: batch.user,
@@ -36,7 +36,7 @@ export interface Difference {
   there: unknown
 }
 
-/** Facts that differ, in the order of the first; of lists of names only what one side has more. */
+/** The facts that differ, in the order of the first. For lists of names, only the names that one side lacks. */
 export function differences(here: Record<string, unknown>, there: Record<string, unknown>): Difference[] {
   const names = [...new Set([...Object.keys(here), ...Object.keys(there)])]
   return names.flatMap((name) => {

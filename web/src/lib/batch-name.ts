@@ -1,2 +1,2 @@
-/** What a batch is called on the page: its name, else its id. */
+/** The name of a batch on the page; its id if it has none. */
 export const batchName = (batch: { id: string; name: string | null }): string => batch.name ?? batch.id

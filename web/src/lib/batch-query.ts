@@ -2,7 +2,7 @@ import type { BatchFilter } from './api/batches.ts'
 import type { Batch } from './api/types.ts'
 import { didYouMean, type QueryNames, type QueryWord, readQuery, STATES } from './query.ts'
 
-/** What a query asks of batches: filters of the service, and conditions on parameters, metrics and configuration. */
+/** Parses a query over batches into filters and conditions of the service. */
 
 const LISTS = ['status', 'tag', 'host', 'owner', 'group', 'project'] as const
 const MARKS = ['starred', 'archived'] as const
@@ -10,19 +10,19 @@ const FILTERS: readonly string[] = [...LISTS, ...MARKS]
 
 export interface ParsedQuery {
   filter: BatchFilter
-  /** The words of the query as they were typed. */
+  /** The words of the query as typed. */
   words: string[]
-  /** What could not be understood, and why. */
+  /** Words that could not be parsed, with the reason. */
   problems: string[]
-  /** What is asked for and known to no recent job. */
+  /** Names that no recent job has. */
   hints: string[]
 }
 
-/** Whether a lower value of the metric is a better one, by its name. */
+/** Whether lower values of the metric are better, judging by its name. */
 export const lessIsBetter = (name: string): boolean =>
   /loss|err|perplexity|ppl|(^|[/_])(mse|mae|rmse|nll|wer|cer|fid)|time|duration/i.test(name)
 
-/** `best.val_loss` is the least or the greatest value there was, as is better. */
+/** `best.val_loss` means its minimum or maximum, depending on which is better. */
 export const fieldId = (id: string): string =>
   id.replace(/^best\.(.+)$/u, (_, name: string) => `${lessIsBetter(name) ? 'min' : 'max'}.${name}`)
 
@@ -60,12 +60,12 @@ export function parseQuery(text: string, known?: KnownNames): ParsedQuery {
       ...lists,
       ...marks,
       ...(where.length > 0 && { where }),
-      // Several plain words are looked for together, as they were typed.
+      // Adjacent plain words are searched as one phrase.
       ...(plain.length > 0 && { q: [plain.join(' ')] }),
     },
   }
 }
-/** That a name is none that recent batches of the project have; null where that is not known, or where it is one. */
+/** A hint if no recent batch of the project has the name; null if one has it, or the names are unknown. */
 function unknownName(name: string, known: KnownNames | undefined): string | null {
   const names = known && [...known.params, ...known.series]
   const isOf = /^(best|last|min|max|param|final|config)\./.test(name)
@@ -84,7 +84,10 @@ function problemOfFilter({ text, name, sign, value }: QueryWord): string | null 
   return null
 }
 
-/** Whether a batch that the stream tells of belongs to the list, as the server would say; conditions only it can judge. */
+/**
+ * Whether a batch from the stream belongs in the list, as the server would decide. Only the server evaluates
+ * conditions.
+ */
 export function matches(batch: Batch, filter: BatchFilter): boolean {
   const { status, tag, host, owner, group, project, starred, archived, q } = filter
   const among = (
@@ -121,11 +124,11 @@ export interface KnownNames {
   hosts: readonly string[]
   owners: readonly string[]
   tags: readonly string[]
-  /** Values of parameters that are texts. */
+  /** Values of text parameters. */
   values: Readonly<Record<string, readonly string[]>>
 }
 
-/** What queries about batches are completed with; without a project, `projects` are names of filters too. */
+/** Completions for queries over batches. Without a project, `projects` are filter values too. */
 export function batchNames(known: KnownNames | undefined, projects?: readonly string[]): QueryNames {
   const values = new Map<string, readonly string[]>([
     ...Object.entries(known?.values ?? {}),

@@ -1,4 +1,7 @@
-/** Access to what the caller knows to exist. Where that is a mistake these throw, in place of going on without a value. */
+/**
+ * Access to values that the caller knows to exist. If they do not, these functions throw instead of returning
+ * undefined.
+ */
 
 export function itemAt<T>(list: ArrayLike<T>, index: number): T {
   const item = list[index]

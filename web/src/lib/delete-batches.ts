@@ -9,7 +9,10 @@ type ShowToast = (
   options?: { bad?: boolean; action?: { label: string; run: () => void } },
 ) => void
 
-/** Deletes at once and says for how long it can be undone; what was refused comes back with the reason. */
+/**
+ * Removes the batches from the page at once, and shows how long this can be undone. Batches that the service refuses to
+ * delete reappear, with the reason.
+ */
 export async function deleteWithUndo(ids: readonly string[], tell: ShowToast): Promise<void> {
   const before = ids.flatMap((id) => batchStore.get(id) ?? [])
   const deletedAt = new Date().toISOString()

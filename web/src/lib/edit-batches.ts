@@ -15,7 +15,7 @@ const BATCHES: Editable<Batch, Marks> = {
 
 /**
  * Changes tags or marks of batches (`editRows`).
- * @param what is changed, as the toast says it
+ * @param what the changed field, as the toast names it
  */
 export const editBatches = (
   ids: readonly string[],

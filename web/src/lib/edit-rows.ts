@@ -3,19 +3,19 @@ import { errorText } from './api/request.ts'
 
 const AT_ONCE = 6
 
-/** Rows of one kind that can be changed: where the page has them, and how a change is saved. */
+/** Access to editable rows of one kind: how to read, replace and save them. */
 export interface Editable<Row extends object, Edit extends Partial<Row>> {
   get: (id: string) => Row | undefined
   put: (row: Row) => void
-  /** Answers the row as the service has it then. */
+  /** Returns the row as the service has it after the change. */
   save: (row: Row, edit: Edit) => Promise<Row>
-  /** How many there are, in words. */
+  /** The number of rows as text, such as `3 jobs`. */
   some: (n: number) => string
 }
 
 /**
- * Changes rows, at once in the page; what was refused comes back with the reason, and what was done can be undone.
- * @param what is changed, as the toast says it
+ * Changes rows optimistically. Refused changes are reverted, with the reason; the others can be undone.
+ * @param what the changed field, as the toast names it
  */
 export async function editRows<Row extends object, Edit extends Partial<Row>>(
   of: Editable<Row, Edit>,

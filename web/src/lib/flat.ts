@@ -1,4 +1,4 @@
-/** Objects in objects under names with `/`, as the service names their columns. */
+/** Flattens nested objects; keys are joined with `/`, as the service names its columns. */
 export function flat(value: Readonly<Record<string, unknown>>, prefix = ''): Record<string, unknown> {
   const found: Record<string, unknown> = {}
   for (const [name, one] of Object.entries(value)) {
@@ -10,7 +10,7 @@ export function flat(value: Readonly<Record<string, unknown>>, prefix = ''): Rec
 }
 
 const known = new WeakMap<object, Record<string, unknown>>()
-/** The same for what the service sent, which never changes: tables ask for it once a cell. */
+/** Cached by object identity, for values from the service, which never change: tables flatten once per cell. */
 export function flatOf(value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const before = known.get(value)
   if (before !== undefined) return before

@@ -1,7 +1,7 @@
 import { itemAt } from './checked.ts'
 /**
- * How well `wanted` is found in `text`: its letters in order, the better the closer they are and the more of them begin
- * a word. 0: not at all.
+ * Scores how well `wanted` matches `text`: its letters must appear in order; the score is higher the closer they are
+ * and the more of them start a word. 0 means no match.
  */
 export function fuzzy(text: string, wanted: string): number {
   const [hay, needle] = [text.toLowerCase(), wanted.toLowerCase().replace(/\s+/g, '')]
@@ -22,7 +22,7 @@ export function fuzzy(text: string, wanted: string): number {
 
 const startsWord = (text: string, at: number): boolean => at === 0 || /[^a-z0-9]/.test(itemAt(text, at - 1))
 
-/** The best of them first. */
+/** The items with the highest scores, best first. */
 export function bestFuzzy<T>(
   items: readonly T[],
   wanted: string,

@@ -1,9 +1,9 @@
 import { structuredPatch } from 'diff'
 
-/** What `git diff HEAD` said when a run started, as its reporter recorded it. */
+/** The output of `git diff HEAD` at the start of a run, as the reporter recorded it. */
 export interface GitDiff {
   text: string
-  /** The reporter kept only the beginning. */
+  /** Whether the reporter kept only the beginning. */
   isCut: boolean
 }
 
@@ -11,8 +11,8 @@ const HEAD = /^git diff against HEAD: /
 const PART = /^git diff, part (\d+) of (\d+)\n/
 
 /**
- * Joins the parts that a log holds, in its order; of several starts it is the last that came whole. Null if there is
- * none: nothing was changed, or the reporter does not send it.
+ * Joins the parts of a diff from the log. With several starts, the last complete diff is used. Null if there is none:
+ * nothing was changed, or the reporter does not send diffs.
  */
 export function joinGitDiff(lines: readonly string[]): GitDiff | null {
   let found: GitDiff | null = null
@@ -31,7 +31,7 @@ export function joinGitDiff(lines: readonly string[]): GitDiff | null {
   return found
 }
 
-/** The lines in which two diffs differ, with some around them, as a diff of their own; empty if they are the same. */
+/** The difference between two diffs, with context lines; empty if they are equal. */
 export function diffBetween(before: string, after: string): string[] {
   const { hunks } = structuredPatch('', '', before, after, '', '', { context: 3 })
   return hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [

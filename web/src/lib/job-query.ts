@@ -2,16 +2,16 @@ import type { Job } from './api/types.ts'
 import { didYouMean, type QueryNames, readQuery, STATES } from './query.ts'
 
 /**
- * What a query (query.ts) asks of jobs that the page has. A name is a field, a parameter, the last value of a series or a
- * result.
+ * A query (query.ts) over jobs that the page has loaded. A name refers to a field, a parameter, the last value of a
+ * series, or a result.
  */
 export interface JobQuery {
   matches: (job: Job) => boolean
-  /** What could not be understood, and why. */
+  /** Words that could not be parsed, with the reason. */
   problems: string[]
 }
 
-/** Where a name is looked for, when a query says so. */
+/** Prefixes that say which kind of name is meant. */
 const OF = /^(param|last|final)\./
 
 type Field = (job: Job) => unknown
@@ -26,7 +26,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
   reason: (job) => job.failure_reason,
 }
 
-/** Every value that a job has under this name. */
+/** All values that a job has under this name. */
 function valuesOf(job: Job, name: string): unknown[] {
   const bare = name.replace(OF, '')
   const of = name === bare ? '' : name.slice(0, name.indexOf('.'))
@@ -41,7 +41,7 @@ function valuesOf(job: Job, name: string): unknown[] {
     .flatMap(([where, value]) => (where === '' && Array.isArray(value) ? value : [value]))
 }
 
-/** Names that conditions can use, of these jobs. */
+/** Names that conditions over these jobs can use. */
 export function namesOf(jobs: readonly Job[]): string[] {
   const names = new Set(Object.keys(FIELDS))
   for (const job of jobs)
@@ -87,7 +87,7 @@ export function parseJobQuery(text: string, names: readonly string[]): JobQuery 
     else
       tests.push((job) => {
         const values = valuesOf(job, name)
-        // A tag is a word of its own, as in lists of batches; what has no tag is not tagged with it.
+        // Tags match whole, as in lists of batches. Jobs without tags match `tag!=`.
         if (name === 'tag' && sign === ':') return values.some((one) => holds(one, '=', value))
         return sign === '!='
           ? (name === 'tag' || values.length > 0) && values.every((one) => holds(one, sign, value))
@@ -97,13 +97,13 @@ export function parseJobQuery(text: string, names: readonly string[]): JobQuery 
   return { matches: (job) => tests.every((test) => test(job)), problems }
 }
 
-/** All that a job says, to find free text in. */
+/** All text of a job that free text is searched in. */
 function textOf(job: Job): string {
   const params = Object.entries(job.params).map(([name, value]) => `${name}=${JSON.stringify(value)}`)
   return [job.id, job.model, job.dataset, job.failure_reason, ...job.tags, ...params].join(' ').toLowerCase()
 }
 
-/** What queries about these jobs are completed with. */
+/** Completions for queries over these jobs. */
 export function jobNames(jobs: readonly Job[], names: readonly string[]): QueryNames {
   const isText = (name: string): boolean =>
     jobs.some((job) => valuesOf(job, name).some((value) => typeof value === 'string' && value !== 'NaN'))

@@ -9,10 +9,10 @@ const DAY_S = 86_400
 export const daysText = (days: number): string =>
   Number.isInteger(days) ? some(days, 'day') : duration(days * DAY_S)
 
-/** For how many days a deleted batch can be restored; undefined until the service has said so. */
+/** How many days a deleted batch can be restored; undefined until the setting is loaded. */
 export const useKeptDays = (): number | undefined => useQuery(settingsQuery).data?.retention_deleted_days
 
-/** The same for code outside of components; without days where the setting is not known yet. */
+/** The same for code outside of components; undefined if the setting cannot be loaded. */
 export const keptDays = (): Promise<number | undefined> =>
   queryClient.ensureQueryData(settingsQuery).then(
     (settings) => settings.retention_deleted_days,

@@ -1,6 +1,6 @@
 /**
- * uPlot formats numbers in the browser's language as soon as it loads. A browser under a POSIX locale calls that
- * `en-US@posix`, which no formatter accepts: the page would crash.
+ * uPlot creates number formatters in the browser's language when it loads. Under a POSIX locale the browser reports
+ * `en-US@posix`, which Intl rejects, and the page would crash.
  */
 export function mendLanguage(): void {
   try {

@@ -5,7 +5,7 @@ import { type CompareSearch, readCompareSearch } from './compare-search.ts'
 import type { SweepSearch } from './sweep-search.ts'
 import { readTableSearch, type TableSearch } from './table-search.ts'
 
-/** Every address of the page, in one place. */
+/** The routes of all pages. */
 export const links = {
   home: (q?: string) => linkOptions({ to: '/', search: q ? { q } : {} }),
   signIn: (returnTo?: string) =>
@@ -33,7 +33,7 @@ export const links = {
     linkOptions({ to: '/b/$batchId/j/$jobId', params: { batchId, jobId }, search: {} }),
   logs: (batchId: string, job?: string) =>
     linkOptions({ to: '/b/$batchId/logs', params: { batchId }, search: job ? { job } : {} }),
-  /** A line by its db_id, among those around it. */
+  /** A log line by its db_id, shown with the lines around it. */
   line: (batchId: string, line: number) =>
     linkOptions({ to: '/b/$batchId/logs', params: { batchId }, search: { line } }),
   timeline: (batchId: string) => linkOptions({ to: '/b/$batchId/timeline', params: { batchId } }),
@@ -56,13 +56,13 @@ export const links = {
     linkOptions({ to: '/compare', search: readCompareSearch({ ...search, batches: [...batches] }) }),
 }
 
-/** The same as texts, for pages with hundreds of rows (ui/row-links.ts). */
+/** The same as strings, for pages with hundreds of rows (ui/row-links.ts). */
 export const hrefs = {
   batch: (batchId: string) => `/b/${encodeURIComponent(batchId)}`,
   job: (batchId: string, jobId: string) => `/b/${encodeURIComponent(batchId)}/j/${encodeURIComponent(jobId)}`,
 }
 
-/** Downloads, which the service answers itself. */
+/** Downloads, which the service serves directly. */
 export const downloads = {
   jobs: (batchId: string) => `${batchAt(batchId)}/export.csv`,
   metrics: (batchId: string) => `${batchAt(batchId)}/metrics.csv`,

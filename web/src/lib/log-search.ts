@@ -1,16 +1,16 @@
-/** What the address says of log lines. */
+/** The search parameters of log views. */
 export interface LogSearch {
-  /** The least severity. */
+  /** The minimum severity. */
   level?: string
-  /** Lines that were printed there. */
+  /** The output stream of the lines. */
   stream?: 'stdout' | 'stderr'
   q?: string
   job?: string
-  /** The db_id of a line that is shown among those around it. */
+  /** The db_id of a line to show with the lines around it. */
   line?: number
-  /** Long lines go on below. */
+  /** Whether long lines wrap. */
   wrap?: true
-  /** Every line is shown, and those with the text are marked; else only those. */
+  /** Whether all lines are shown, with matches highlighted; otherwise only matching lines. */
   context?: true
 }
 

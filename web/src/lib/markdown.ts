@@ -5,14 +5,14 @@ const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;'
 
 const escaped = (text: string): string => text.replace(/[&<>"]/g, (one) => ESCAPES[one] ?? one)
 
-/** GitHub's flavour; a single line break counts. HTML is text: users write Markdown, and nothing in notes needs more. */
+/** GitHub-flavoured Markdown in which single line breaks count. HTML is shown as text: notes need only Markdown. */
 const markdown = new Marked({
   breaks: true,
   gfm: true,
   renderer: {
     html: ({ text }) => escaped(text),
     checkbox: ({ checked }) => (checked ? '☑ ' : '☐ '),
-    // An image would be fetched from elsewhere, and tell its owner who reads this.
+    // An image would be loaded from another server and reveal the reader to it.
     image: ({ href, text }) => {
       const label = escaped(text || href)
       return URL.canParse(href) ? `<a href="${escaped(href)}">${label}</a>` : label
@@ -20,7 +20,10 @@ const markdown = new Marked({
   },
 })
 
-/** A Markdown text as elements, without anything that acts or loads. Its code is loaded only where there are notes. */
+/**
+ * Renders Markdown as elements, without scripts or anything that loads. This module is imported only where there are
+ * notes.
+ */
 export function markdownElements(text: string): DocumentFragment {
   const clean = DOMPurify.sanitize(markdown.parse(text, { async: false }), {
     USE_PROFILES: { html: true },

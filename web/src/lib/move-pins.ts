@@ -3,8 +3,9 @@ import { saveView } from './api/views.ts'
 const KEY = 'pinned views'
 
 /**
- * Saves the views that earlier versions kept in this browser with the service; resolves to whether there were any.
- * What the service refuses stays in the browser and is tried again with the next page load.
+ * Moves views that earlier versions kept in this browser to the service. Views that the service refuses stay in the
+ * browser, and are tried again at the next page load.
+ * @returns whether there were any
  */
 export async function movePins(): Promise<boolean> {
   const pins = readPins()

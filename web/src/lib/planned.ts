@@ -1,4 +1,4 @@
-/** Parameters that name how many epochs a job will train, as the service reads them for progress and ETA. */
+/** Parameters that give the planned number of epochs, as the service reads them for progress and ETA. */
 export const PLANNED_PARAMS = [
   'epochs',
   'max_epochs',
@@ -9,7 +9,7 @@ export const PLANNED_PARAMS = [
   'epochs_planned',
 ] as const
 
-/** How many epochs a job plans, from its parameters; null where none says so. */
+/** The planned number of epochs, from a job's parameters; null if none gives it. */
 export function plannedEpochs(params: Record<string, unknown>): number | null {
   for (const name of PLANNED_PARAMS) {
     const value = params[name]

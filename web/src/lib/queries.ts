@@ -18,10 +18,10 @@ import { batchStore } from './live/batches.ts'
 import { useRow } from './live/row-store.ts'
 import { queryClient } from './query-client.ts'
 
-/** The reads that several pages share. */
+/** Queries that several pages share. */
 export const meQuery = queryOptions({ queryKey: ['me'], queryFn: fetchMe, staleTime: 5 * 60_000 })
 export const registrationQuery = queryOptions({ queryKey: ['registration'], queryFn: fetchRegistration })
-/** Where the service hands out its reporter. */
+/** The URL of the reporter's wheel. */
 export const reporterWheelQuery = queryOptions({
   queryKey: ['reporter-wheel'],
   queryFn: fetchReporterWheel,
@@ -43,15 +43,15 @@ export const passkeysQuery = queryOptions({ queryKey: ['passkeys'], queryFn: fet
 export const projectsQuery = queryOptions({ queryKey: ['projects'], queryFn: fetchProjects })
 export const projectQuery = (slug: string) =>
   queryOptions({ queryKey: ['project', slug], queryFn: () => fetchProject(slug) })
-/** What its table can show and be filtered by; new names come with new batches. */
+/** The fields that a project's table can show and filter by. New batches add new names. */
 export const fieldsQuery = (slug: string) =>
   queryOptions({ queryKey: ['fields', slug], queryFn: () => fetchFields(slug), staleTime: 60_000 })
 export const membersQuery = (slug: string) =>
   queryOptions({ queryKey: ['members', slug], queryFn: () => fetchMembers(slug) })
-/** Who is invited to a project and has not answered. */
+/** Pending invitations to a project. */
 export const pendingQuery = (slug: string) =>
   queryOptions({ queryKey: ['pending', slug], queryFn: () => fetchPending(slug) })
-/** Invitations of the user. No event reports a new one, so they are polled. */
+/** The user's own invitations. No event reports new ones, so they are polled. */
 export const invitationsQuery = queryOptions({
   queryKey: ['invitations'],
   queryFn: fetchInvitations,
@@ -61,7 +61,7 @@ export const invitationsQuery = queryOptions({
 export const verificationQuery = queryOptions({ queryKey: ['verification'], queryFn: fetchVerification })
 export const addressesQuery = (slug: string) =>
   queryOptions({ queryKey: ['addresses', slug], queryFn: () => fetchAddresses(slug) })
-/** Saved views: mine and shared ones. */
+/** Saved views: the user's own and shared ones. */
 export const viewsQuery = queryOptions({
   queryKey: ['views'],
   queryFn: () => fetchViews(),
@@ -71,25 +71,28 @@ export const projectViewsQuery = (slug: string) =>
   queryOptions({ queryKey: ['views', slug], queryFn: () => fetchViews(slug), staleTime: 60_000 })
 export const rulesQuery = (slug: string) =>
   queryOptions({ queryKey: ['rules', slug], queryFn: () => fetchRules(slug) })
-/** The batch that the page was opened at: it is read before any channel is followed, so the first answer is complete. */
+/**
+ * The batch that the page was opened with. It is read before its channel is followed, so the first response is
+ * complete.
+ */
 let openedAt: string | undefined
 const OPENING_MS = 5_000
 const unlessOpening =
   (id: string) =>
   ({ state }: { state: { dataUpdatedAt: number } }): boolean | 'always' =>
     id === openedAt && Date.now() - state.dataUpdatedAt < OPENING_MS ? false : 'always'
-/** For leaving a page: on return its data is fetched again. */
+/** Called when a page is left: when the user returns, its data is fetched again. */
 export function noLongerOpening(): void {
   openedAt = undefined
 }
-/** Asks for what the first page will, while the code of that page is still under way. */
+/** Prefetches the data of the first page while its code is still loading. */
 export function readAhead(path: string): void {
   const id = /^\/b\/([^/]+)/.exec(path)?.[1]
   if (id === undefined) return
   try {
     openedAt = decodeURIComponent(id)
   } catch {
-    // No address of a batch: the router says so.
+    // Not a valid URL of a batch; the router shows the error.
     return
   }
   void queryClient.prefetchQuery(batchQuery(openedAt))

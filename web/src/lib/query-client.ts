@@ -3,7 +3,7 @@ import { Refusal } from './api/request.ts'
 import { isAway, whenServiceIsBack } from './away.ts'
 import { onReset } from './live/stream.ts'
 
-/** The stream keeps what is shown fresh, so nothing is read again for its age alone. */
+/** The stream keeps displayed data up to date, so data is not refetched because of its age. */
 export const queryClient = new QueryClient({
   queryCache: new QueryCache({ onError: (error) => isAway(error) && askAgainLater() }),
   defaultOptions: {
@@ -12,7 +12,7 @@ export const queryClient = new QueryClient({
       refetchOnWindowFocus: false,
       retry: (failures, error) => {
         const status = error instanceof Refusal ? error.status : undefined
-        // The service cannot be reached: show that soon, and read again once it can.
+        // The service is unreachable: show that soon, and fetch again once it is back.
         if (status === 0) return failures < 1
         return failures < 3 && !(status !== undefined && status >= 400 && status < 500)
       },
@@ -22,8 +22,8 @@ export const queryClient = new QueryClient({
 onReset(() => void invalidateQueries())
 
 /**
- * Fetches again what a change made stale, if it is shown. A first read that is under way may have begun before the change,
- * and the library would take its answer for the new one; so that read is given up.
+ * Refetches displayed data that a change made stale. A running first fetch may have started before the change, and the
+ * library would accept its result, so it is cancelled.
  */
 export function invalidateQueries(filters: QueryFilters = {}): Promise<void> {
   for (const query of queryClient
@@ -34,7 +34,7 @@ export function invalidateQueries(filters: QueryFilters = {}): Promise<void> {
 }
 
 let waits = false
-/** What could not be read because the service was away is read once it is back, wherever it is shown. */
+/** Once the service is back, refetches everything that could not be fetched. */
 function askAgainLater(): void {
   if (waits) return
   waits = true

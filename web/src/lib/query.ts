@@ -1,16 +1,16 @@
 /**
- * The query language of every list: `lr<0.01 optimizer:sgd status:failed val_loss<0.3 tag:night "free text"`. All words
- * must hold. `batch-query.ts` makes filters for the service of it, `job-query.ts` tests jobs that the page has.
+ * The query language of all lists: `lr<0.01 optimizer:sgd status:failed val_loss<0.3 tag:night "free text"`. All words
+ * must match. `batch-query.ts` turns queries into filters of the service, `job-query.ts` evaluates them on loaded jobs.
  */
 export interface QueryWord {
-  /** Exactly this part of the query. */
+  /** The exact text of this part of the query. */
   text: string
-  /** Empty in free text. */
+  /** Empty for free text. */
   name: string
   sign: ':' | '=' | '!=' | '<' | '<=' | '>' | '>=' | ''
   /** Without quotation marks. */
   value: string
-  /** Why it means nothing. */
+  /** Why the word is invalid. */
   problem: string | null
 }
 
@@ -43,7 +43,7 @@ function problemOf({ text, name, sign, value }: Omit<QueryWord, 'problem'>): str
   return null
 }
 
-/** `: did you mean lr, lr_end?`, if names are near to it. */
+/** `: did you mean lr, lr_end?`, if there are similar names. */
 export function didYouMean(name: string, names: readonly string[]): string {
   const typed = name.toLowerCase()
   const isNear = (one: string): boolean =>
@@ -53,21 +53,21 @@ export function didYouMean(name: string, names: readonly string[]): string {
   return near.length > 0 ? `: did you mean ${near.join(', ')}?` : ''
 }
 
-/** What a query can be completed with. */
+/** Completions of queries. */
 export interface QueryNames {
-  /** Each with the sign that most often follows: `status:`, `lr<`. */
+  /** Each with its most common operator: `status:`, `lr<`. */
   names: readonly string[]
   valuesOf: (name: string) => readonly string[]
 }
 
 const MOST = 8
-/** What is being typed: a text in quotation marks may hold spaces. */
+/** The word being typed. Text in quotation marks may contain spaces. */
 function lastWord(text: string): string {
   const open = (text.match(/"/g)?.length ?? 0) % 2 === 1
   return (open ? /[^\s"]*"[^"]*$/ : /\S*$/).exec(text)?.[0] ?? ''
 }
 
-/** What the last word of the text may become; the word itself is not among them. */
+/** Completions of the last word, except the word itself. */
 export function completions(text: string, { names, valuesOf }: QueryNames): string[] {
   const last = lastWord(text)
   const [, name, sign = '', begun = ''] = CONDITION.exec(last) ?? []
@@ -86,10 +86,10 @@ export function completions(text: string, { names, valuesOf }: QueryNames): stri
 export const complete = (text: string, word: string): string =>
   `${text.slice(0, text.length - lastWord(text).length)}${word}${/[:=<>]$/.test(word) ? '' : ' '}`
 
-/** `name:value`, quoted where it must be. */
+/** `name:value`, quoted if necessary. */
 export const wordOf = (name: string, value: string): string => `${name}:${quoted(value)}`
 
-/** Adds `name:value` to the text, or takes it out. */
+/** Adds `name:value` to the query, or removes it. */
 export function toggle(text: string, name: string, value: string): string {
   const word = wordOf(name, value)
   const words = readQuery(text).map((one) => one.text)

@@ -1,6 +1,6 @@
 /**
- * A report's parts: Markdown, and lines that embed a run. `@batch(id)` is its state, `@chart(id, series, …)` the live
- * curves of its jobs, `@jobs(id)` a table of its jobs. Quotation marks enclose an id with a comma or a bracket.
+ * The blocks of a report: Markdown, and lines that embed a run. `@batch(id)` shows its state, `@chart(id, series, …)`
+ * live charts of its jobs, `@jobs(id)` a table of its jobs. Ids with a comma or parenthesis are quoted.
  */
 export type ReportBlock =
   | { kind: 'text'; text: string }
@@ -47,10 +47,10 @@ function embedded(text: string, name: string, [id, ...series]: string[]): Report
   return { kind: 'chart', id, series }
 }
 
-/** An id as an argument. */
+/** An id as an argument, quoted if necessary. */
 export const quotedId = (id: string): string => (/[,()]/.test(id) ? `"${id}"` : id)
 
-/** What a new report about these batches begins with. */
+/** The initial text of a new report about these batches. */
 export const draftOf = (ids: readonly string[]): string =>
   ids
     .map((id) => `## ${id}\n\n@batch(${quotedId(id)})\n@chart(${quotedId(id)})\n@jobs(${quotedId(id)})\n`)

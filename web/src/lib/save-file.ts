@@ -1,6 +1,6 @@
 import type { Cell } from './table-text.ts'
 
-/** Hands a file to the browser's downloads; characters that file systems refuse become underscores. */
+/** Starts a download of a file. Characters that file systems reject are replaced by underscores. */
 export function saveFile(name: string, blob: Blob): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(blob)
@@ -9,7 +9,7 @@ export function saveFile(name: string, blob: Blob): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
 }
 
-/** One cell: what a spreadsheet would run as a formula gets a leading apostrophe, plain numbers do not. */
+/** A CSV cell. Text that a spreadsheet would run as a formula gets a leading apostrophe; plain numbers do not. */
 const cell = (value: Cell): string => {
   const text = String(value ?? '')
   const guarded = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text

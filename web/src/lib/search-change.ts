@@ -1,7 +1,7 @@
-/** Choices of a page's address to change: `undefined` takes one out, what is not named stays. */
+/** A change of search parameters: `undefined` removes one, parameters that are not named stay. */
 export type SearchChange<Search> = { [Name in keyof Search]?: Search[Name] | undefined }
 
-/** The choices after a change, without those that it takes out. */
+/** The search parameters after a change, without the removed ones. */
 export const changed = <Search extends object>(search: Search, change: SearchChange<Search>): Search =>
   // Undefined values are removed, which the type of `Object.fromEntries` does not express.
   Object.fromEntries(

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** The selected rows of one list, by id: the same set in its table, its charts and its selection bar. */
+/** The selected rows of a list, by id. Shared by its table, its charts and its selection bar. */
 export interface Selection {
   get(): ReadonlySet<string>
   set(ids: Iterable<string>): void
@@ -46,10 +46,10 @@ export function withRow(
   return next
 }
 
-/** More are kept in the page alone: an address of thousands of names is one that servers and chats cut off. */
+/** Larger selections are not put into the URL, because servers and chats truncate URLs with thousands of names. */
 const MAX_IN_ADDRESS = 50
 
-/** What the address says of a selection: its ids, or nothing when it is empty or too large for an address. */
+/** The selection as a search parameter; undefined if it is empty or too large for the URL. */
 export const inAddress = (ids: ReadonlySet<string>): string[] | undefined =>
   ids.size === 0 || ids.size > MAX_IN_ADDRESS ? undefined : [...ids]
 

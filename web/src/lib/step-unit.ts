@@ -1,8 +1,8 @@
 import type { Job } from './api/types.ts'
 
 /**
- * What the steps of a series of these jobs count: their unit where all of them have the same, else epochs. A job may say
- * `step_units` among its params, by patterns of names such as `val/*`, of which the first that fits counts.
+ * The unit of the steps of a series: the jobs' common unit, else epochs. A job may set `step_units` in its params, by
+ * patterns of series names such as `val/*`; the first that matches applies.
  */
 export function stepUnit(
   jobs: Iterable<Pick<Job, 'step_unit' | 'params'> | undefined>,
@@ -27,5 +27,5 @@ function ownUnit(units: unknown, series: string): string | undefined {
 }
 
 export const EPOCH = 'epoch'
-/** `epochs`, `steps`, `tokens`: a unit is often given in the plural. */
+/** The plural: `epochs`, `steps`, `tokens`. Units are often given in the plural already. */
 export const unitsOf = (unit: string): string => (unit.endsWith('s') ? unit : `${unit}s`)

@@ -1,13 +1,13 @@
 import { brushIn, type CompareSearch, scalesIn, scatterIn } from './compare-search.ts'
 
-/** What is said as of a comparison. */
+/** Settings shared with comparisons. */
 type Shared = 'axes' | 'brush' | 'scales' | 'groups' | 'sx' | 'sy' | 'logx' | 'logy'
 
-/** What the address says of a sweep: a link restores it. */
+/** The search parameters of a sweep, so that a link restores it. */
 export interface SweepSearch extends Pick<CompareSearch, Shared> {
-  /** The column that colours the lines and orders the table. */
+  /** The column that colours the lines and sorts the table. */
   metric?: string
-  /** Jobs by id; all of the batch without it. */
+  /** Ids of the jobs; without it, all jobs of the batch. */
   jobs?: string[]
 }
 

@@ -1,15 +1,15 @@
 import { type ChartSearch, readChartSearch } from './charts/search.ts'
 
-/** What the address says of a project's table: a link shows the same. */
+/** The search parameters of a project's table, so that a link restores it. */
 export interface TableSearch {
   q?: string
-  /** A column of the server's; with `-` before it the greatest comes first. */
+  /** The column to sort by; with a leading `-` descending. */
   sort?: string
-  /** Columns in their order; without it those that this browser keeps for the project. */
+  /** The columns, in order; without it, those saved in this browser for the project. */
   cols?: string[]
-  /** The batch that the others are compared with. */
+  /** The baseline: the batch that the others are compared with. */
   base?: string
-  /** The charts beside the list; without it the table has the whole page. */
+  /** The charts beside the list; without it, the table fills the page. */
   charts?: ChartSearch
 }
 
@@ -34,7 +34,7 @@ export function readTableSearch(given: Record<string, unknown>): TableSearch {
   }
 }
 
-/** The newest first unless told. */
+/** Newest first by default. */
 export function sortOf(search: TableSearch): { sort: string; descending: boolean } {
   const { sort = '-started_at' } = search
   return sort.startsWith('-') ? { sort: sort.slice(1), descending: true } : { sort, descending: false }

@@ -1,12 +1,12 @@
 import { markdownTable } from 'markdown-table'
 
-/** Text of a cell; null and undefined are empty. */
+/** The text of a cell; null and undefined are empty. */
 export type Cell = string | number | null | undefined
 
 const textOf = (cell: Cell): string => String(cell ?? '')
 const isNumber = (cell: Cell): boolean => textOf(cell).trim() !== '' && Number.isFinite(Number(textOf(cell)))
 
-/** Per column, whether all of its values are numbers: those are aligned right. */
+/** For each column, whether all its values are numbers, which are right-aligned. */
 function numberColumns([head = [], ...rows]: readonly (readonly Cell[])[]): boolean[] {
   return head.map((_, i) => {
     const cells = rows.map((row) => row[i]).filter((cell) => textOf(cell) !== '')
@@ -14,7 +14,7 @@ function numberColumns([head = [], ...rows]: readonly (readonly Cell[])[]): bool
   })
 }
 
-/** A table for GitHub, GitLab and notes; the first row is its head. */
+/** A Markdown table; the first row is the header. */
 export function markdownOf(rows: readonly (readonly Cell[])[]): string {
   const cells = rows.map((row) =>
     row.map((cell) =>
@@ -40,7 +40,7 @@ const latexCell = (cell: Cell): string =>
     .replace(/\s*[\r\n]+\s*/g, ' ')
     .replace(/[\\~^<>|"]|[&%$#_{}]/g, (one) => LATEX[one] ?? `\\${one}`)
 
-/** A table for papers, with the rules of the `booktabs` package; the first row is its head. */
+/** A LaTeX table with the rules of the `booktabs` package; the first row is the header. */
 export function latexOf(rows: readonly (readonly Cell[])[]): string {
   const line = (row: readonly Cell[]): string => `  ${row.map(latexCell).join(' & ')} \\\\`
   const [head = [], ...rest] = rows

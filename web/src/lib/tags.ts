@@ -1,4 +1,4 @@
-/** Tags in one field: separated by commas or spaces; a tag with a space in it is in quotation marks. */
+/** Parses tags from one text field: separated by commas or spaces; tags with spaces are quoted. */
 export const tagsIn = (text: string): string[] => [
   ...new Set(
     [...text.matchAll(/"([^"]*)"|[^\s,"]+/g)]
@@ -7,7 +7,7 @@ export const tagsIn = (text: string): string[] => [
   ),
 ]
 
-/** The same tags as text for that field. A tag with a quotation mark cannot be written there and loses it. */
+/** Formats tags for that field. Quotation marks within tags are dropped, because the field cannot express them. */
 export const tagsText = (tags: readonly string[]): string =>
   tags.map((tag) => (/[\s,]/.test(tag) ? `"${tag.replaceAll('"', '')}"` : tag.replaceAll('"', ''))).join(' ')
 
@@ -16,7 +16,7 @@ export interface TagChange {
   drop: readonly string[]
 }
 
-/** The tags after the change, each once. */
+/** The tags after the change, without duplicates. */
 export const withTags = (tags: readonly string[], { add, drop }: TagChange): string[] => [
   ...new Set([...tags.filter((tag) => !drop.includes(tag)), ...add]),
 ]

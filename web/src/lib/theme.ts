@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** Which colours are shown: what the person chose, else what the system says. */
+/** The colour scheme: the user's choice, or the system's. */
 export type Choice = 'system' | 'light' | 'dark'
 export type Theme = 'light' | 'dark'
 

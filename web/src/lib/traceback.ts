@@ -1,14 +1,14 @@
 import { itemAt } from './checked.ts'
-/** Python's tracebacks, and failures that have the same cause. */
+/** Parses Python tracebacks, and groups failures with the same cause. */
 export interface Frame {
   file: string
   line: number
-  /** The function; empty at the top of a module. */
+  /** The function; empty at module level. */
   call: string
 }
 
 const FRAME = /^\s*File "(.+)", line (\d+)(?:, in (.+))?$/
-/** Code of others: what failed in it was most often called wrongly. */
+/** Code of libraries and Python itself. Errors raised there are usually caused by the calling code. */
 const INSTALLED = /[\\/](?:site-packages|dist-packages|lib[\\/]python\d[\d.]*)[\\/]|^<frozen /
 
 export function frameOf(line: string): Frame | null {
@@ -19,13 +19,13 @@ export function frameOf(line: string): Frame | null {
 }
 export const isInstalled = ({ file }: Frame): boolean => INSTALLED.test(file)
 
-/** Where it failed: the last frame in code of the project, else the last one. */
+/** Where the error occurred: the last frame in the project's code, else the last frame. */
 export function placeOf(traceback: string): Frame | null {
   const frames = traceback.split('\n').flatMap((line) => frameOf(line) ?? [])
   return frames.findLast((frame) => !isInstalled(frame)) ?? frames.at(-1) ?? null
 }
 
-/** What was raised: the first line after the last frames, such as `ValueError: bad shape`. */
+/** The error message: the first line after the last frame, such as `ValueError: bad shape`. */
 export function errorOf(traceback: string): string {
   const lines = traceback.trimEnd().split('\n')
   const last = lines.findLastIndex((line) => frameOf(line) !== null)
@@ -53,20 +53,20 @@ interface Failed {
   traceback: string | null
 }
 export interface FailureGroup<T extends Failed> {
-  /** What the first of them says. */
+  /** The error of the first job. */
   error: string
   place: Frame | null
   jobs: T[]
 }
 
-/** Of an error, what is the same in each job: not its numbers, addresses and quoted names. */
+/** The error without numbers, addresses and quoted names, so that errors with the same cause are equal. */
 const causeOf = (error: string): string =>
   error
     .replace(/0x[\da-f]+/gi, '#')
     .replace(/(['"]).*?\1/g, '#')
     .replace(/\d+(?:\.\d+)?(?:e[+-]?\d+)?/gi, '#')
 
-/** Failed jobs by what they failed of and where, the most frequent first. */
+/** Groups failed jobs by error and place, largest groups first. */
 export function groupFailures<T extends Failed>(jobs: readonly T[]): FailureGroup<T>[] {
   const groups = new Map<string, FailureGroup<T>>()
   for (const job of jobs) {

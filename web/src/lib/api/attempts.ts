@@ -6,9 +6,9 @@ import type { Series } from './types.ts'
 import { type WireRow, wireRow } from './wire-row.ts'
 
 type AttemptRow = NonNullable<AttemptsQuery['job']>['attempts'][number]
-/** One start of a job: in its batch, or in one that is tied to that by a rerun. */
+/** One start of a job, in its batch or in a rerun of it. */
 export type Attempt = WireRow<Omit<AttemptRow, 'supersededRanges'>, 'status'> & {
-  /** The first stretches of them. */
+  /** The first ranges of superseded epochs. */
   superseded_ranges: [first: number, last: number][]
 }
 
@@ -19,11 +19,11 @@ const attemptsAt = (batchId: string, jobId: string): string =>
 export async function fetchAttempts(batchId: string, jobId: string): Promise<Attempt[]> {
   const { job } = await queryWithCursor(AttemptsDocument, { batchId, id: jobId })
   if (job == null) throw notFound('job')
-  // The stretches are JSON to the schema.
+  // The schema declares the ranges as JSON.
   return job.attempts.map((one) => wireRow(one, 'status') as unknown as Attempt)
 }
 
-/** The points that one attempt reported, superseded ones included. */
+/** All points that one attempt reported, including superseded ones. */
 export const fetchAttemptSeries = async (
   batchId: string,
   jobId: string,

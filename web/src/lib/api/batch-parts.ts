@@ -2,7 +2,7 @@ import { BatchPartsDocument, type BatchPartsQuery } from '../../__generated__/gr
 import { inParts, notFound, queryWithCursor } from './graphql.ts'
 
 const PARTS = ['head', 'jobs', 'eta', 'health', 'control', 'delivery', 'shares', 'muted'] as const
-/** Jobs of the first request; a batch that has more brings them page by page. */
+/** Jobs in the first request; batches with more jobs load them page by page. */
 export const JOBS_AT_ONCE = 1_000
 
 const read = inParts(PARTS, (id, wanted) =>
@@ -10,8 +10,8 @@ const read = inParts(PARTS, (id, wanted) =>
 )
 
 /**
- * A part of a batch; what a page asks of one batch when it opens comes in one answer.
- * @throws Refusal 404 for a batch that is not there or may not be seen
+ * Fetches a part of a batch. Parts of one batch that a page requests when it opens share one request.
+ * @throws Refusal 404 if the batch does not exist or is not visible
  */
 export async function partOf(
   id: string,

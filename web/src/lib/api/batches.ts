@@ -32,15 +32,15 @@ export interface BatchFilter {
   archived?: readonly boolean[]
   q?: readonly string[]
   id?: readonly string[]
-  /** Conditions as the server reads them: `lr<0.01`. */
+  /** Conditions in the server's syntax: `lr<0.01`. */
   where?: readonly string[]
 }
-/** The filter as GraphQL takes it. */
+/** Converts the filter to GraphQL variables. */
 export const asked = ({ status, ...words }: BatchFilter) => ({
   ...Object.fromEntries(Object.entries(words).map(([name, list]) => [name, list && [...list]])),
   status: status && (status.map((one) => one.toUpperCase()) as BatchStatus[]),
 })
-/** Newest first. Later changes come over the stream, which continues from the mark. */
+/** Newest first. Later changes arrive over the stream, which continues from the returned cursor. */
 export async function fetchBatches(
   filter: BatchFilter,
   page: { limit: number; cursor?: string | undefined },
@@ -54,20 +54,20 @@ export async function fetchBatches(
   })
   return { items: nodesOf(batches).map(batchOf), next_cursor: nextOf(batches) }
 }
-/** The deleted ones that I may restore; REST alone has them. */
+/** Deleted batches that the user may restore; only REST lists them. */
 export const fetchDeleted = (cursor: string | undefined): Promise<Page<Batch>> =>
   get('/api/batches', { deleted: 'true', limit: 100, ...(cursor && { cursor }) })
 export async function fetchBatch(id: string): Promise<Batch> {
-  // Other parts may have come in the same answer.
+  // The response may include other parts.
   const { jobs, eta, health, timeline, agentCommands, delivery, shares, muted, ...head } = await partOf(
     id,
     'head',
   )
-  // With `head`, one answer has everything.
+  // The `head` part has all these fields.
   return batchOf(head as BatchRowFragment & BatchSelfFragment)
 }
 export const batchOf = (row: BatchRowFragment & Partial<BatchSelfFragment>): Batch => wireRow(row, 'status')
-/** The latest values are JSON to the schema. */
+/** The schema declares the latest values as JSON. */
 export const jobOf = (row: JobRowFragment): Job => wireRow(row, 'status') as Job
 /** Every job of the batch, oldest first. */
 export async function fetchJobs(batchId: string): Promise<Job[]> {
@@ -83,25 +83,25 @@ export async function fetchJobs(batchId: string): Promise<Job[]> {
 }
 export interface SeriesWanted {
   keys?: readonly string[] | undefined
-  /** All jobs without it. */
+  /** Without it, all jobs. */
   jobs?: readonly string[] | undefined
   points?: number | undefined
   from?: number | undefined
   to?: number | undefined
-  /** In place of epochs; `from` and `to` are seconds then. */
+  /** The x-axis, epochs by default; `from` and `to` are then seconds. */
   x?: 'relative' | 'wall' | undefined
-  /** In place of epochs the values of this series; `from` and `to` are values of it then. */
+  /** A series whose values are the x-axis instead of epochs; `from` and `to` are then values of it. */
   x_key?: string | undefined
   x_scale?: 'log' | undefined
   y_scale?: 'log' | undefined
-  /** Weight of the past in the mean that comes beside the values. */
+  /** Weight of the past in the moving average that is returned with the values. */
   smooth?: number | undefined
 }
 export interface SeriesSource {
   (wanted: SeriesWanted, signal?: AbortSignal): Promise<Series[]>
-  /** Over all jobs that have something in common; only where the service can tell. */
+  /** Aggregates over all jobs with a common value; only for sources that support it. */
   groups?: (wanted: SeriesWanted & { group_by: string }, signal?: AbortSignal) => Promise<SeriesGroup[]>
-  /** The part of the y-axis of one series that leaves out at most a share of its points at either end. */
+  /** The y-range of one series that clips at most this share of its points at either end. */
   clip?: (
     wanted: SeriesWanted & { keys: [string]; clip: number },
     signal?: AbortSignal,
@@ -148,7 +148,7 @@ export interface LogWanted {
   tail?: number | undefined
   limit?: number | undefined
 }
-/** Lines in the order in which they arrived. */
+/** Lines in the order of their arrival. */
 export type LogSource = (wanted: LogWanted) => Promise<LogLine[]>
 export async function fetchLog(batchId: string, wanted: LogWanted): Promise<LogLine[]> {
   await beforeRead()
@@ -156,7 +156,7 @@ export async function fetchLog(batchId: string, wanted: LogWanted): Promise<LogL
 }
 
 export interface BatchEdit {
-  /** Null: none. */
+  /** Null removes the name. */
   name?: string | null
   group?: string | null
   tags?: string[]
@@ -191,7 +191,7 @@ export async function fetchShared(
   }
 }
 
-/** The series that a share opens: there is no REST route for them. */
+/** Series through a share; REST has no route for them. */
 export function sharedMetricsOf(token: string): SeriesSource {
   const asked = ({ keys, jobs, points, from, to, x, x_key, x_scale, y_scale, smooth }: SeriesWanted) => ({
     token,
@@ -248,7 +248,7 @@ export function sharedMetricsOf(token: string): SeriesSource {
   )
 }
 
-/** Resources that a share opens; their steps are Unix seconds. */
+/** Resources through a share; their steps are Unix seconds. */
 export const sharedResourcesOf =
   (token: string): SeriesSource =>
   async ({ keys, jobs, points, from, to }, signal) => {
@@ -266,7 +266,7 @@ export const sharedResourcesOf =
     return (answer.sharedBatch?.resources ?? []).map(({ job, ...one }) => ({ job_id: job, ...wireRow(one) }))
   }
 
-/** Log lines that a share opens: the last ones, those before a line, or those after it. */
+/** Log lines through a share: the last ones, those before a line, or those after it. */
 export function sharedLogOf(token: string): LogSource {
   const idOf = (line: number | undefined): string | undefined =>
     line === undefined ? undefined : String(Math.max(0, line))

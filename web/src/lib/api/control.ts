@@ -13,19 +13,19 @@ import { type WireRow, wireRow } from './wire-row.ts'
 
 export type { Command, Delivery, Step } from './types.ts'
 
-/** What is known of stops, reruns and all else that happened; null for visitors, who may not know. */
+/** The timeline of a batch and its commands; null for visitors, who may not see them. */
 export async function fetchControl(id: string): Promise<{ commands: Command[]; timeline: Step[] } | null> {
   const { timeline, agentCommands } = await partOf(id, 'control')
   if (timeline == null || agentCommands == null) return null
   const commands = nodesOf(agentCommands).map((row) => wireRow(row, 'kind', 'state'))
-  // Kinds are texts to the schema.
+  // The schema declares kinds as strings.
   return { commands, timeline: timeline.map((step) => wireRow(step) as Step) }
 }
 export interface RerunWish {
   jobs: 'all' | 'failed'
   command?: string
   cwd?: string
-  /** SHA-256 of the command that the person was shown, in hexadecimal: if another would run, the service refuses. */
+  /** SHA-256 (hexadecimal) of the command that was shown to the user. The service refuses to run another one. */
   confirm: string
 }
 export const rerunBatch = (
@@ -35,13 +35,13 @@ export const rerunBatch = (
 export const cancelCommand = (id: string, cmdId: string): Promise<void> =>
   post(`${batchAt(id)}/commands/${encodeURIComponent(cmdId)}/cancel`)
 
-/** What its reporter says later counts above it. */
+/** A later report of the reporter overrides this. */
 export const endBatch = (
   id: string,
   body: { status: 'failed' | 'stopped'; reason?: string },
 ): Promise<Batch> => post(`${batchAt(id)}/end`, body)
 
-/** When the epochs of a job were, in milliseconds; both columns rise. */
+/** The times of a job's epochs in milliseconds; both columns ascend. */
 export async function fetchEpochTimes(
   batchId: string,
   id: string,
@@ -50,14 +50,14 @@ export async function fetchEpochTimes(
   return { epochs, times: times.map((time) => Date.parse(time)) }
 }
 
-/** The agent that a rerun would go to; null where there is none. */
+/** The agent that would run a rerun; null if there is none. */
 export const fetchAgentOf = async (id: string) =>
   (await query(BatchAgentDocument, { id })).batch?.agent ?? null
 
 export async function fetchDelivery(id: string): Promise<Delivery> {
   const { delivery } = await partOf(id, 'delivery')
   if (delivery === undefined) throw notFound('batch')
-  // The state is a text to the schema.
+  // The schema declares the state as a string.
   return wireRow(delivery) as Delivery
 }
 type JobDeliveryRow = NonNullable<JobDeliveriesQuery['batch']>['jobDeliveries']['edges'][number]['node']
@@ -67,7 +67,7 @@ export async function fetchJobDeliveries(id: string): Promise<JobDelivery[]> {
   for (let after: string | null = null; ; ) {
     const { batch }: JobDeliveriesQuery = await query(JobDeliveriesDocument, { id, first: 250, after })
     if (batch == null) throw notFound('batch')
-    // The gaps are JSON to the schema.
+    // The schema declares the gaps as JSON.
     all.push(...nodesOf(batch.jobDeliveries).map((job) => wireRow(job) as unknown as JobDelivery))
     after = nextOf(batch.jobDeliveries)
     if (after === null) return all

@@ -31,7 +31,7 @@ export async function fetchSummary(): Promise<Summary> {
   }
 }
 
-/** The newest jobs whose batch ended and whose own end was never reported. */
+/** The newest jobs that never reported their end, of batches that ended. */
 export const fetchLostJobs = async (): Promise<Page<Job>> => jobsOf((await homePart('lost')).lost)
 export const fetchRunningJobs = async (): Promise<Page<Job>> => jobsOf((await homePart('running')).running)
 const jobsOf = (jobs: HomePartsQuery['lost']): Page<Job> => ({

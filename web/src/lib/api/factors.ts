@@ -5,10 +5,10 @@ import type {
 import { get, patch, post, remove } from './request.ts'
 import type { Page, User } from './types.ts'
 
-/** Every page reads what is in this file, and few of them a passkey. */
+/** Imported on demand: every page loads this file, but few use a passkey. */
 const webauthn = () => import('@simplewebauthn/browser')
 
-/** What protects the account beside its password. */
+/** The second factors of the account. */
 export interface Factors {
   totp: { enabled: boolean; since: string | null }
   recovery_codes_left: number
@@ -33,7 +33,7 @@ export interface Session {
   last_used_at: string
   current: boolean
 }
-/** The password or a code, which weakening the account asks for. */
+/** The password or a code, required for changes that weaken the account's security. */
 export type Proof = { current_password: string } | { code: string }
 
 export const fetchFactors = (): Promise<Factors> => get('/api/auth/factors')
@@ -49,7 +49,7 @@ export const signInWithCode = (body: { challenge: string; code: string }): Promi
 
 export const fetchPasskeys = (): Promise<{ items: Passkey[]; available: boolean; host: string | null }> =>
   get('/api/auth/passkeys')
-/** Asks the device for a passkey, which asks the person; throws when either says no. */
+/** Creates a passkey on the user's device; throws when the user or the device refuses. */
 export async function addPasskey(name: string, password: string | undefined): Promise<Passkey> {
   const optionsJSON = await post<PublicKeyCredentialCreationOptionsJSON>(
     '/api/auth/passkeys/options',

@@ -11,7 +11,7 @@ export interface FoundJob {
 }
 const MAX_FOUND = 40
 
-/** Jobs whose id, model or dataset holds the text, the newest of all that I see. */
+/** Visible jobs whose id, model or dataset contains the text, newest first. */
 export async function findJobs(text: string, signal?: AbortSignal): Promise<FoundJob[]> {
   const { jobs } = await query(FindJobsDocument, { q: [text], first: MAX_FOUND }, signal)
   return jobs.edges.map(({ node: job }) => ({
@@ -28,7 +28,7 @@ export async function fetchJobsWhere(
     batches?: readonly string[]
     tag?: readonly string[]
     q?: readonly string[]
-    /** Conditions as the server reads them: `lr<0.01`. */
+    /** Conditions in the server's syntax: `lr<0.01`. */
     where?: readonly string[]
   },
   page: { limit: number; cursor?: string | undefined },

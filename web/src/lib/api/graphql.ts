@@ -3,9 +3,9 @@ import { readBringsCursor } from '../live/read-cursors.ts'
 import { post, Refusal } from './request.ts'
 
 /**
- * Reads through GraphQL. Documents are in .graphql files beside the code that asks; `npm run generate` types them
- * against the schema, as `…Document` of __generated__/graphql.ts.
- * @throws Refusal: the first error refuses the whole
+ * Runs a GraphQL query. Documents are in .graphql files beside the calling code; `npm run generate` types them against
+ * the schema, as `…Document` in __generated__/graphql.ts.
+ * @throws Refusal for the first error in the response
  */
 export async function query<Data, Variables>(
   document: TypedDocumentString<Data, Variables>,
@@ -26,7 +26,7 @@ export async function query<Data, Variables>(
   return answer.data as Data
 }
 
-/** A read that the stream goes on from: the answer brings the cursor that it is not older than. */
+/** A query whose data the stream continues from: the response includes a cursor that is not newer than the data. */
 export function queryWithCursor<Data extends { streamCursor: string }, Variables>(
   document: TypedDocumentString<Data, Variables>,
   variables: Variables,
@@ -38,8 +38,9 @@ export function queryWithCursor<Data extends { streamCursor: string }, Variables
 }
 
 /**
- * Parts of one document that are requested within a moment, as when a page opens, are sent as one request.
- * @param send asks for the parts of `of` that are wanted; the others are left out by @include
+ * Batches requests for parts of one document: parts that are requested almost at the same time, as when a page opens,
+ * are sent as one request.
+ * @param send requests the wanted parts of `of`; the others are skipped by @include
  */
 export function inParts<Part extends string, Data>(
   parts: readonly Part[],
@@ -69,11 +70,11 @@ interface Paged<Node> {
 }
 /** The rows of a connection. */
 export const nodesOf = <Node>({ edges }: Pick<Paged<Node>, 'edges'>): Node[] => edges.map(({ node }) => node)
-/** Where its next page begins; null after the last one. */
+/** The cursor of the next page; null after the last one. */
 export const nextOf = ({ pageInfo }: Pick<Paged<unknown>, 'pageInfo'>): string | null =>
   pageInfo.hasNextPage ? (pageInfo.endCursor ?? null) : null
 
-/** What the answer lacks because there is none, or because it may not be seen. */
+/** The refusal for data that does not exist or is not visible. */
 export const notFound = (noun: string): Refusal =>
   new Refusal(404, { code: `${noun}_not_found`, detail: `No such ${noun}` })
 export const forbidden = (detail = 'You may not do this'): Refusal =>

@@ -16,7 +16,7 @@ const hostOf = ({ running, ...host }: HostRowFragment): Host => ({
 
 const at = (id: string): string => `/api/hosts/${encodeURIComponent(id)}`
 
-/** One's own hosts; all of them for an administrator. */
+/** The user's hosts; all hosts for an administrator. */
 export async function fetchHosts(): Promise<Host[]> {
   const { viewer, hosts } = await homePart('hosts')
   if (viewer === null) throw unknown()
@@ -38,9 +38,9 @@ export const revokeHost = (id: string): Promise<void> => remove(at(id))
 
 type HostSeries = Omit<Series, 'non_finite'> & { batch_id: string }
 
-/** What ran on the host used, each series named by its batch and job; of the last day unless told. */
+/** Resources of what ran on the host, with series named by batch and job. By default of the last day. */
 export function hostResourcesOf(id: string): SeriesSource {
-  // There is no choice of series at the server: one answer serves the charts that ask within a moment.
+  // The server has no filter by series, so one response serves all charts that request it at the same time.
   const asked = new Map<string, { at: number; answer: Promise<HostSeries[]> }>()
   return async ({ keys, points = 1_000, from, to }) => {
     const name = JSON.stringify([points, from, to])
@@ -62,7 +62,7 @@ export function hostResourcesOf(id: string): SeriesSource {
   }
 }
 
-/** Its load of the last hours, from the newest batch that told any: GPUs, else CPUs. */
+/** The load of the last hours, from the newest batch that reported any: GPU, else CPU. */
 export async function fetchLoad(id: string): Promise<{ what: string; values: number[] } | null> {
   const now = Math.floor(Date.now() / 1000)
   const { series } = await get<{ series: HostSeries[] }>(`${at(id)}/resources`, {

@@ -19,12 +19,12 @@ export const register = (body: { email: string; password: string; name?: string 
   post('/api/auth/register', body)
 export const signOut = (): Promise<void> => post('/api/auth/logout')
 
-/** A provider of identities that the service is configured for. */
+/** An identity provider that the service is configured for. */
 export interface Provider {
   id: string
   name: string
 }
-/** What opens my account beside its password; `provider` is null for one that is no longer configured. */
+/** A linked sign-in method besides the password; `provider` is null if it is no longer configured. */
 export interface Identity {
   id: string
   provider: Provider | null
@@ -33,9 +33,9 @@ export interface Identity {
   created_at: string
   last_used_at: string
 }
-/** What the page says about the service in words. */
+/** Settings of the service that the page mentions. */
 export const fetchSettings = (): Promise<{ retention_deleted_days: number }> => get('/api/settings')
-/** The address of the newest wheel of svc-reporter (PEP 691). */
+/** The URL of the newest wheel of svc-reporter (PEP 691). */
 export async function fetchReporterWheel(): Promise<string> {
   const index = new URL('/pip/simple/svc-reporter/', location.origin)
   const answer = await fetch(index, { headers: { accept: 'application/vnd.pypi.simple.v1+json' } })
@@ -43,11 +43,11 @@ export async function fetchReporterWheel(): Promise<string> {
   const { files } = (await answer.json()) as { files: { url: string }[] }
   return new URL(files.at(-1)?.url ?? '', index).href
 }
-/** Whether registration is open, and whether there is an account yet; the first one is an administrator. */
+/** Whether registration is open, and whether the first account, an administrator, is still to be created. */
 export const fetchRegistration = (): Promise<{ open: boolean; first: boolean }> => get('/api/auth/register')
 export const fetchProviders = async (): Promise<Provider[]> =>
   (await get<{ items: Provider[] }>('/api/oauth')).items
-/** Where a sign-in through a provider begins: an address for the whole page, not for a request. */
+/** The URL that starts a sign-in through a provider; the page navigates to it. */
 export const startAt = (id: string, returnTo: string | undefined): string =>
   withQuery(`/api/oauth/${encodeURIComponent(id)}/start`, { return_to: returnTo })
 export const fetchSignInMethods = (): Promise<{ items: Identity[]; password: boolean }> =>
@@ -55,7 +55,7 @@ export const fetchSignInMethods = (): Promise<{ items: Identity[]; password: boo
 export const changeMe = (
   body: { name: string } | { password: string; current_password: string },
 ): Promise<{ user: User }> => patch('/api/auth/me', body)
-/** Answers where to send the page. */
+/** Returns the URL to navigate to. */
 export const beginLink = (id: string, password: string | undefined): Promise<{ url: string }> =>
   post(
     `/api/oauth/${encodeURIComponent(id)}/link`,
@@ -66,7 +66,7 @@ export const unlink = (id: string): Promise<void> => remove(`/api/auth/identitie
 export async function fetchTokens(): Promise<Page<Token>> {
   const { viewer } = await query(TokensDocument, {})
   if (viewer?.tokens == null) throw unknown()
-  // Of the two scopes that people make.
+  // Only tokens of the two scopes that users create.
   return { items: viewer.tokens.map((token) => wireRow(token) as Token), next_cursor: null }
 }
 export const createToken = (body: {

@@ -1,7 +1,7 @@
 import { get, post, remove } from './request.ts'
 import type { Page } from './types.ts'
 
-/** A project that I am invited to. */
+/** A project that the user is invited to. */
 export interface Invitation {
   id: string
   project: string
@@ -19,7 +19,7 @@ export interface PendingInvitation {
   role: 'member' | 'viewer'
   created_at: string
 }
-/** An address that rules of a project mail, or would. */
+/** An email address that rules of a project use. */
 export interface MailAddress {
   email: string
   state: 'confirmed' | 'unconfirmed' | 'stopped'
@@ -29,7 +29,7 @@ export interface Verification {
   email: string
   verified: boolean
   confirmation_requested_at: string | null
-  /** Without a mail server nothing can be verified by mail. */
+  /** Without a mail server, addresses cannot be verified by mail. */
   mail_configured: boolean
 }
 

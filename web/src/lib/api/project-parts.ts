@@ -5,8 +5,8 @@ const PARTS = ['head', 'fields', 'members', 'rules'] as const
 const read = inParts(PARTS, (slug, wanted) => query(ProjectPartsDocument, { slug, ...wanted }))
 
 /**
- * A part of a project; what a page asks of one project when it opens comes in one answer.
- * @throws Refusal 404 for a project that is not there or may not be seen
+ * Fetches a part of a project. Parts of one project that a page requests when it opens share one request.
+ * @throws Refusal 404 if the project does not exist or is not visible
  */
 export async function projectPart(
   slug: string,

@@ -22,10 +22,10 @@ const projectOf = ({ recipients, ...row }: ProjectRowFragment): Project => ({
   ...(recipients && { recipients }),
   created_at: row.createdAt ?? '',
 })
-/** Through a share a project has no owner, and nothing in a share shows it. */
+/** A project seen through a share has no owner, and no page of a share shows one. */
 const NO_OWNER = { id: '', name: '' }
 
-/** All projects that I see: they fill the rail. */
+/** All visible projects, for the sidebar. */
 export async function fetchProjects(): Promise<Project[]> {
   const all: Project[] = []
   for (let after: string | null = null; ; ) {
@@ -43,7 +43,7 @@ export async function fetchFields(slug: string): Promise<KnownNames> {
   return fields as KnownNames
 }
 
-/** A value over the jobs of a batch: `n` distinct ones from low to high. */
+/** The values of a field over the jobs of a batch: `n` distinct ones between low and high. */
 export interface FieldValue {
   low: unknown
   high: unknown
@@ -58,7 +58,7 @@ export interface TablePage {
   cursor?: string | undefined
 }
 
-/** Batches in any order, with the fields of `columns`. Later changes come over the stream. */
+/** Batches in any order, with the fields of `columns`. Later changes arrive over the stream. */
 export async function fetchTable(filter: BatchFilter, page: TablePage): Promise<Page<Listed>> {
   const { sort = 'started_at', order = 'desc', columns = [], limit, cursor } = page
   const direction = upper(order)

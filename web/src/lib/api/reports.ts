@@ -1,7 +1,7 @@
 import { get, patch, post, remove } from './request.ts'
 import type { Page } from './types.ts'
 
-/** Markdown with runs, charts and tables embedded (lib/report-blocks.ts). */
+/** Markdown with embedded runs, charts and tables (lib/report-blocks.ts). */
 export interface Report {
   id: string
   title: string
@@ -18,13 +18,13 @@ export interface SharedReport {
   title: string
   body: string
   updated_at: string
-  /** Those that the link opens, each with the token of its share. */
+  /** The batches that the link opens, each with its share token. */
   batches: { id: string; token: string }[]
 }
 
 const at = (id: string): string => `/api/reports/${encodeURIComponent(id)}`
 
-/** Without their texts, newest first. */
+/** Newest first, without the text. */
 export const fetchReports = async (project: string): Promise<Omit<Report, 'body'>[]> =>
   (await get<Page<Omit<Report, 'body'>>>('/api/reports', { limit: 500, project })).items
 export const fetchReport = (id: string): Promise<Report> => get(at(id))

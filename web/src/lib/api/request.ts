@@ -1,13 +1,13 @@
 import { some } from '../words.ts'
 
-/** An answer that says no, as problem+json tells it; `status` 0 is a server that could not be reached. */
+/** An error response in problem+json; `status` 0 means that the server is unreachable. */
 export class Refusal extends Error {
   readonly status: number
   readonly code: string
   readonly errors: { path: string; message: string }[]
-  /** When it may be tried again, where the service says so. */
+  /** When to retry, if the service says so. */
   readonly retryAfterS: number | undefined
-  /** Of a sign-in that needs a code: what to send it with. */
+  /** For a sign-in that needs a second factor: the challenge to send with the code. */
   readonly challenge: string | undefined
 
   constructor(
@@ -33,7 +33,7 @@ export class Refusal extends Error {
 type Value = string | number | boolean | undefined
 export type Query = Record<string, Value | readonly string[]>
 
-/** `/path?a=1&b=2&b=3`; undefined values are left out. */
+/** `/path?a=1&b=2&b=3`; undefined values are omitted. */
 export function withQuery(path: string, query: Query = {}): string {
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
@@ -44,7 +44,7 @@ export function withQuery(path: string, query: Query = {}): string {
   return text === '' ? path : `${path}?${text}`
 }
 
-/** @throws Refusal for every answer that is not 2xx, and for none at all */
+/** @throws Refusal for every response that is not 2xx, and when there is none */
 async function send<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const answer = await reach(path, {
     method,
@@ -55,7 +55,7 @@ async function send<T>(method: string, path: string, body?: unknown, signal?: Ab
   return (await contentOf(answer)) as T
 }
 
-/** Reads, which are sent again once the service is back (query-client.ts). */
+/** Read requests, which are repeated once the service is back (query-client.ts). */
 const READ = /^GET |^POST \/graphql$/
 
 const reach = (path: string, init: RequestInit): Promise<Response> =>
@@ -80,7 +80,7 @@ async function contentOf(answer: Response): Promise<unknown> {
   return value
 }
 
-/** As `get`, of an answer that is bytes. */
+/** Like `get`, for binary responses. */
 export async function getBytes(path: string, accept: string, signal?: AbortSignal): Promise<ArrayBuffer> {
   const answer = await reach(path, { signal: signal ?? null, headers: { accept } })
   if (!answer.ok) await contentOf(answer)
@@ -95,7 +95,7 @@ export const put = <T>(path: string, body: unknown): Promise<T> => send('PUT', p
 export const patch = <T>(path: string, body: unknown): Promise<T> => send('PATCH', path, body)
 export const remove = (path: string): Promise<void> => send('DELETE', path)
 
-/** One sentence for people: what happened. */
+/** One sentence for users about what happened. */
 export const errorText = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   const fields = error instanceof Refusal ? error.errors.map((one) => `${one.path}: ${one.message}`) : []

@@ -4,7 +4,7 @@ import { projectPart } from './project-parts.ts'
 import { patch, post, put, remove } from './request.ts'
 import { wireRow } from './wire-row.ts'
 
-/** What a rule can watch for (contract §7). */
+/** The events and conditions that a rule can watch for (contract §7). */
 export const TRIGGERS = [
   'job_failed',
   'batch_failed',
@@ -28,7 +28,7 @@ export interface RuleFields {
   name: string
   trigger: Trigger
   condition: Condition | null
-  /** Null: the project's. */
+  /** Null: the project's recipients. */
   recipients: string[] | null
   enabled: boolean
   cooldown_s: number
@@ -39,7 +39,7 @@ export interface Rule extends RuleFields {
   created_at: string
 }
 interface Mail {
-  /** False: no mail server is set, so mail is only logged. */
+  /** False: no mail server is configured, so mail is only logged. */
   configured: boolean
 }
 export interface Rules {
@@ -72,7 +72,7 @@ export const deleteRule = (id: string): Promise<void> => remove(at(id))
 export const testRule = (id: string): Promise<{ queued: boolean; mail: Mail }> => post(`${at(id)}/test`)
 
 export interface Preview {
-  /** Mails that it would have sent. */
+  /** Mails that the rule would have sent. */
   fired: number
   since: string
   days: number

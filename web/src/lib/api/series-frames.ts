@@ -1,12 +1,12 @@
 import type { Series } from './types.ts'
 
-/** Columns of numbers as bytes: the service's src/http/series/series-frames.ts tells their layout. */
+/** Binary columns of numbers; src/http/series/series-frames.ts of the service documents their layout. */
 export const SERIES_FRAMES = 'application/vnd.svc.series'
 
 type Column = 'values' | 'times' | 'x_values' | 'smoothed' | 'steps'
 type Header = Omit<Series, Column> & { columns: Column[] }
 
-/** @throws when the answer was cut off */
+/** @throws when the response was truncated */
 export function readSeriesFrames(bytes: ArrayBuffer): Series[] {
   const view = new DataView(bytes)
   const all: Series[] = []
@@ -22,7 +22,7 @@ export function readSeriesFrames(bytes: ArrayBuffer): Series[] {
     const read: Partial<Record<Column, number[]>> = {}
     for (const name of columns) {
       const Numbers = name === 'steps' ? Int32Array : Float64Array
-      // Plain arrays: points that arrive later are added to them.
+      // Plain arrays, because points that arrive later are appended.
       read[name] = Array.from(new Numbers(bytes, at, series.returned_points))
       at += Math.ceil((series.returned_points * Numbers.BYTES_PER_ELEMENT) / 8) * 8
     }

@@ -14,11 +14,11 @@ import type {
 import type { WireRow } from './wire-row.ts'
 
 /**
- * What the service answers with. Nouns are the rows that the documents ask for (rows.graphql), as they are generated; only
- * what is read through REST alone is written out.
+ * Types of the service's responses. Entities are the generated rows of the GraphQL documents (rows.graphql); only types
+ * of REST-only responses are written out.
  */
 export type Status = Lowercase<JobStatus>
-/** A number, or what JSON cannot write. */
+/** A number, or the name of one that JSON cannot represent. */
 export type Numeric = JobRowFragment['elapsedS']
 
 export type Batch = WireRow<Omit<BatchRowFragment, 'can'>, 'status'> & {
@@ -26,9 +26,9 @@ export type Batch = WireRow<Omit<BatchRowFragment, 'can'>, 'status'> & {
   [Name in keyof BatchSelfFragment]?: BatchSelfFragment[Name] | undefined
 } & {
   deleted_at?: string
-  /** Not in messages of the stream: rights differ from reader to reader. */
+  /** Missing in messages of the stream, because rights differ between readers. */
   can?: BatchRowFragment['can']
-  /** Unix time in milliseconds when the page received this row: estimates count from then. */
+  /** Unix time in milliseconds when the page received this row; estimates count from then. */
   received_ms?: number
 }
 export type Job = WireRow<Omit<JobRowFragment, 'latest'>, 'status'> & {
@@ -47,7 +47,7 @@ export type Project = WireRow<
 > & {
   owner: NonNullable<ProjectRowFragment['owner']>
   role: Lowercase<NonNullable<ProjectRowFragment['role']>> | null
-  /** Where mail goes, for those in the project; without it to its owner. */
+  /** Addresses that get mail, visible to members; without it, mail goes to the owner. */
   recipients?: string[]
   created_at: string
 }
@@ -64,7 +64,7 @@ export interface Page<T> {
 }
 export interface Series {
   job_id: string | null
-  /** Where the answer holds jobs of several batches. */
+  /** Set in responses with jobs of several batches. */
   job_key?: string | undefined
   key: string
   steps: number[]
@@ -73,11 +73,11 @@ export interface Series {
   returned_points: number
   sampled: boolean
   non_finite: number
-  /** Seconds, when a time axis was asked for: the steps come in their order then. */
+  /** Seconds, if a time axis was requested; steps are then ordered by time. */
   times?: number[] | undefined
-  /** With `x_key`, its values. */
+  /** The values of the `x_key` series. */
   x_values?: number[] | undefined
-  /** With smoothing: "NaN" where the value is not finite. */
+  /** With smoothing; "NaN" where the value is not finite. */
   smoothed?: Numeric[] | undefined
   smoothing?: { mean: Numeric; mass: Numeric } | undefined
 }
@@ -85,7 +85,7 @@ export interface SeriesGroup {
   group: string | null
   key: string
   jobs: number
-  /** First and last epoch, or second, of each bucket. */
+  /** The first and last epoch, or second, of each bucket. */
   steps: number[]
   ends: number[]
   mean: Numeric[]
@@ -99,7 +99,7 @@ export interface SeriesGroup {
 export interface SeriesClip {
   low: Numeric | null
   high: Numeric | null
-  /** Points outside of it. */
+  /** Points outside the range. */
   hidden: number
 }
 export interface LogLine {
@@ -117,12 +117,12 @@ export type Token = WireRow<
   scope: 'reporter' | 'read'
 }
 export type Share = WireRow<ShareRowFragment>
-/** A step of a batch's timeline. */
+/** An entry of a batch's timeline. */
 export type Step = WireRow<Omit<StepRowFragment, 'kind' | 'actor'>> & {
   kind: 'stop' | 'rerun' | 'batch' | 'share' | 'agent' | 'mail'
   actor: StepRowFragment['actor'] & { kind: 'user' | 'agent' | 'reporter' | 'service' }
 }
-/** What an agent was told to do about a batch. */
+/** A command to an agent about a batch. */
 export type Command = WireRow<CommandRowFragment, 'kind' | 'state'>
 /** An agent on a host. */
 export type Host = WireRow<Omit<HostRowFragment, 'running'>> & {

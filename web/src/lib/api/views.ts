@@ -1,10 +1,10 @@
 import { get, patch, post, remove } from './request.ts'
 import type { Page } from './types.ts'
 
-/** Who sees a saved view: its user; all who see the project; or the project's page opens with it. */
+/** Who sees a saved view: only its user, everyone who sees the project, or everyone as the project's default page. */
 export type Audience = 'private' | 'project' | 'default'
 
-/** A page's URL under a title, with the colors that were chosen for jobs. */
+/** A page's URL with a title and the colors that were chosen for jobs. */
 export interface SavedView {
   id: string
   title: string
@@ -19,7 +19,7 @@ export type NewView = Pick<SavedView, 'title' | 'path' | 'project' | 'audience' 
 
 const at = (id: string): string => `/api/views/${encodeURIComponent(id)}`
 
-/** Mine, and those shared with projects that I see; of one project only, if named. */
+/** The user's own views, and those shared with visible projects; optionally of one project only. */
 export const fetchViews = async (project?: string): Promise<SavedView[]> =>
   (await get<Page<SavedView>>('/api/views', { limit: 500, project })).items
 export const fetchView = (id: string): Promise<SavedView> => get(at(id))

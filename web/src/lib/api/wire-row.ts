@@ -1,6 +1,6 @@
 /**
- * Rows of GraphQL under the names that REST and the stream use, which are those of the page: a name in snake case, an enum in
- * lower case. So a row has one form, however it came, and its type follows from the document that asks for it.
+ * Converts GraphQL rows to the names that REST and the stream use: snake case, with enums in lower case. So the page
+ * handles one form of each row, and its type follows from the document that requests it.
  */
 export const lower = <T extends string>(word: T): Lowercase<T> => word.toLowerCase() as Lowercase<T>
 
@@ -14,7 +14,7 @@ type Snake<Name extends string> = Name extends `${infer First}${infer Rest}`
   : Name
 type Named<Row> = { [Name in keyof Row & string as Snake<Name>]: Row[Name] }
 
-/** A row under those names, with these enums in lower case. */
+/** The type of a converted row. */
 export type WireRow<Row, Enums extends keyof Row = never> = Named<Omit<Row, Enums>> & {
   [Name in Enums & string as Snake<Name>]: Row[Name] extends string ? Lowercase<Row[Name]> : Row[Name]
 }
@@ -29,7 +29,7 @@ function snake(name: string): string {
   return known
 }
 
-/** @param enums the fields of the row that are enums; what its values hold stays: a param may have any name */
+/** @param enums the fields of the row that are enums; nested values are unchanged, because a param may have any name */
 export function wireRow<Row extends object, Enums extends keyof Row & string = never>(
   row: Row,
   ...enums: Enums[]
@@ -38,6 +38,6 @@ export function wireRow<Row extends object, Enums extends keyof Row & string = n
   for (const [name, value] of Object.entries(row))
     renamed[snake(name)] =
       (enums as string[]).includes(name) && typeof value === 'string' ? lower(value) : value
-  // The names are those of the type, which follows the same rule.
+  // The type follows the same rule as the conversion.
   return renamed as WireRow<Row, Enums>
 }

@@ -1,19 +1,19 @@
 import type { Line } from './line.ts'
 
-/** Null: a gap. Undefined: no point here, the curve goes on. */
+/** Null: a gap. Undefined: no point at this x; the curve continues. */
 type Column = (number | null | undefined)[]
 
 export interface Aligned {
-  /** The common x, then one column a curve. */
+  /** The common x values, then one column per curve. */
   columns: [number[], ...Column[]]
   /** Points that a logarithmic axis cannot show. */
   unshown: number
 }
 
-/** Past this, points are put on a grid of four places a pixel instead of on the union of all steps. */
+/** Beyond this, points are put on a grid of four positions per pixel instead of the union of all steps. */
 const MAX_CELLS = 1_500_000
 
-/** Brings curves with steps of their own onto one x-axis. */
+/** Aligns curves with different steps on one x-axis. */
 export function align(
   curves: readonly Pick<Line, 'steps' | 'values'>[],
   log: boolean,
@@ -35,7 +35,7 @@ export function align(
       const column: Column = new Array(x.length)
       let at = 0
       for (let i = 0; i < steps.length; i++) {
-        // Points at one place stand beside each other.
+        // Points of one curve at the same x get neighbouring rows.
         if (i > 0 && steps[i] === steps[i - 1]) at++
         else while (x[at] !== steps[i]) at++
         column[at] = shown(values[i] ?? Number.NaN)
@@ -44,7 +44,7 @@ export function align(
     })
     return { columns: [x, ...columns], unshown }
   }
-  // On a logarithmic axis the pixels are equally wide in the logarithm.
+  // On a logarithmic axis, pixels are equally wide in the logarithm.
   const [there, back] = xLog ? [Math.log, Math.exp] : [(place: number) => place, (place: number) => place]
   const first = there(x[0] ?? Number.NaN)
   const width = (there(x.at(-1) ?? Number.NaN) - first) / pixels || 1
@@ -68,10 +68,10 @@ function union(curves: readonly Pick<Line, 'steps'>[]): number[] {
   const [one] = curves
   if (one === undefined) return []
   const longest = curves.reduce((a, b) => (b.steps.length > a.steps.length ? b : a), one)
-  // Most often all jobs have the epochs of the longest one.
+  // Usually the longest curve has all steps of the others.
   const all = new Set(longest.steps)
   const before = all.size
-  /** Of places where a curve has several points, how many. */
+  /** For x values at which a curve has several points, their number. */
   const several = new Map<number, number>()
   for (const { steps } of curves) {
     let n = 1

@@ -3,8 +3,8 @@ import { itemAt } from '../checked.ts'
 import type { Theme } from '../theme.ts'
 
 /**
- * No two of the first eight are alike, for colour-blind eyes as well (test/web/colours.test.ts measures it): a chart
- * takes those first.
+ * The first eight colours are distinguishable, also with colour blindness (test/web/colours.test.ts measures it).
+ * Charts use them first.
  */
 export const SAFE_COLOURS = 8
 const LIGHT = [
@@ -46,16 +46,16 @@ const DARK = [
 
 export type ColourOf = (name: string, theme: Theme) => string
 
-/** Of the palette, as many as there are to choose from. */
+/** The number of colours to choose from. */
 export const COLOURS = LIGHT.length
 export const colourAt = (place: number, theme: Theme): string => itemAt(paletteOf(theme), place)
 
-/** The same name has the same colour on every page, in every share, in both themes. */
+/** The default colour of a name: the same on every page, in every share and in both themes. */
 export const colourOf: ColourOf = (name, theme) => colourAt(chosen()[jobOf(name)] ?? placeOf(name), theme)
 
 /**
- * As `colourOf`, but of names that are shown together no two share a colour while there are unused ones. The names come
- * in the order in which their jobs started, so one that is added takes no colour from those before it.
+ * Like `colourOf`, but names that are shown together get different colours while there are unused ones. Names are in
+ * the order in which their jobs started, so a new job does not change the colours of earlier ones.
  */
 export function coloursAmong(names: () => readonly string[]): ColourOf {
   const places = new Map<string, number>()
@@ -66,7 +66,7 @@ export function coloursAmong(names: () => readonly string[]): ColourOf {
       seen = names()
       for (const one of seen) {
         if (places.has(one)) continue
-        // First the safe ones, then the other half, then both once more.
+        // First the safe colours, then the other half, then both again.
         const half = Math.floor(places.size / SAFE_COLOURS)
         const first = (half % (LIGHT.length / SAFE_COLOURS)) * SAFE_COLOURS
         const round = Math.floor(places.size / LIGHT.length)
@@ -81,7 +81,9 @@ export function coloursAmong(names: () => readonly string[]): ColourOf {
   }
 }
 
-/** Where jobs of several batches are shown together, a name is `batch / job`: its job has one colour everywhere. */
+/**
+ * The job part of `batch / job`, as jobs of several batches are named, so that a job has the same colour everywhere.
+ */
 function jobOf(name: string): string {
   const cut = name.lastIndexOf(' / ')
   return cut < 0 ? name : name.slice(cut + 3)
@@ -91,7 +93,7 @@ const KEY = 'colours'
 const watchers = new Set<() => void>()
 let kept: Record<string, number> | null = null
 
-/** Colours that the person chose, by job; kept in this browser. */
+/** Colours that the user chose, by job; stored in this browser. */
 function chosen(): Record<string, number> {
   if (kept === null) {
     kept = {}
@@ -105,7 +107,7 @@ function chosen(): Record<string, number> {
   return kept
 }
 
-/** The jobs that were drawn in a chosen colour, on the page with this path. */
+/** The jobs drawn in a chosen colour on the page with this path. */
 const drawn = { path: '', jobs: new Set<string>() }
 
 function choiceOf(job: string): number | undefined {
@@ -119,20 +121,23 @@ function choiceOf(job: string): number | undefined {
   return place
 }
 
-/** The choices that this page shows, to save them with a view. Those for other pages would tell others their jobs' names. */
+/**
+ * The chosen colours that this page shows, to save them with a view. Choices of other pages would reveal their jobs'
+ * names.
+ */
 export function shownColours(): Record<string, number> {
   if (drawn.path !== location.pathname) return {}
   const jobs = Object.entries(chosen()).filter(([job]) => drawn.jobs.has(job))
   return Object.fromEntries(jobs.slice(0, 1000))
 }
 
-/** Adds a view's choices to those of this browser; for the same job the view's count. */
+/** Adds a view's choices to those of this browser, overriding them for the same job. */
 export function takeColours(colours: Readonly<Record<string, number>>): void {
   const known = Object.entries(colours).filter(([, place]) => place in LIGHT)
   if (known.length > 0) set({ ...chosen(), ...Object.fromEntries(known) })
 }
 
-/** @param place of the palette; null: as its name says */
+/** @param place index in the palette; null restores the default */
 export function chooseColour(name: string, place: number | null): void {
   const next = { ...chosen() }
   if (place === null) delete next[jobOf(name)]
@@ -159,7 +164,7 @@ function watch(changed: () => void): () => void {
     removeEventListener('storage', elsewhere)
   }
 }
-/** Something that changes with every choice, in this tab or another one. */
+/** Changes with every choice, in this or another tab. */
 export const useColourChoice = (): unknown => useSyncExternalStore(watch, chosen)
 export const isChosen = (name: string): boolean => jobOf(name) in chosen()
 

@@ -1,9 +1,9 @@
 import type { Line } from './line.ts'
 
-/** What is drawn around the mean of a group. */
+/** The band around a group's mean. */
 export type BandKind = 'std' | 'range' | 'none'
 
-/** Curves as columns, in this order: values, means, upper and lower edges of bands. */
+/** Curves as columns in this order: values, means, upper and lower edges of the bands. */
 export function columnsOf(lines: readonly Line[], band: BandKind) {
   const part = (values: (line: Line) => number[] | undefined) =>
     lines.map((line) => ({ steps: line.steps, values: values(line) ?? [] })).map(fill)

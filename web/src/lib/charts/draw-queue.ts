@@ -1,13 +1,13 @@
 /**
- * Charts with new data draw one after the other, some in each frame, so that no frame is long however many
- * are seen. A slow chart draws seldom: most of the time is left for scrolling and clicks.
+ * Schedules the drawing of charts with new data: some in each frame, so that no frame is long regardless of the number
+ * of charts. Slow charts are drawn less often, to leave time for scrolling and clicks.
  */
-/** Of scripts alone. Once they are through, the browser paints each canvas that was drawn on, which takes as long again. */
+/** Script time per frame. Afterwards the browser paints the canvases, which takes as long again. */
 const FRAME_MS = 3
 const REST = 8
 
 export interface Drawer {
-  /** Draws in one of the next frames; what was asked for before is done with it. */
+  /** Draws in one of the next frames. Further requests before that have no effect. */
   request(): void
   stop(): void
 }

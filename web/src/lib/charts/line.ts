@@ -1,27 +1,27 @@
 import type { Numeric, Series, SeriesGroup } from '../api/types.ts'
 
-/** One curve: columns outside React, which the stream appends to. */
+/** A curve: columns outside React, to which the stream appends. */
 export interface Line {
-  /** What it is called, in the tooltip, the legend and files. */
+  /** The name in tooltips, legends and files. */
   name: string
-  /** The job, or the group of jobs, and the series. */
+  /** The job or group of jobs, and the series. */
   owner: string
   key: string
-  /** Whose colour it has. */
+  /** The name that determines the colour. */
   paint: string
-  /** Places on the x-axis: epochs, seconds, or values of a series; never decreasing. */
+  /** The x values: epochs, seconds, or values of a series; never decreasing. */
   steps: number[]
-  /** NaN and infinities as they are. */
+  /** Includes NaN and infinities. */
   values: number[]
-  /** Points that there are in the range, drawn or not. */
+  /** Points in the range, drawn or not. */
   total: number
   sampled: boolean
-  /** Points of the range that are NaN or infinite, drawn or not. */
+  /** Points in the range that are NaN or infinite, drawn or not. */
   nonFinite: number
-  /** On an axis of times or of values, the epoch of each point. */
+  /** The epoch of each point, if x is a time or a value. */
   epochs?: number[] | undefined
   mean?: Mean | undefined
-  /** Around the mean of a group: what lies between, and of how many values. */
+  /** Around the mean of a group: the edges of the band, and the number of values. */
   band?: Band | undefined
 }
 
@@ -33,20 +33,20 @@ export interface Band {
   jobs: number
 }
 
-/** The exponential mean of each point, which goes on with those that arrive. */
+/** The moving average at each point, continued with new points. */
 export interface Mean {
   values: number[]
   weight: number
-  /** After the last point: see the service's `smoothing`. */
+  /** The state after the last point: see the service's `smoothing`. */
   mean: number
   mass: number
 }
 
-/** How the curve of an owner and a series is called and painted. */
+/** The name and the colour of a curve, by owner and series. */
 export interface Naming {
   nameOf: (owner: string, key: string) => string
   paintOf: (owner: string, key: string) => string
-  /** Values are shown divided by it. */
+  /** Values are divided by this for display. */
   divisor?: number
 }
 
@@ -73,7 +73,7 @@ export const lineOf = (series: Series, naming: Naming, weight = 0): Line => ({
   },
 })
 
-/** A group's point is in the middle of its bucket. */
+/** A group's points are at the centres of their buckets. */
 export const lineOfGroup = (group: SeriesGroup, owner: string, naming: Naming): Line => ({
   ...labelled(owner, group.key, naming),
   steps: group.steps.map((step, i) => (step + (group.ends[i] ?? Number.NaN)) / 2),
@@ -92,11 +92,11 @@ export const lineOfGroup = (group: SeriesGroup, owner: string, naming: Naming): 
 
 export interface Arrived {
   x: number
-  /** On an axis of times or of values: by its epoch a point is known again. */
+  /** If x is a time or a value, points are identified by their epoch. */
   epoch?: number
 }
 
-/** A point that arrived, or arrived again: by its epoch there is one. Returns whether anything changed. */
+/** Adds a point, or replaces the point of the same epoch. Returns whether anything changed. */
 export function addPoint(line: Line, { x, epoch }: Arrived, value: Numeric): boolean {
   const y = Number(value)
   const last = line.steps.length - 1
@@ -126,7 +126,7 @@ export function addPoint(line: Line, { x, epoch }: Arrived, value: Numeric): boo
     }
     return true
   }
-  // Of a sampled line this one was counted, and left out, before.
+  // In a sampled line, an older point was already counted and then left out.
   const fresh = epoch !== undefined && line.epochs?.every((before) => before < epoch)
   if (line.sampled && !fresh) return false
   line.steps.splice(at, 0, x)
@@ -153,7 +153,7 @@ function goBack(mean: Mean, value: number): void {
   mean.mass = (mean.mass - (1 - mean.weight)) / mean.weight
 }
 
-/** Of a whole line; what a sampled one had before is not known here, and its mean stays until it is read again. */
+/** Only for complete lines. The mean of a sampled line needs missing points, so it stays until the next fetch. */
 function recomputeMean(line: Line): void {
   const { mean } = line
   if (mean === undefined || line.sampled) return
@@ -166,7 +166,7 @@ function recomputeMean(line: Line): void {
   for (const i of order) mean.values[i] = goOn(mean, line.values[i] ?? Number.NaN)
 }
 
-/** The first place whose step is not below `x`. */
+/** The first index whose step is at least `x`. */
 export function lowerBound(steps: readonly number[], x: number): number {
   let low = 0
   let high = steps.length
@@ -179,8 +179,8 @@ export function lowerBound(steps: readonly number[], x: number): number {
 }
 
 /**
- * The index of the point at `x`: the nearest one, no further than half the step between its neighbours, or
- * than `reach`. -1 where the curve has none there: before its first point, after its last, or without points.
+ * The index of the point at `x`: the nearest one, within half the distance between its neighbours or within `reach`. -1
+ * if there is none: before the first point, after the last, or in an empty curve.
  */
 export function pointAt(steps: readonly number[], x: number, reach: number): number {
   const at = nearest(steps, x)
@@ -194,7 +194,7 @@ export function pointAt(steps: readonly number[], x: number, reach: number): num
   return beside !== undefined && away <= Math.abs(here - beside) / 2 ? at : -1
 }
 
-/** The place of the point nearest to `x`; -1 without points. */
+/** The index of the point nearest to `x`; -1 if the curve is empty. */
 export function nearest(steps: readonly number[], x: number): number {
   const at = lowerBound(steps, x)
   if (at >= steps.length) return steps.length - 1
@@ -202,7 +202,7 @@ export function nearest(steps: readonly number[], x: number): number {
   return x - (steps[at - 1] ?? Number.NaN) <= (steps[at] ?? Number.NaN) - x ? at - 1 : at
 }
 
-/** A logarithmic x-axis has no place for the others. */
+/** Drops points that a logarithmic x-axis cannot show. */
 export function aboveZero(line: Line): Line {
   const first = lowerBound(line.steps, Number.MIN_VALUE)
   if (first === 0) return line

@@ -1,49 +1,49 @@
 import { fromAddress } from '../selection.ts'
 
-/** What the address says of the charts: a link restores what was shown. */
+/** The search parameters of charts, so that a link restores them. */
 export interface ChartSearch {
-  /** Series whose names this regular expression finds. */
+  /** A regular expression that selects series by name. */
   series?: string
-  /** Pinned series: first in the list, even if the expression does not match them. */
+  /** Pinned series: listed first, even if the expression does not match them. */
   keep?: string[]
-  /** Sections of charts that are closed. */
+  /** Collapsed sections of charts. */
   closed?: string[]
-  /** Jobs whose names it finds. */
+  /** A regular expression that selects jobs by name. */
   jobs?: string
-  /** Jobs that are not drawn. */
+  /** Hidden jobs. */
   hide?: string[]
-  /** The one job that is drawn. */
+  /** The only job that is drawn. */
   solo?: string
-  /** The selected jobs, when they are few, and whether only they are drawn. */
+  /** The selected jobs, if they are few, and whether only they are drawn. */
   sel?: string[]
   only?: boolean
   /** Jobs that are drawn regardless of filters. */
   pin?: string[]
-  /** How many jobs are drawn; 20 without it. */
+  /** The number of drawn jobs; 20 by default. */
   top?: number
-  /** What they are ordered by: `last.<series>` or `param.<name>`, falling with a minus before it; start without it. */
+  /** The order of jobs: `last.<series>` or `param.<name>`, descending with a leading minus; by start by default. */
   by?: string
-  /** Every job. */
+  /** Draw all jobs. */
   all?: boolean
-  /** Logarithmic axes: of values, of epochs or times. */
+  /** Logarithmic y-axis and x-axis. */
   log?: boolean
   xlog?: boolean
-  /** Epochs without it; `metric.<series>`: the values of another series. */
+  /** The x-axis, epochs by default; `metric.<series>` uses the values of another series. */
   x?: 'relative' | 'wall' | `metric.${string}`
-  /** 0 to 0.99, the weight of the past. */
+  /** Smoothing: the weight of the past, 0 to 0.99. */
   smooth?: number
-  /** First and last epoch, or second, that is shown. */
+  /** The first and last visible epoch or second. */
   zoom?: [number, number]
-  /** Series that were added to a chart, and those of them with the axis on the right, by the chart's own series. */
+  /** Series added to a chart, and those of them on the right axis, by the chart's own series. */
   more?: Record<string, string[]>
   right?: Record<string, string[]>
-  /** Least and greatest value that is shown, by series. */
+  /** The visible y-range, by series. */
   y?: Record<string, [number, number]>
-  /** Share of the points that the y-axis may leave out at either end. */
+  /** The share of points that the y-axis may clip at either end. */
   clip?: number
-  /** `param.<name>`, or a field: one curve for all jobs that have it in common. */
+  /** `param.<name>` or a field: jobs with the same value are drawn as one curve. */
   group?: string
-  /** What is drawn around a group's mean; without it what the page draws by default. */
+  /** The band around a group's mean; without it, the page's default. */
   band?: 'std' | 'range' | 'none'
 }
 
@@ -51,7 +51,7 @@ const text = (value: unknown): string | undefined =>
   value === undefined || value === null || value === '' ? undefined : String(value)
 const list = (value: unknown): string[] | undefined =>
   Array.isArray(value) && value.length > 0 ? value.map(String) : undefined
-/** Two rising numbers. */
+/** Two ascending numbers. */
 export const rangeOf = (value: unknown): [number, number] | undefined => {
   if (!Array.isArray(value)) return undefined
   const [from, to] = value.map(Number)
@@ -63,10 +63,10 @@ export const rangeOf = (value: unknown): [number, number] | undefined => {
 const isMetric = (x: unknown): x is `metric.${string}` =>
   typeof x === 'string' && x.startsWith('metric.') && x.length > 7
 
-/** The series whose values are the x-axis. */
+/** The series that is the x-axis. */
 export const xKeyOf = (x: ChartSearch['x']): string | undefined => (isMetric(x) ? x.slice(7) : undefined)
 
-/** Lists by name, without those that are empty. */
+/** Lists by name, without empty ones. */
 export function listsOf(given: unknown): Record<string, string[]> | undefined {
   if (typeof given !== 'object' || given === null) return undefined
   const found = Object.entries(given).flatMap(([name, value]) => {
@@ -110,7 +110,7 @@ export function readChartSearch(given: Record<string, unknown>): ChartSearch {
   return found
 }
 
-/** A regular expression as people type it; one that is not finished finds its own text. */
+/** A regular expression as users type it; an invalid one matches its own text. */
 export function matcher(pattern: string | undefined): (name: string) => boolean {
   if (!pattern) return () => true
   try {

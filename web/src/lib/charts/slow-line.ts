@@ -1,17 +1,17 @@
 /**
- * On a slow line answers that arrive together all arrive late. There the first chart is drawn soon from few points, then
- * the others, and then each of them in full.
+ * On a slow connection, responses that load in parallel all arrive late. So charts first load one after the other with
+ * few points, and then each of them in full.
  */
-/** Below this, the series of one screen take seconds. */
+/** Below this, the series of one screen take seconds to load. */
 const SLOW_BYTES_PER_S = 250_000
-/** What one coarse answer may take. */
+/** The target duration of one coarse response. */
 const COARSE_S = 0.5
-/** With its step and its part of the header. */
+/** Including its step and its share of the header. */
 const POINT_BYTES = 16
-/** Smaller files say how long the line takes to answer, not what it carries. */
+/** Smaller files measure the latency of the connection, not its throughput. */
 const TELLING_BYTES = 20_000
 
-/** Bytes a second of the fastest file so far; infinite while none came over the line. */
+/** Bytes per second of the fastest file so far; infinite before any file was loaded over the network. */
 function speed(): number {
   let fastest = 0
   for (const one of performance.getEntriesByType('resource') as PerformanceResourceTiming[]) {
@@ -22,7 +22,7 @@ function speed(): number {
   return fastest === 0 ? Number.POSITIVE_INFINITY : fastest
 }
 
-/** Points of each of so many curves for a first drawing; undefined where the line carries all of them soon. */
+/** How many points per curve to load first; undefined if the connection is fast enough for all of them. */
 export function coarsePoints(points: number, curves: number): number | undefined {
   const bytesPerS = speed()
   if (bytesPerS > SLOW_BYTES_PER_S) return undefined
@@ -33,7 +33,7 @@ export function coarsePoints(points: number, curves: number): number | undefined
 const waiting: { rank: number; start: () => void }[] = []
 let busy = false
 
-/** One after the other, those of the lowest rank first. */
+/** Runs tasks one after the other, lowest rank first. */
 export async function inTurn<T>(rank: number, work: () => Promise<T>): Promise<T> {
   if (busy) await new Promise<void>((start) => waiting.push({ rank, start }))
   busy = true

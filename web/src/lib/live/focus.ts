@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** The job under the cursor: its row and its curve are highlighted. */
+/** The hovered job. Its row and its curve are highlighted. */
 export interface Focus {
   get(): string | null
   set(job: string | null): void

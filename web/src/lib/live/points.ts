@@ -1,18 +1,18 @@
 import type { Numeric } from '../api/types.ts'
 
-/** Points as they arrive, for all charts of a page. */
+/** New points of metrics as they arrive, for all charts of a page. */
 export interface Point {
   job: string
   /** An epoch, or seconds. */
   x: number
-  /** Unix seconds, of an epoch. */
+  /** Unix seconds, for epochs. */
   at?: number
   values: Record<string, Numeric>
 }
 export interface PointBus {
   publish(points: readonly Point[]): void
   on(watcher: (points: readonly Point[]) => void): () => void
-  /** Points of the last 30 s: an answer that was read before they arrived does not have them. */
+  /** Points of the last 30 s: a response that was read before they arrived lacks them. */
   recent(): readonly Point[]
 }
 
