@@ -1,7 +1,7 @@
 import { type ChartSearch, xKeyOf } from '../lib/charts/search.ts'
 import type { ChartView } from './chart-view.ts'
 
-/** The choices of axes in the address, as the charts of a page take them. */
+/** The axis settings of the charts, from the search parameters. */
 export function axisOf(search: ChartSearch): Pick<ChartView, 'x' | 'xKey' | 'more' | 'right'> {
   const { x = 'epoch', more, right } = search
   return {
@@ -12,7 +12,7 @@ export function axisOf(search: ChartSearch): Pick<ChartView, 'x' | 'xKey' | 'mor
   }
 }
 
-/** The choices in the address after a chart got other metrics. */
+/** The search parameters after metrics were added to or removed from a chart. */
 export function withMetrics(
   search: ChartSearch,
   name: string,

@@ -23,7 +23,7 @@ import { arrive, useClip, useLines } from './use-lines.ts'
 
 const chartMenu = () => import('./chart-menu.tsx').then((file) => file.ChartMenu)
 
-/** What one chart draws; the same object until that changes. */
+/** The curves of one chart; a stable object until they change. */
 function useCurves(props: ChartView & { name: string; jobs: readonly string[] }): Curves {
   const { name, more, right, curvesOf: known } = props
   const alone = props.jobs.length === 1 && props.group === undefined
@@ -34,16 +34,16 @@ function useCurves(props: ChartView & { name: string; jobs: readonly string[] })
   }, [known, name, added, alone])
 }
 
-/** One series over all chosen jobs, or over groups of them. Mounted only while it can be seen. */
+/** A chart of one series over all drawn jobs, or over groups of them. Mounted only while visible. */
 export function ChartCard(
   props: ChartView & {
     name: string
     jobs: readonly string[]
     whole: boolean
-    /** Of the plot with its axes, in pixels. */
+    /** The height of the plot including its axes, in pixels. */
     height?: number
     onFullScreen?: () => void
-    /** On the full screen, with the list of its curves beside it. */
+    /** In full screen, with the list of curves beside it. */
     alone?: boolean
   },
 ) {
@@ -54,7 +54,7 @@ export function ChartCard(
   const root = useRef<HTMLDivElement>(null)
   const plot = useRef<Plot | null>(null)
   const [width, setWidth] = useState(0)
-  // What opens over a chart in a dialog belongs into the dialog: outside of it nothing can be clicked.
+  // Popovers of a chart in a dialog must be inside the dialog: elements outside of a modal dialog cannot be clicked.
   const [container, setContainer] = useState<HTMLElement>()
   const [said, setSaid] = useState({ drawn: 0, total: 0, unshown: 0, nonFinite: 0, beyond: 0 })
   const curves = useCurves(props)
@@ -62,7 +62,7 @@ export function ChartCard(
   const query = useLines(wish, width)
   const clip = useClip(wish)
   const lines = query.data
-  // On a slow line a chart is drawn from few points until all of them are there.
+  // On a slow connection a chart is first drawn from few points.
   const coarse = query.isFetching && said.drawn > 0 && said.drawn < said.total && view.group === undefined
   const typed = view.y?.[name]
   const [low, high] = typed ?? [clip?.low ?? null, clip?.high ?? null]
@@ -93,7 +93,7 @@ export function ChartCard(
     return () => watcher.disconnect()
   }, [])
 
-  // The handlers may change at every render; the plot is rebuilt only if its structure changes.
+  // Handlers may change at every render; the plot is rebuilt only if its structure changes.
   const latest = useRef(wish)
   useEffect(() => {
     latest.current = wish
@@ -107,7 +107,7 @@ export function ChartCard(
   const sync = isClock(x) && view.clock !== undefined ? view.clock : `${of} ${x} ${xKey ?? ''}`
   const stepUnit = view.unitOf?.(name) ?? view.unit ?? EPOCH
   const unit = x === 'metric' ? (xKey ?? EPOCH) : stepUnit
-  // Where the title of the chart is the name of the axis, the axis has none.
+  // The y-axis needs no name if the title of the chart already says it.
   const named = curves.keys.length > 1 || curves.unit !== undefined || onFullScreen === undefined
   const band = view.group?.band ?? 'none'
   // biome-ignore lint/correctness/useExhaustiveDependencies: a chosen colour shows in what colourOf answers

@@ -25,19 +25,19 @@ const BANDS = [
   ['none', 'Mean only'],
 ] as const
 
-/** A field of the toolbar takes the room that is left, so that all controls are in one row where they can be. */
+/** Text fields of the toolbar take the remaining width, so that all controls fit in one row if possible. */
 export const filterLook = 'w-40! lg:w-auto! lg:min-w-0 lg:max-w-40 lg:basis-20 lg:grow'
 
-/** What holds for all charts of the tab. */
+/** Settings for all charts of a tab. */
 export function ChartControls(props: {
   search: ChartSearch
-  /** What jobs can be put together by. */
+  /** The fields that jobs can be grouped by. */
   groupings: readonly string[]
   onChange: (part: SearchChange<ChartSearch>) => void
   onZoom: (range: [number, number] | undefined) => void
-  /** Without it: which series are drawn is chosen otherwise. */
+  /** Whether there is a field to filter series. */
   finds?: boolean
-  /** What the steps count. */
+  /** The unit of steps. */
   unit?: string
   /** Series that can be the x-axis. */
   metrics: readonly string[]
@@ -50,7 +50,7 @@ export function ChartControls(props: {
     <div
       role="toolbar"
       aria-label="Charts"
-      // One line that scrolls where there is little room, at most two elsewhere.
+      // One scrolling row on small screens, up to two rows elsewhere.
       className="relative flex items-center gap-1.5 max-2xl:gap-x-1 max-lg:overflow-x-auto max-lg:py-0.5 max-lg:*:shrink-0 lg:flex-wrap"
     >
       {props.lead}
@@ -94,11 +94,11 @@ export function ChartControls(props: {
   )
 }
 
-/** Of one chart as of all: its axes, smoothing and outliers. */
+/** Axes, smoothing and outliers, for one chart or all. */
 export function AxisControls(props: {
   search: ChartSearch
   onChange: (part: SearchChange<ChartSearch>) => void
-  /** What the steps count. */
+  /** The unit of steps. */
   unit?: string | undefined
   /** Series that can be the x-axis. */
   metrics: readonly string[]
@@ -135,7 +135,7 @@ export function AxisControls(props: {
   )
 }
 
-/** The one that is chosen is there even if none of the drawn jobs reports it. */
+/** Includes the selected metric even if none of the drawn jobs reports it. */
 function metricsFor(metrics: readonly string[], { x }: ChartSearch): readonly string[] {
   const key = xKeyOf(x)
   return key === undefined || metrics.includes(key) ? metrics : [...metrics, key]
@@ -152,7 +152,7 @@ const Check = (props: { label: string; on: boolean | undefined; onChange: (on: b
   </label>
 )
 
-/** One slider for all charts. The service smooths, so the series are read again when the slider rests. */
+/** A slider for all charts. The service computes the smoothing, so series are fetched again once the slider rests. */
 function Smoothing({ value, onChange }: { value: number; onChange: (value: number) => void }) {
   const [now, setNow] = useState(value)
   const timer = useRef<ReturnType<typeof setTimeout> | null>(null)
@@ -180,7 +180,7 @@ function Smoothing({ value, onChange }: { value: number; onChange: (value: numbe
   )
 }
 
-/** The shown part of the x-axis: dragged, or typed. */
+/** The visible range of the x-axis, set by dragging or typing. */
 function Zoom({
   search,
   onZoom,

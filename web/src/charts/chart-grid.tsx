@@ -5,14 +5,14 @@ import { FullScreenChart } from './full-screen-chart.tsx'
 import { CHART_HEIGHT } from './plot-height.ts'
 
 const ANY = '[grid-template-columns:repeat(auto-fit,minmax(min(100%,380px),1fr))]'
-/** In one row where each of them has its width there, else two by two: three and one would leave an empty place. */
+/** Four charts: in one row if they fit, otherwise two by two, because three and one would leave a gap. */
 const FOUR =
   '[grid-template-columns:repeat(auto-fit,minmax(min(100%,clamp(380px,(1556px-100%)*999,50%-6px)),1fr))]'
-/** The same of six: three by three. */
+/** Six charts: in one row if they fit, otherwise three by three. */
 const SIX =
   '[grid-template-columns:repeat(auto-fit,minmax(min(100%,clamp(380px,(2340px-100%)*999,33.3%-8px)),1fr))]'
 
-/** All charts of a page in columns; those out of sight are only their places. */
+/** All charts of a page in columns. Charts that are scrolled out of view are placeholders. */
 export function ChartGrid(
   props: ChartView & { keys: readonly string[]; jobs: readonly string[]; whole: boolean },
 ) {

@@ -3,7 +3,7 @@ import type { Job } from '../lib/api/types.ts'
 import { type ColourOf, coloursAmong } from '../lib/charts/colours.ts'
 import type { JobStore } from '../lib/live/batches.ts'
 
-/** What jobs can be put together by, as the service calls it, and what their groups are called. */
+/** Fields that jobs can be grouped by, and the names of the groups. */
 
 /** Fields of a job that can be used like a parameter. */
 const FIELDS: Record<string, (job: Job) => unknown> = {
@@ -13,27 +13,29 @@ const FIELDS: Record<string, (job: Job) => unknown> = {
   dataset: (job) => job.dataset,
 }
 
-/** The value of a job as the service has it as text; null without one. */
+/** A job's value as text, in the service's format; null if it has none. */
 function textOf(job: Job, by: string): string | null {
   const value: unknown = by.startsWith('param.') ? job.params[by.slice(6)] : FIELDS[by]?.(job)
   if (value === undefined || value === null) return null
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** What the groups by something are called. */
+/** The names of the groups of one field. */
 export interface GroupNames {
   by: string
-  /** Of a value as the service has it as text; null: of the jobs without one. */
+  /** The name for a value in the service's text format; null: the group of jobs without a value. */
   of: (value: string | null) => string
-  /** Equal as long as the names are. */
+  /** Equal if the names are equal. */
   key: string
 }
 
 const DIGITS = 6
-/** So many tell any two numbers apart. */
+/** Enough digits to distinguish any two numbers. */
 const ALL_DIGITS = 17
 
-/** One number is one name, however it was written, and says no more digits than tell the groups of these jobs apart. */
+/**
+ * Equal numbers get one name regardless of how they were written, with only as many digits as distinguish these groups.
+ */
 export function groupNames(jobs: readonly Job[], by: string): GroupNames {
   const name = by.replace(/^param\./, '')
   const longer = longerOf(jobs.flatMap((job) => numberOf(textOf(job, by)) ?? []))
@@ -49,7 +51,7 @@ export function groupNames(jobs: readonly Job[], by: string): GroupNames {
   }
 }
 
-/** The same object as long as the names are: curves are read again for others. */
+/** A stable object while the names stay the same, because a change makes charts fetch again. */
 export function useGroupNames(jobs: readonly Job[], by: string | undefined): GroupNames | undefined {
   const names = by === undefined ? undefined : groupNames(jobs, by)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key says all that differs
@@ -62,11 +64,11 @@ const NUMBER = /^-?(0|[1-9]\d*)(\.\d*[1-9])?(e[-+]?\d+)?$/
 const numberOf = (text: string | null): number | undefined =>
   text === null || !NUMBER.test(text) || !Number.isFinite(Number(text)) ? undefined : Number(text)
 
-/** A seed keeps all of its digits; a learning rate that was drawn at random has 17 of them. */
+/** Integers such as seeds keep all digits; a randomly drawn learning rate has 17 of them. */
 const shortened = (value: number, digits: number): number =>
   Number.isInteger(value) ? value : Number(value.toPrecision(digits))
 
-/** The numbers that are not told from the others by the usual digits, and the digits that do. */
+/** The numbers that the default digits do not distinguish, and the digits they need. */
 function longerOf(values: readonly number[]): Map<number, number> {
   const different = [...new Set(values)].sort((a, b) => a - b)
   const longer = new Map<number, number>()
@@ -83,7 +85,7 @@ function longerOf(values: readonly number[]): Map<number, number> {
   return longer
 }
 
-/** The groups of these jobs, the largest first, those of one size by their values. */
+/** The groups of these jobs, largest first; groups of equal size by value. */
 export function groupsOf(jobs: readonly Job[], names: GroupNames): { name: string; jobs: number }[] {
   const found = new Map<string, { jobs: number; value: number | undefined }>()
   for (const job of jobs) {
@@ -93,7 +95,7 @@ export function groupsOf(jobs: readonly Job[], names: GroupNames): { name: strin
     group.jobs++
     found.set(name, group)
   }
-  // Names of numbers in the order of letters would put 0.5 before 0.12.
+  // Numbers are sorted by value: alphabetically, 0.5 would come before 0.12.
   return [...found]
     .sort(
       ([a, { jobs: m, value: x }], [b, { jobs: n, value: y }]) =>
@@ -102,7 +104,7 @@ export function groupsOf(jobs: readonly Job[], names: GroupNames): { name: strin
     .map(([name, { jobs }]) => ({ name, jobs }))
 }
 
-/** Params in which jobs differ, and their batch, model, dataset or status where those do. */
+/** The params in which the jobs differ, and batch, model, dataset or status if those differ. */
 export function groupingsOf(jobs: readonly Job[]): string[] {
   const names = [...new Set(jobs.flatMap((job) => Object.keys(job.params)))].sort()
   return [...names.map((name) => `param.${name}`), ...Object.keys(FIELDS)].filter(
@@ -119,7 +121,7 @@ export function useGroupings(store: JobStore): readonly string[] {
   })
 }
 
-/** No two of few groups have one colour, whichever jobs are shown beside them. */
+/** Colours of groups: different as long as there are enough colours, regardless of the jobs beside them. */
 export function useGroupColours(groups: readonly { name: string }[]): ColourOf {
   const names = groups
     .map((group) => group.name)

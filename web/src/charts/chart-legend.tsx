@@ -23,14 +23,14 @@ interface Choices {
   hidden: ReadonlySet<string>
   pinned: ReadonlySet<string>
   solo: string | undefined
-  /** What the jobs are ordered by (job-order.ts). */
+  /** The order of the jobs (job-order.ts). */
   by: string | undefined
   onToggle: (job: string) => void
   onSolo: (job: string) => void
   onPin: (job: string) => void
 }
 
-/** The legend of all charts: each job with its colour, to show, hide, pin or see alone. */
+/** The legend of all charts: each job with its colour, to show, hide, pin or solo it. */
 export function ChartLegend({ jobs, ...choices }: Choices & { jobs: readonly string[] }) {
   return (
     <ul className="flex flex-col">
@@ -103,7 +103,7 @@ const Act = (props: { on: boolean; label: string; onClick: () => void; children:
   </button>
 )
 
-/** The colour of a job on every page; a click chooses another one. */
+/** A job's colour; a click opens the colour picker. */
 export function Swatch({ name, colour, off }: { name: string; colour: string; off: boolean }) {
   const theme = useTheme()
   return (
@@ -157,12 +157,12 @@ export function Swatch({ name, colour, off }: { name: string; colour: string; of
   )
 }
 
-/** Groups in place of jobs: what they have in common, and how many they are. */
+/** The legend for groups: their common value and number of jobs. */
 export function GroupLegend(props: {
   groups: readonly { name: string; jobs: number }[]
   focus: Focus
   colourOf: ColourOf
-  /** In lines of text rather than one below the other. */
+  /** In one line instead of a list. */
   flat?: boolean
 }) {
   return (

@@ -5,7 +5,7 @@ import { buttonLook } from '../ui/controls.tsx'
 const entry = 'cursor-pointer rounded px-2 py-1 outline-none data-highlighted:bg-hover'
 const box = 'z-30 rounded-md border border-line bg-raised p-1 shadow-lg'
 
-/** What can be done with one chart. Loaded when it is first opened. */
+/** The actions of one chart. Loaded when first opened. */
 export function ChartMenu(props: {
   name: string
   container: HTMLElement | undefined

@@ -6,10 +6,10 @@ import { buttonLook, inputLook } from '../ui/controls.tsx'
 import { PopoverLater } from '../ui/popover-later.tsx'
 import { type Curves, dashOf } from './curves.ts'
 
-/** From so many metrics on there is a field to find one. */
+/** From this many metrics on, there is a search field. */
 const MANY = 12
 
-/** The metrics that a chart draws beside its own, and which of them have the axis on the right. */
+/** Chooses metrics to add to a chart, and which of them use the right axis. */
 export function AddMetric(props: {
   name: string
   container: HTMLElement | undefined
@@ -94,7 +94,7 @@ export function AddMetric(props: {
   )
 }
 
-/** Which dashes, or which colour, belong to which metric, and which of them have the axis on the right. */
+/** The dashes or colour of each metric, and which of them use the right axis. */
 export function AddedMetricsLegend({ curves }: { curves: Curves }) {
   const theme = useTheme()
   return (

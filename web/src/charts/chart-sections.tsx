@@ -6,7 +6,7 @@ import { sectionsOf } from './series-names.ts'
 
 const OTHERS = 'Charts'
 
-/** All charts of a page, in sections by prefix where series have some; each section opens and closes. */
+/** All charts of a page, in collapsible sections by prefix if series have prefixes. */
 export function ChartSections(
   props: ComponentProps<typeof ChartGrid> & {
     closed: readonly string[] | undefined

@@ -9,19 +9,19 @@ import type { GroupNames } from './chart-groups.ts'
 import type { AddedMetrics, Curves } from './curves.ts'
 import type { XKind } from './plot-axes.ts'
 
-/** What all charts of a page have in common. */
+/** Settings that all charts of a page share. */
 export interface ChartView extends AddedMetrics {
-  /** `time`: the source's own steps are Unix seconds. The source converts to the others. */
+  /** The x-axis. `time`: the source's own steps are Unix seconds. The source converts to the others. */
   x: XKind
-  /** The series that is the x-axis, where `x` is `metric`. */
+  /** The series that is the x-axis if `x` is `metric`. */
   xKey?: string | undefined
-  /** What the steps count, where `x` is `epoch`; epochs without it. */
+  /** The unit of steps if `x` is `epoch`; epochs by default. */
   unit?: string | undefined
-  /** The same of one series, where it has a unit of its own. */
+  /** The unit of a single series, if it has its own. */
   unitOf?: ((series: string) => string) | undefined
-  /** Names the whole of what is charted, for the cache. */
+  /** Cache key of the charted data. */
   of: string
-  /** Charts over times whose cursors go together with those of others, that draw something else. */
+  /** Synchronizes the cursors of charts over time with other charts of this name. */
   clock?: string | undefined
   source: SeriesSource
   bus: PointBus
@@ -33,23 +33,23 @@ export interface ChartView extends AddedMetrics {
   onZoom: (range: [number, number]) => void
   onZoomOut: () => void
   xLog?: boolean
-  /** Unix seconds at which a job started: the zero of relative times. */
+  /** When a job started, in Unix seconds: the zero of relative times. */
   startOf?: (job: string) => number | undefined
-  /** Share of the points that the y-axis may leave out at either end. */
+  /** The share of points that the y-axis may clip at either end. */
   clip?: number | undefined
-  /** Typed ranges of y-axes, by series. */
+  /** Y-ranges that the user entered, by series. */
   y?: Readonly<Record<string, [number, number]>> | undefined
   onY?: (name: string, range: [number, number] | undefined) => void
-  /** One curve for all jobs that have it in common. */
+  /** Draw one curve per group of jobs. */
   group?: { names: GroupNames; band: BandKind } | undefined
-  /** Metrics that can be added to a chart, and the change of what it has. */
+  /** Metrics that can be added to a chart, and the handler for it. */
   metrics?: readonly string[] | undefined
   onAdded?: ((name: string, more: readonly string[], right: readonly string[]) => void) | undefined
-  /** Charts whose curves are not those of one metric over jobs, by name. */
+  /** Charts with special curves, by name; other charts show one metric over jobs. */
   curvesOf?: ReadonlyMap<string, Curves> | undefined
-  /** Charts that come first. */
+  /** Pinned charts, shown first. */
   kept?: ReadonlySet<string> | undefined
   onKeep?: (name: string) => void
-  /** The choices in the page's address, which the full screen offers too. */
+  /** The page's search parameters, which full screen can change too. */
   choices?: { search: ChartSearch; onChange: (part: SearchChange<ChartSearch>) => void } | undefined
 }

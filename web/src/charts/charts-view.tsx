@@ -18,7 +18,7 @@ import { seriesNames } from './series-names.ts'
 import { FIRST_JOBS, TopJobs, useOrdered } from './top-jobs.tsx'
 import { sectionsIn, useChartChoices } from './use-chart-choices.ts'
 
-/** All series of a batch. The choices are kept in the URL. */
+/** All series of a batch. Settings are kept in the URL. */
 export function ChartsView({
   search,
   onSearch,
@@ -53,7 +53,7 @@ export function ChartsView({
   })
   const change = useCallback(
     (part: SearchChange<ChartSearch>): void => {
-      // The address follows in a moment: what is chosen meanwhile adds to this.
+      // The URL updates asynchronously; a change before that must build on this one.
       latest.current = changed(latest.current, part)
       onSearch(latest.current)
     },
@@ -79,7 +79,7 @@ export function ChartsView({
     },
     [store],
   )
-  // Groups are over every job that filters leave, however many.
+  // Groups cover every job that passes the filters, regardless of the cap.
   const counted = grouped === undefined ? drawn : chosen.all
   const countedJobs = counted.flatMap((job) => store.get(job) ?? [])
   const names = useGroupNames(countedJobs, grouped)
@@ -224,7 +224,7 @@ export function ChartsView({
   )
 }
 
-/** Which jobs are found, listed and drawn: pinned ones always, others as filters and the cap say. */
+/** The jobs that are found, listed and drawn: pinned jobs always, the others depending on filters and the cap. */
 function useChosen(ids: readonly string[], search: ChartSearch, top: number) {
   const { jobs, all, hide, pin, solo } = search
   const hidden = useMemo(() => new Set(hide), [hide])
@@ -243,7 +243,7 @@ function useChosen(ids: readonly string[], search: ChartSearch, top: number) {
   }, [ids, jobs, all, top, solo, hidden, pinned])
 }
 
-/** Every series that any job has, the losses first. */
+/** Every series that any job has, losses first. */
 function useKeys(store: JobStore): readonly string[] {
   const last = useRef<readonly string[]>([])
   return useSyncExternalStore(store.onAny, () => {

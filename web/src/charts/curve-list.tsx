@@ -4,10 +4,10 @@ import { type Focus, useFocused } from '../lib/live/focus.ts'
 import { useTheme } from '../lib/theme.ts'
 import { count } from '../lib/words.ts'
 
-/** More are not read one by one. */
+/** More curves are not listed. */
 const MAX_LISTED = 200
 
-/** What a full-screen chart draws, beside it: under the pointer the values take this place. */
+/** The list of curves beside a full-screen chart. The tooltip covers it while hovering. */
 export function CurveList(props: {
   lines: readonly Line[]
   focus: Focus

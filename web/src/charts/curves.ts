@@ -1,38 +1,38 @@
 import { COLOURS, type ColourOf, colourAt } from '../lib/charts/colours.ts'
 import type { Line } from '../lib/charts/line.ts'
 
-/** What a chart draws, and what distinguishes its curves. */
+/** The curves of a chart, and how they are distinguished. */
 export interface Curves {
-  /** Series, in the order in which they are drawn. */
+  /** Series, in drawing order. */
   keys: readonly string[]
-  /** Those of them that have the axis on the right. */
+  /** The series on the right axis. */
   right: ReadonlySet<string>
-  /** What a curve is called. */
+  /** The name of a curve. */
   nameOf: (owner: string, key: string) => string
-  /** Whose colour it has, in the words of `colourOf`. */
+  /** The name that determines its colour, for `colourOf`. */
   paintOf: (owner: string, key: string) => string
-  /** What distinguishes the series of a chart that has several. */
+  /** How several series of one chart are distinguished. */
   distinct?: 'dashes' | 'colours'
-  /** Of the y-axis, where its values have one. */
+  /** The unit of the y-axis. */
   unit?: string
-  /** What the values are a part of, in that unit. */
+  /** The maximum that the values are a part of, in that unit. */
   total?: number
-  /** Values are shown divided by it. */
+  /** Values are divided by this for display. */
   divisor?: number
-  /** The y-axis shows at least from the first to the second. */
+  /** The y-axis covers at least this range. */
   span?: readonly [number, number]
   colourOf?: ColourOf
 }
 
-/** Metrics that were added to a chart, by the chart's own metric, and which of them have the axis on the right. */
+/** Metrics added to a chart, by the chart's own metric, and which of them use the right axis. */
 export interface AddedMetrics {
   more?: Readonly<Record<string, readonly string[]>> | undefined
   right?: Readonly<Record<string, readonly string[]>> | undefined
 }
 
 /**
- * One metric over jobs; with more of them, a curve has the colour of its job and the dashes of its metric. Where there is
- * one job alone, metrics have colours.
+ * The curves of one metric over jobs. With added metrics, colours show the job and dashes the metric; if there is only
+ * one job, colours show the metric.
  */
 export function curvesOf(name: string, { more, right }: AddedMetrics, alone = false): Curves {
   const keys = [name, ...(more?.[name] ?? []).filter((key) => key !== name)]
@@ -54,19 +54,19 @@ export function curvesOf(name: string, { more, right }: AddedMetrics, alone = fa
   }
 }
 
-/** The place of a curve among those of a chart. */
+/** A unique key of a curve within a chart. */
 export const curveId = (owner: string, key: string): string => `${key}\n${owner}`
 
 const DASHES: readonly (readonly number[])[] = [[], [7, 4], [2, 3], [9, 3, 2, 3]]
 
-/** Of a metric by its place among those of the chart; more than four share them again. */
+/** The dashes of a metric, by its index in the chart; they repeat after four metrics. */
 export const dashOf = ({ keys, distinct }: Curves, key: string): readonly number[] =>
   distinct === 'dashes' ? (DASHES[Math.max(0, keys.indexOf(key)) % DASHES.length] ?? []) : []
 
 export const scaleOf = ({ right }: Pick<Curves, 'right'>, { key }: Line): 'y' | 'y2' =>
   right.has(key) ? 'y2' : 'y'
 
-/** What stands along an axis: the metrics that it measures, and their unit. */
+/** The name of an axis: its metrics and their unit. */
 export function axisName(
   curves: Pick<Curves, 'keys' | 'right' | 'unit' | 'total'>,
   side: 'left' | 'right',
@@ -76,7 +76,7 @@ export function axisName(
   return curves.total === undefined ? curves.unit : `${curves.unit} of ${Math.round(curves.total)}`
 }
 
-/** Curves in the order of the jobs; groups come alone. */
+/** The curves to draw, in the order of the jobs; groups are drawn alone. */
 export const shownOf = (
   lines: ReadonlyMap<string, Line>,
   jobs: readonly string[],
@@ -86,6 +86,6 @@ export const shownOf = (
   if (all.some((line) => line.band)) return all
   return keys.flatMap((key) => jobs.flatMap((job) => lines.get(curveId(job, key)) ?? []))
 }
-/** The inputs that require a new plot. */
+/** Changes when a new plot must be built. */
 export const madeOf = (lines: readonly Line[]): string =>
   lines.map((line) => line.name).join('\n') + (lines.some((line) => line.mean) ? '\n\n~' : '')

@@ -6,14 +6,14 @@ import { ChartCard } from './chart-card.tsx'
 import { AxisControls } from './chart-controls.tsx'
 import type { ChartView } from './chart-view.ts'
 
-/** What the dialog, its controls and the chart's own head take of the height of the window, in pixels. */
+/** The height of the dialog's frame, controls and title, in pixels. */
 const FRAME = 184
-/** Below the chart where the list of its curves has no place beside it: the values at the cursor are there. */
+/** Space below the chart for the values at the cursor, on windows too narrow for a list beside it. */
 const BELOW = 190
 const NARROW = 1024
 const MIN_HEIGHT = 200
 
-/** One chart as large as the window, with as many points as it has pixels; arrow keys go to the next chart. */
+/** A chart in full screen, with as many points as it has pixels. Arrow keys switch to the next chart. */
 export function FullScreenChart(
   props: ChartView & {
     keys: readonly string[]

@@ -1,6 +1,6 @@
 import type { Job } from '../lib/api/types.ts'
 
-/** What jobs can be ordered by: the last value of a series, or a parameter; falling with a minus before it. */
+/** The value that jobs are ordered by: the last value of a series, or a parameter. A leading minus means descending. */
 export function orderedBy(job: Job, by: string): { name: string; value: unknown } {
   const [, kind, name = ''] = /^-?(last|param)\.(.+)$/s.exec(by) ?? []
   return { name, value: kind === 'last' ? job.latest[name] : kind === 'param' ? job.params[name] : undefined }
@@ -11,7 +11,7 @@ function orderValue(job: Job, by: string): number {
   return value === null || value === undefined || value === '' ? Number.NaN : Number(value)
 }
 
-/** Names in the order that `by` asks for; those without a finite value come last, in the order in which they started. */
+/** Names in the order of `by`. Jobs without a finite value come last, in the order of their start. */
 export function orderJobs(
   ids: readonly string[],
   jobOf: (id: string) => Job | undefined,

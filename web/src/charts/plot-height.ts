@@ -1,4 +1,4 @@
-/** Apart from what draws, which is loaded later than the place that is kept for it. */
+/** In its own module, because the placeholder needs it before the plotting code is loaded. */
 export const PLOT_HEIGHT = 210
-/** With its title and its edges. */
+/** Including title and padding. */
 export const CHART_HEIGHT = PLOT_HEIGHT + 44

@@ -2,8 +2,8 @@ import type uPlot from 'uplot'
 import type { Line } from '../lib/charts/line.ts'
 
 /**
- * Values without a height are drawn on the axis at their epoch: NaN as a cross at the foot, minus infinity as a triangle
- * that points down there, infinity as one that points up at the head.
+ * Draws values that are not finite on the x-axis at their epoch: NaN as a cross at the bottom, minus infinity as a
+ * triangle pointing down at the bottom, infinity as one pointing up at the top.
  */
 export function markNonFinite(u: uPlot, lines: readonly Line[], colour: (line: Line) => string): void {
   const { ctx, bbox } = u

@@ -22,21 +22,21 @@ export interface Look {
   colour: (line: Line) => string
 }
 
-/** Around the plot, in pixels. */
+/** Margins around the plot, in pixels. */
 const TOP = 30
 const SIDE = 66
 const EDGE = 14
-/** Below it: marks and the name of the axis. */
+/** Space below the plot for ticks and the name of the axis. */
 const FOOT = 46
 const ROW = 17
 const MAX_NAMES = 60
-/** Of a letter, on average: the legend breaks its rows by it. */
+/** Average width of a letter, used to break the legend into rows. */
 const LETTER = 6.3
 
-/** The size of the drawing in units of the plot: what it is drawn in is as sharp on a screen of twice the pixels. */
+/** Drawn at twice the size, so that the image is sharp on high-resolution screens. */
 const SCALE = 2
 
-/** What a plot shows, as a drawing: title, curves, bands, marks, axes with their names, and whose curve is whose. */
+/** Renders a plot as SVG: title, curves, bands, marks, axes with names, and the legend. */
 export function svgOf(u: uPlot, lines: readonly Line[], look: Look): string {
   const { clientWidth: width, clientHeight: height } = u.over
   const right = look.curves.right.size > 0
@@ -110,7 +110,7 @@ function curvesOf(u: uPlot, lines: readonly Line[], look: Look, height: number):
     let pen = false
     steps.forEach((step, i) => {
       const value = values[i] ?? Number.NaN
-      // One point beyond either end, so that the curve leaves the plot as it does on the page.
+      // Includes one point beyond either end, so that curves leave the plot as they do on the page.
       const seen = (steps[i + 1] ?? step) >= from && (steps[i - 1] ?? step) <= to
       if (!drawable(value) || !seen) pen = false
       else {
@@ -154,7 +154,7 @@ const dashesOf = ({ curves }: Look, line: Line): string => {
   return dashes.length > 0 ? ` stroke-dasharray="${dashes.join(' ')}"` : ''
 }
 
-/** Curves with their names, in as many columns as there is room for. */
+/** The legend, in as many columns as fit. */
 function legendOf(lines: readonly Line[], look: Look, width: number): { items: string[]; rows: number } {
   const shown = lines.slice(0, MAX_NAMES)
   const longest = Math.max(0, ...shown.map(({ name }) => name.length))

@@ -5,26 +5,29 @@ import { number } from '../lib/words.ts'
 import { type Curves, scaleOf } from './curves.ts'
 import { placeOf, type XKind } from './plot-axes.ts'
 
-/** The values at the cursor, greatest first, the nearest curve marked. */
+/** The tooltip lists the values at the cursor, largest first, and marks the nearest curve. */
 const MAX_LISTED = 12
-/** Between the tooltip and the edges of the chart and of the screen. */
+/** Distance between the tooltip and the edges of the chart and the screen. */
 const GAP = 8
-/** Below this width the tooltip is a sheet as wide as the screen. */
+/** Below this screen width the tooltip is a sheet as wide as the screen. */
 const PHONE = 640
-/** Names break into lines rather than that the tooltip covers curves, down to this width. */
+/** The tooltip shrinks to this width, breaking names, before it covers curves. */
 const MIN_BESIDE = 200
 
 export interface Tooltip {
   element: HTMLElement
   hide(): void
-  /** `here`: the pointer is in this plot. Returns the curve nearest to it; null when it is in another one. */
+  /**
+   * @param here whether the pointer is in this plot
+   * @returns the curve nearest to the pointer; null if it is in another plot
+   */
   update(u: uPlot, lines: readonly Line[], focused: string | null, here: boolean): string | null
 }
 
 export interface TooltipOptions {
   title: string
   x: XKind
-  /** Of the x-axis, and of the steps where that is another. */
+  /** The units of the x-axis and of steps. */
   unit: string
   stepUnit: string
   curves: Curves
@@ -109,8 +112,8 @@ export function createTooltip(
 }
 
 /**
- * Beside the chart under the cursor, so that none of its curves is covered: below it, else above it, else at its side;
- * always on the screen. A full-screen chart keeps room at its side, on a phone below.
+ * Places the tooltip outside of the hovered chart so that it covers no curve: below, otherwise above, otherwise beside;
+ * always on the screen. A full-screen chart reserves space beside it, on phones below.
  */
 function placeOutside(element: HTMLElement, u: uPlot, left: number, near: Row | null, curves: Curves): void {
   const alone = u.root.closest('[data-plot]')
@@ -128,7 +131,7 @@ function placeOutside(element: HTMLElement, u: uPlot, left: number, near: Row | 
   const beside = innerWidth - chart.right - 2 * GAP
   const placeBeside = (): void => {
     element.style.maxWidth = `min(32rem, ${beside}px)`
-    // Over the list of curves there, and as large: none of it looks out below.
+    // Covers the list of curves completely.
     const list = alone?.nextElementSibling?.getBoundingClientRect()
     element.style.minWidth = `${Math.min(list?.width ?? 0, beside)}px`
     element.style.minHeight = `${Math.min(list?.height ?? 0, innerHeight - chart.top - GAP)}px`
@@ -150,7 +153,7 @@ function sizeFreely({ style }: HTMLElement): void {
   for (const one of ['width', 'minWidth', 'maxWidth', 'minHeight', 'maxHeight'] as const) style[one] = ''
 }
 
-/** On the side of the plot where the cursor is not, at the edge that the curve being read is farther from. */
+/** Places the tooltip inside the plot, on the other side of the cursor, away from the nearest curve. */
 function placeInside(element: HTMLElement, u: uPlot, left: number, near: Row | null, curves: Curves): void {
   const over = u.over.getBoundingClientRect()
   sizeFreely(element)
@@ -163,7 +166,7 @@ function placeInside(element: HTMLElement, u: uPlot, left: number, near: Row | n
   move(element, over.left + from, Math.max(GAP, Math.min(y, innerHeight - height - GAP)))
 }
 
-/** Between which heights of the plot a curve runs over a stretch of its width, in pixels from the top. */
+/** The vertical extent of a curve over a horizontal range of the plot, in pixels from the top. */
 function heightsOf(u: uPlot, line: Line, curves: Curves, from: number, width: number): [number, number] {
   const [low, high] = [u.posToVal(from, 'x'), u.posToVal(from + width, 'x')]
   let [top, bottom] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
@@ -181,7 +184,7 @@ function move(element: HTMLElement, x: number, y: number): void {
   element.style.top = `${y}px`
 }
 
-/** With a mean both are told; of a group its spread, and over how many values. */
+/** The value, with the mean if there is one; for groups the standard deviation and the number of values. */
 function rowText({ line, i, value }: Row, unit: string | undefined): string {
   const raw = line.values[i] ?? Number.NaN
   if (line.band) return `${number(value)} ± ${number(line.band.std[i])} (n ${line.band.n[i]})`

@@ -1,6 +1,6 @@
 /**
- * Where the mouse rests, in pixels of the screen. An element that appears or moves under a resting mouse gets no event,
- * so a plot that is built again asks here. A finger that was lifted rests nowhere.
+ * The position of the mouse on the screen. An element that appears or moves under a resting mouse gets no event, so a
+ * rebuilt plot reads the position here. A lifted finger has no position.
  */
 let place: { x: number; y: number } | null = null
 
@@ -13,7 +13,7 @@ document.documentElement.addEventListener('pointerleave', () => {
   place = null
 })
 
-/** The mouse's place in `element`, in pixels from its upper left corner; null where it is elsewhere or covered. */
+/** The mouse position relative to `element`; null if the mouse is elsewhere, or the element is covered. */
 export function pointerIn(element: HTMLElement): { left: number; top: number } | null {
   if (place === null) return null
   const box = element.getBoundingClientRect()

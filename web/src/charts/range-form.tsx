@@ -2,7 +2,7 @@ import { type FormEvent, useState } from 'react'
 import { Button, buttonLook, inputLook } from '../ui/controls.tsx'
 import { PopoverLater } from '../ui/popover-later.tsx'
 
-/** The range of one y-axis, typed. */
+/** A form for the range of one y-axis. */
 export function YRange(props: {
   name: string
   container: HTMLElement | undefined
@@ -47,7 +47,7 @@ export function YRange(props: {
   )
 }
 
-/** Two numbers, the first the smaller one. */
+/** A form for two numbers, the first one smaller. */
 export function RangeForm(props: {
   label: string
   range: readonly [number, number] | undefined

@@ -1,10 +1,10 @@
 import type { Line } from '../lib/charts/line.ts'
 import { saveCsvFile, saveFile } from '../lib/save-file.ts'
 
-/** The drawing as pixels, one for each unit of its size. */
+/** Saves the SVG as PNG, one pixel per unit. */
 export async function savePicture(name: string, svg: string): Promise<void> {
   const image = new Image()
-  // The page's policy allows pictures in addresses, not those behind `blob:`.
+  // The content security policy allows images from data: URLs but not from blob: URLs.
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`
   await image.decode()
   const canvas = document.createElement('canvas')
@@ -17,7 +17,7 @@ export async function savePicture(name: string, svg: string): Promise<void> {
 export const saveDrawing = (name: string, svg: string): void =>
   saveFile(`${name}.svg`, new Blob([svg], { type: 'image/svg+xml' }))
 
-/** The drawn points with their places on the x-axis, means and the spread of a group. */
+/** The drawn points as CSV, with x values, means, and the spread of groups. */
 export function saveCsv(name: string, lines: readonly Line[], xHead = 'seconds'): void {
   const timed = lines.some((line) => line.epochs)
   const means = lines.some((line) => line.mean)

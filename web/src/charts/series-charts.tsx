@@ -6,7 +6,7 @@ import { useBatchContext } from '../pages/batch/context.ts'
 import { ChartGrid } from './chart-grid.tsx'
 import type { Curves } from './curves.ts'
 
-/** Charts of some series outside of the charts tab: plain, with a zoom that its owner keeps. */
+/** Charts of some series outside of the Charts tab, without settings; the caller keeps the zoom. */
 export const SeriesCharts = memo(function SeriesCharts(props: {
   x: 'epoch' | 'time'
   unit?: string
@@ -16,13 +16,13 @@ export const SeriesCharts = memo(function SeriesCharts(props: {
   source: SeriesSource
   bus: PointBus
   keys: readonly string[]
-  /** Charts whose curves are not those of one metric over jobs, by name. */
+  /** Charts with special curves, by name; other charts show one metric over jobs. */
   curvesOf?: ReadonlyMap<string, Curves>
   jobs: readonly string[]
   whole: boolean
   zoom: [number, number] | undefined
   onZoom: (range: [number, number] | undefined) => void
-  /** The batch's own without it. */
+  /** By default the colours of the batch. */
   colourOf?: ColourOf
 }) {
   const { focus, colourOf } = useBatchContext()

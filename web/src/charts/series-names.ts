@@ -3,7 +3,7 @@ import type { Job } from '../lib/api/types.ts'
 const FIRST = ['val_loss', 'train_loss']
 const LAST = ['lr', 'batch_time_ms']
 
-/** Every series that any of these jobs has, the losses first. */
+/** Every series that any of these jobs has, losses first. */
 export function seriesNames(jobs: Iterable<Pick<Job, 'latest'>>): string[] {
   const all = new Set<string>()
   for (const job of jobs) for (const key of Object.keys(job.latest)) all.add(key)
@@ -19,7 +19,10 @@ interface Section {
   keys: string[]
 }
 
-/** Series by the part of their names before the first `/`, in their order; pinned ones come first, by themselves. */
+/**
+ * Groups series by the part of their names before the first `/`, in order. Pinned series come first, in their own
+ * section.
+ */
 export function sectionsOf(keys: readonly string[], pinned: ReadonlySet<string>): Section[] {
   const sections = new Map<string, string[]>()
   for (const key of keys) {

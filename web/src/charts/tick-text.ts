@@ -1,10 +1,10 @@
 import { count } from '../lib/words.ts'
 
 const MINUS = '−'
-/** More decimals are not read from an axis at a glance. */
+/** More decimals are hard to read on an axis. */
 const MAX_DECIMALS = 5
 
-/** Where one number of an axis needs an exponent, all of them have one. */
+/** Labels of an axis. If one number needs an exponent, all get one. */
 export function tickTexts(
   values: readonly (number | null)[],
   options: { log: boolean; most: number },
@@ -19,7 +19,7 @@ export function tickTexts(
   return values.map((value) => (value === null ? '' : said(clean(value))))
 }
 
-/** Marks are sums of increments, and come with the errors of those sums. */
+/** Ticks are sums of increments, with rounding errors. */
 const clean = (value: number): number => Number(value.toPrecision(10))
 
 function decimalsOf(value: number): number {

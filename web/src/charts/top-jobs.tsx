@@ -4,11 +4,11 @@ import type { JobStore } from '../lib/live/batches.ts'
 import { Choice, inputLook } from '../ui/controls.tsx'
 import { orderJobs } from './job-order.ts'
 
-/** Jobs that are drawn unless the address says otherwise. */
+/** The default number of drawn jobs. */
 export const FIRST_JOBS = 20
 const MAX_JOBS = 1000
 
-/** The jobs in the order asked for, which changes as values arrive; the same list while the order is the same. */
+/** The jobs in the requested order, which changes as values arrive; a stable list while the order is unchanged. */
 export function useOrdered(
   store: JobStore,
   ids: readonly string[],
@@ -24,7 +24,7 @@ export function useOrdered(
   return useSyncExternalStore(store.onAny, read)
 }
 
-/** How many jobs are drawn, and which come first. */
+/** Chooses how many jobs are drawn, and their order. */
 export function TopJobs(props: {
   top: number
   by: string | undefined

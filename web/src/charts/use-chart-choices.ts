@@ -3,7 +3,7 @@ import type { ChartSearch } from '../lib/charts/search.ts'
 import type { SearchChange } from '../lib/search-change.ts'
 import { axisOf, withMetrics } from './chart-axes.ts'
 
-/** The choices in a page's address as its charts take them, and what charts change of them. */
+/** The chart settings from a page's search parameters, and handlers that change them. */
 export function useChartChoices(
   search: ChartSearch,
   change: (part: SearchChange<ChartSearch>) => void,
@@ -43,7 +43,7 @@ export function useChartChoices(
   }
 }
 
-/** Which sections of charts are closed. */
+/** The collapsed sections of charts. */
 export const sectionsIn = (search: ChartSearch, change: (part: SearchChange<ChartSearch>) => void) => ({
   closed: search.closed,
   onClosed: (closed: string[]) => change({ closed: closed.length > 0 ? closed : undefined }),

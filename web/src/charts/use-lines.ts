@@ -8,12 +8,12 @@ import { type Curves, curveId } from './curves.ts'
 
 type Wish = ChartView & { name: string; jobs: readonly string[]; whole: boolean; curves: Curves }
 
-/** In one answer, over all curves. */
+/** Limit of one response, over all curves. */
 const MAX_POINTS = 400_000
-/** Groups cannot be appended to: they are recomputed, at most this often, while points arrive. */
+/** Groups cannot be appended to. While points arrive they are fetched again, at most this often. */
 const REGROUP_MS = 5_000
 
-/** What a request to the source contains besides the names of series and jobs. */
+/** The parts of a request other than the names of series and jobs. */
 const askedOf = ({ x, xKey, xLog, log, zoom, smooth }: Wish) => ({
   from: zoom?.[0],
   to: zoom?.[1],
@@ -24,7 +24,10 @@ const askedOf = ({ x, xKey, xLog, log, zoom, smooth }: Wish) => ({
   smooth: smooth > 0 ? smooth : undefined,
 })
 
-/** Of each pixel four points, and two more of its mean; a group has one bucket a pixel. Resized a little, it is the same. */
+/**
+ * Four points per pixel, and two more with a mean; groups have one bucket per pixel. Rounded, so that small resizes
+ * have no effect.
+ */
 function pointsFor({ jobs, smooth, curves }: Wish, width: number, grouped: boolean): number {
   const pixels = width * devicePixelRatio
   if (grouped) return Math.max(64, Math.ceil(pixels / 200) * 200)
@@ -35,7 +38,7 @@ function pointsFor({ jobs, smooth, curves }: Wish, width: number, grouped: boole
   )
 }
 
-/** The curves of a chart by name, read at its width and appended to by their owners. */
+/** The curves of a chart by name. They are fetched for its width, and arriving points are appended. */
 export function useLines(wish: Wish, width: number) {
   const { name, jobs, whole, source, bus, of, smooth, group, curves } = wish
   const { keys } = curves
@@ -75,7 +78,7 @@ export function useLines(wish: Wish, width: number) {
         client.setQueryData(queryKey, await inTurn(0, () => read(coarse)))
       return inTurn(1, () => read(points))
     },
-    // Curves of another axis, or groups, would be in wrong places.
+    // Curves of another axis, or groups, would be drawn at wrong positions.
     placeholderData: (before, query) =>
       JSON.stringify(query?.queryKey.slice(-1)) === JSON.stringify([axis]) ? before : undefined,
     staleTime: Number.POSITIVE_INFINITY,
@@ -102,7 +105,7 @@ export function useLines(wish: Wish, width: number) {
   return query
 }
 
-/** The part of the y-axis that leaves out outliers, how many, and how many that arrived since. */
+/** The y-range without outliers, their number, and the number of those that arrived since. */
 export interface Clipped {
   low: number | null
   high: number | null
@@ -113,7 +116,7 @@ export interface Clipped {
 
 export function useClip(wish: Wish): Clipped | undefined {
   const { name, jobs, whole, source, of, clip, y, curves } = wish
-  // Outliers of one metric may be the middle of another on the same axis.
+  // Outliers of one metric may be typical values of another on the same axis.
   const [key, ...others] = curves.keys.filter((one) => !curves.right.has(one))
   const alone = key !== undefined && others.length === 0
   const asked = { ...askedOf(wish), smooth: undefined }
@@ -150,9 +153,7 @@ export function useClip(wish: Wish): Clipped | undefined {
 
 type ArrivalView = Pick<ChartView, 'x' | 'xKey' | 'xLog' | 'zoom' | 'smooth' | 'startOf'> & { curves: Curves }
 
-/**
- * Puts a point into its curves, where the axis has a place for it. Returns the values of those that changed, by series.
- */
+/** Adds a point to its curves, if the axis can place it. Returns the values of the changed curves, by series. */
 export function arrive(
   lines: Map<string, Line>,
   point: Point,
@@ -191,7 +192,7 @@ const emptyLine = (owner: string, key: string, view: ArrivalView, ownSteps: bool
   sampled: false,
   nonFinite: 0,
   epochs: ownSteps ? undefined : [],
-  // Before a zoomed range there may be more, which a mean rests on: it comes with the next answer.
+  // The mean of a zoomed range depends on points before it, so it comes with the next response.
   mean:
     view.smooth > 0 && view.zoom === undefined
       ? { values: [], weight: view.smooth, mean: 0, mass: 0 }
