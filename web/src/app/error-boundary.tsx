@@ -7,7 +7,7 @@ import { Notice } from '../ui/notice.tsx'
 const RELOADED = 'reloaded at'
 const NOT_AGAIN_MS = 30_000
 
-/** A page that failed to show. What it showed is kept at the server. */
+/** Shown when a page failed to render. All data is stored on the server. */
 export function ErrorBoundary({ error, reset }: { error: unknown; reset?: () => void }) {
   if (isAway(error) || isUnloaded(error)) return <NotYet />
   return (
@@ -27,7 +27,7 @@ function NotYet() {
   useEffect(() => {
     let left = false
     void whenServiceIsBack().then(() => {
-      // Once: what is still missing then is missing at the service.
+      // Only once: if code is still missing then, the service lacks it.
       if (left || Date.now() - Number(sessionStorage.getItem(RELOADED)) < NOT_AGAIN_MS) return
       sessionStorage.setItem(RELOADED, String(Date.now()))
       location.reload()

@@ -5,8 +5,8 @@ const KEY = 'fonts'
 const LOOK_MS = 250
 
 /**
- * Fonts weigh as much as a quarter of the scripts: on a first visit they come once the page has what it shows, which
- * until then is in a font of the machine of the same width. After that they are in the browser's cache.
+ * Loads the web fonts. They are a quarter of the size of the scripts, so on a first visit they load after the page's
+ * data; the page uses a system font with matching metrics until then. Later visits use the browser's cache.
  */
 export function startFonts(): void {
   if (localStorage.getItem(KEY) !== null) {
@@ -17,7 +17,7 @@ export function startFonts(): void {
   const look = setInterval(() => {
     const before = quiet
     quiet = !router.state.isLoading && queryClient.isFetching() === 0
-    // Between two reads of one page there may be a moment without any.
+    // There may be a short gap between two fetches of one page.
     if (!quiet || !before) return
     clearInterval(look)
     load()

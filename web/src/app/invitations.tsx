@@ -6,7 +6,7 @@ import { invitationsQuery, projectsQuery } from '../lib/queries.ts'
 import { Button } from '../ui/controls.tsx'
 import { showToast } from '../ui/toasts.tsx'
 
-/** The projects that I am invited to, at the top of every page until I answer. */
+/** Pending invitations of the user, at the top of every page. */
 export function Invitations({ me }: { me: User | null | undefined }) {
   const { data = [] } = useQuery({ ...invitationsQuery, enabled: me != null })
   if (!me || data.length === 0) return null

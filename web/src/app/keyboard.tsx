@@ -14,11 +14,11 @@ const KEYS = [
   ['?', 'This list'],
 ] as const
 
-/** Rows and search fields say what they are by data-row and data-search; the keys find them. */
+/** Keyboard shortcuts. They find rows and search fields by the attributes data-row and data-search. */
 export function Keyboard({ onPalette }: { onPalette: () => void }) {
   const [help, setHelp] = useState(false)
   const navigate = useNavigate()
-  // Before the page is painted: once it is visible, keys must work.
+  // A layout effect, because keys must work as soon as the page is visible.
   useLayoutEffect(() => {
     let before = ''
     const press = (event: KeyboardEvent): void => {
@@ -33,7 +33,8 @@ export function Keyboard({ onPalette }: { onPalette: () => void }) {
         return
       }
       if (event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented) return
-      // Empties the field first, as browsers do; the next one leaves it, so that rows can be walked again.
+      // The first Escape clears the field, as browsers do; the next one leaves it, so that arrow keys move between rows
+      // again.
       if (event.key === 'Escape' && at instanceof HTMLInputElement && at.matches('[data-search]')) {
         if (at.value === '') at.blur()
         return
@@ -54,7 +55,7 @@ export function Keyboard({ onPalette }: { onPalette: () => void }) {
         field.select()
       } else if (event.key === 'j' || event.key === 'k') step(event.key === 'j' ? 1 : -1)
       else if ((event.key === 'ArrowDown' || event.key === 'ArrowUp') && at.closest('[data-row]')) {
-        // Instead of the box of the table, which would scroll away from the row.
+        // Otherwise the table's container would scroll away from the row.
         event.preventDefault()
         step(event.key === 'ArrowDown' ? 1 : -1)
       } else if (event.key === 'f')

@@ -4,7 +4,7 @@ import { errorText } from '../lib/api/request.ts'
 import { reconnect } from '../lib/live/stream.ts'
 import { showToast } from '../ui/toasts.tsx'
 
-/** Signs out; a refusal is shown and changes nothing. */
+/** Signs out. An error is shown and changes nothing. */
 export async function leave(queries: QueryClient, then: () => Promise<void>): Promise<void> {
   try {
     await signOut()

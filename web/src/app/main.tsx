@@ -16,7 +16,7 @@ mendLanguage()
 startTheme()
 startPulse()
 startFonts()
-// Every page asks for these first: they are under way while it is made.
+// Every page needs these, so they are requested while it renders.
 if (!/^\/(sign-in|register)$/.test(location.pathname)) void beforeRead()
 void queryClient.prefetchQuery(meQuery)
 readAhead(location.pathname)

@@ -9,7 +9,9 @@ import { Button, Choice, Field } from '../ui/controls.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Failure } from '../ui/notice.tsx'
 
-/** A project before anything was sent to it: its owner lets people in first, or scripts may not make projects here. */
+/**
+ * Creates a project before any data is sent to it, to add members first, or because scripts may not create projects.
+ */
 export function NewProject({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate()
   const queries = useQueryClient()

@@ -26,7 +26,7 @@ const MAX_SHOWN = 14
 const NONE: never[] = []
 const LOOKED_AT = 2_000
 
-/** Everything that has an address or can be done, found by some of its letters. */
+/** The command palette: fuzzy search over all pages and actions. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('')
   const wanted = useLate(text.trim())
@@ -94,7 +94,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   )
 }
 
-/** The value once it has not changed for a moment. */
+/** The debounced value. */
 function useLate(value: string): string {
   const [late, setLate] = useState(value)
   useEffect(() => {
@@ -183,7 +183,7 @@ function useEntries(batchIds: readonly string[], jobs: readonly FoundJob[]): Ent
   }, [navigate, queries, me, views, projects, batchIds, jobs])
 }
 
-/** Jobs that were searched for, those of the batches that were looked at, and those that run. */
+/** Jobs found by the server, jobs of batches visited before, and running jobs. */
 function knownJobs(
   queries: ReturnType<typeof useQueryClient>,
   found: readonly FoundJob[],

@@ -1,4 +1,4 @@
-/** What pages without a name of their own are called. */
+/** Titles of pages that have no other name. */
 export const PAGES: Record<string, string> = {
   '/': 'Home',
   '/connect': 'Connect a script',

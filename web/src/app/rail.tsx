@@ -17,7 +17,7 @@ const item = 'flex min-h-7 items-center gap-2 rounded-md px-2 py-1 text-muted ho
 const active = { className: '!text-ink bg-bg font-medium ring-1 ring-line' }
 const heading = 'px-2 pt-3 pb-1 text-2xs font-semibold text-muted'
 
-/** The projects, each with what runs in it now. On a phone it comes in from the side. */
+/** The sidebar: projects with counts of running and failed batches. On phones it is a drawer. */
 export function Rail({ me, open, onClose }: { me: User | null; open: boolean; onClose: () => void }) {
   const projects = useQuery(projectsQuery)
   const counts = useCounts(me !== null)
@@ -35,7 +35,7 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
   }, [userId, queries])
   const making = useLater(loadNewProject, 'This could not be loaded: the server cannot be reached.')
   const rail = useRef<HTMLElement>(null)
-  // As in a dialog: the keyboard goes in with it, and back to where it came from.
+  // Moves focus into the drawer, and back when it closes, as in a dialog.
   useEffect(() => {
     if (!open) return
     const before = document.activeElement
@@ -170,7 +170,7 @@ function Count({
 }
 
 const QUIET_MS = 200
-/** True from when the page's own reads are in: what the rail counts must not hold them up. */
+/** True once the page has loaded its data, so that the sidebar's counts do not delay it. */
 function useQuiet(): boolean {
   const reading = useIsFetching() > 0
   const [quiet, setQuiet] = useState(false)
@@ -184,7 +184,7 @@ function useQuiet(): boolean {
 
 const DAY_MS = 86_400_000
 
-/** By project, how many batches run, and how many failed within a day. */
+/** The number of running batches and of batches that failed within a day, by project. */
 function useCounts(known: boolean): { running: Map<string, number>; failed: Map<string, number> } {
   useQuery({
     queryKey: ['counted'],
@@ -198,7 +198,7 @@ function useCounts(known: boolean): { running: Map<string, number>; failed: Map<
       return true
     },
   })
-  // As text: a running batch tells of itself all the time, and few of its messages change a count.
+  // A string, so that messages that change no count do not render again.
   const said = useSyncExternalStore(batchStore.onAny, countsText)
   return useMemo(() => {
     const [running, failed] = JSON.parse(said) as [string, number][][]

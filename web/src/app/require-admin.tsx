@@ -4,7 +4,7 @@ import { useMe } from '../lib/queries.ts'
 import { buttonLook } from '../ui/controls.tsx'
 import { Notice, Waiting } from '../ui/notice.tsx'
 
-/** The pages of administration, for administrators: the service refuses others what is on them. */
+/** Pages for administrators. The service refuses their data to other users. */
 export function RequireAdmin() {
   const me = useMe()
   if (!me) return <Waiting />

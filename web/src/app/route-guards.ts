@@ -5,8 +5,8 @@ import { queryClient } from '../lib/query-client.ts'
 import { readReturn } from '../pages/sign-in/search.ts'
 
 /**
- * What a page reads of its address is what `read` took from it, and nothing else: the router lays it over what was
- * there, so what was refused is laid over too.
+ * Restricts search parameters to what `read` returns. The router merges the result over the given parameters, so
+ * rejected ones must be overridden.
  */
 export const only =
   <T extends object>(read: (given: Record<string, unknown>) => T) =>
@@ -15,13 +15,13 @@ export const only =
     ...read(given),
   })
 
-/** Pages of one's own account need a signed-in user. */
+/** Requires a signed-in user. */
 export const signedIn = async ({ location }: { location: { href: string } }) => {
   const me = await queryClient.ensureQueryData(meQuery)
   if (me === null) throw redirect({ to: '/sign-in', search: readReturn({ return_to: location.href }) })
 }
 
-/** Signed-in users are sent on, unless there is an error to read. */
+/** Redirects signed-in users, unless there is an error to show. */
 export const signedOut = async ({ search }: { search: { return_to?: string; error?: string } }) => {
   if (search.error !== undefined) return
   const me = await queryClient.ensureQueryData(meQuery).catch(() => null)

@@ -27,7 +27,7 @@ import { RequireAdmin } from './require-admin.tsx'
 import { only, signedIn, signedOut } from './route-guards.ts'
 import { Shell } from './shell.tsx'
 
-/** Every page is a chunk of its own, loaded when the pointer is on a link to it; if that fails, `ErrorBoundary` is shown. */
+/** Every page is its own chunk, loaded when a link to it is hovered. If loading fails, `ErrorBoundary` is shown. */
 const page: typeof lazyRouteComponent = (code, name) => lazyRouteComponent(() => loaded(code()), name)
 
 const text = (value: unknown): string | undefined =>
@@ -143,7 +143,7 @@ const batch = createRoute({
   getParentRoute: () => root,
   path: '/b/$batchId',
   loader: ({ params }) => {
-    // Asked for together, and not waited for: the page shows what it has.
+    // Prefetched in one request without waiting, so the page renders at once.
     void queryClient.prefetchQuery(batchQuery(params.batchId))
     void queryClient.prefetchQuery(jobsQuery(params.batchId))
   },

@@ -16,7 +16,7 @@ import { TopBar } from './top-bar.tsx'
 
 const loadPalette = () => import('./palette.tsx').then((file) => file.Palette)
 
-/** Rail, top bar, page. Sign-in and shared pages have neither. */
+/** Sidebar, top bar and page. Sign-in and shared pages have only the page. */
 export function Shell() {
   const path = useRouterState({ select: (state) => state.location.pathname })
   const alone = useMatches({
@@ -26,7 +26,7 @@ export function Shell() {
   const me = useMe()
   const [rail, setRail] = useState(false)
   const palette = useLater(loadPalette, 'Search could not be loaded: the server cannot be reached.')
-  // All that changes anywhere: the rail counts it, and the lists show it.
+  // Changes of all visible batches, for the sidebar's counts and for lists.
   useChannel(me && !alone ? 'dashboard' : null, ({ batches }) => batchStore.put(batches as Batch[]))
   const closeRail = useCallback(() => setRail(false), [])
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page closes it
@@ -68,8 +68,8 @@ export function Shell() {
 }
 
 /**
- * Said once the stream has been away for a moment: a restart of the server is over before that. A server that refuses
- * the stream because the session ended, as after a change of the password elsewhere, is not away.
+ * Shown once the stream has been disconnected for a moment, longer than a restart of the server takes. If the server
+ * refuses the stream because the session has ended, for example after a password change elsewhere, it is not offline.
  */
 function Offline({ me }: { me: User | null | undefined }) {
   const away = useStreamState() === 'offline'

@@ -8,7 +8,7 @@ import { PAGES } from './places.ts'
 const SIGNS: Record<Status, string> = { running: '●', completed: '✓', failed: '✗', stopped: '■', lost: '○' }
 const PRODUCT = 'Experiment monitor'
 
-/** The title of the browser's tab: the page and the status of its batch, since users keep many tabs open. */
+/** The document title: the page and the status of its batch, for users with many open tabs. */
 export function Title() {
   const { slug, batchId, jobId, hostId, token, reportId } = useParams({ strict: false })
   const path = useRouterState({ select: (state) => state.location.pathname })
@@ -19,7 +19,7 @@ export function Title() {
   const sign = status === undefined || jobId !== undefined ? '' : `${SIGNS[status]} `
   const within = jobId !== undefined ? called : undefined
   useEffect(() => {
-    // Shared batches and reports name themselves: their addresses do not.
+    // Shared batches and reports set their own title: their URLs do not contain a name.
     if (token !== undefined || reportId !== undefined) return
     document.title = [name && `${sign}${name}`, within, PRODUCT].filter(Boolean).join(' · ')
   }, [token, reportId, name, sign, within])

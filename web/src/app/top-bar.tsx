@@ -13,7 +13,7 @@ import { userButton } from './user-button.tsx'
 
 const userMenu = () => import('./user-menu.tsx').then((file) => file.UserMenu)
 
-/** Where one is, whether the page is live, and who one is. */
+/** Breadcrumbs, the connection state, and the account menu. */
 export function TopBar(props: { me: User | null | undefined; onMenu: () => void; onPalette: () => void }) {
   const { me, onMenu, onPalette } = props
   const path = useRouterState({ select: (state) => state.location.href })

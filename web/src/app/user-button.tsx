@@ -2,7 +2,7 @@ import { ChevronDown } from 'lucide-react'
 import type { User } from '../lib/api/types.ts'
 import { buttonLook } from '../ui/controls.tsx'
 
-/** The button that opens the menu of an account, before its code is there and after. */
+/** The button of the account menu, before and after the menu's code is loaded. */
 export const userButton = (me: User) => ({
   className: buttonLook('quiet'),
   'aria-label': `Account of ${me.name}`,

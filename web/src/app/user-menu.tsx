@@ -11,7 +11,7 @@ const CHOICES: readonly Choice[] = ['system', 'light', 'dark']
 const entry =
   'flex cursor-pointer items-center justify-between rounded px-2 py-1 outline-none data-highlighted:bg-hover'
 
-/** Who one is, the colours, and the way out; it begins open. */
+/** The account menu: user, theme and sign-out. Initially open. */
 export function UserMenu({ me }: { me: User }) {
   const queries = useQueryClient()
   const navigate = useNavigate()

@@ -8,7 +8,7 @@ import { exact, number, timeOfDay } from '../lib/words.ts'
 import { Button } from '../ui/controls.tsx'
 
 const LINE_PX = 20
-/** The scroll event of a finger may come this long after it is lifted. */
+/** On touch screens, scrolling may continue this long after the finger is lifted. */
 const GOES_ON_MS = 300
 const LEVEL_COLOUR: Record<string, string> = {
   warning: 'text-amber',
@@ -19,23 +19,23 @@ const LEVEL_COLOUR: Record<string, string> = {
   debug: 'text-muted',
 }
 
-/** Log lines as text, never as HTML (lib/ansi.ts). Only those in sight are rendered. */
+/** Log lines as text, never as HTML (lib/ansi.ts). Only visible lines are rendered. */
 export function LogLines(props: {
   lines: readonly LogLine[]
   follow: boolean
-  /** The last of these lines is the newest that there is: who scrolls to it follows. */
+  /** Whether the last of these lines is the newest of the log; scrolling to it starts following. */
   isNewest: boolean
   onFollow: (on: boolean) => void
   load: (end: 'before' | 'after') => Promise<number>
   marked: number | undefined
-  /** Changes when other lines take the place of all (use-log.ts). */
+  /** Changes when all lines are replaced (use-log.ts). */
   loads: number
   wrap: boolean
-  /** What was searched for: it is marked in the lines. */
+  /** The search text, which is highlighted. */
   found?: string
   showJob: boolean
   addressOf?: (line: LogLine) => LinkProps
-  /** The position of the line in the log of its job, and its epoch. */
+  /** A link to the line in its job's log, and its epoch. */
   jobOf?: (line: LogLine) => LinkProps
   epochOf?: (line: LogLine) => number | undefined
   unit?: string
@@ -45,7 +45,7 @@ export function LogLines(props: {
   const { lines, follow, marked, loads, wrap } = props
   const scroller = useRef<HTMLDivElement>(null)
   const top = useRef(0)
-  /** Until when it counts as scrolled by hand, in milliseconds. */
+  /** Until when scrolling counts as done by the user, in milliseconds. */
   const held = useRef(0)
   const hold = (): void => {
     held.current = Number.POSITIVE_INFINITY
@@ -66,7 +66,7 @@ export function LogLines(props: {
     if (follow && lines.length > 0) rows.scrollToIndex(lines.length - 1, { align: 'end' })
   }, [follow, lines, rows])
   const first = useRef<number>(undefined)
-  // Lines that come before what is shown move nothing on the screen, wherever it was scrolled to meanwhile.
+  // When lines are prepended, keeps the visible lines in place.
   useLayoutEffect(() => {
     const known = first.current
     first.current = lines[0]?.db_id
@@ -95,7 +95,7 @@ export function LogLines(props: {
         onWheel={(event) =>
           event.deltaY < 0 && follow && event.currentTarget.scrollTop > 0 && props.onFollow(false)
         }
-        // A finger, or the scroll bar: neither turns a wheel.
+        // Touch and the scroll bar cause no wheel event.
         onPointerDown={hold}
         // Not every browser sends an event when the scroll bar is released.
         onPointerMove={(event) => event.buttons === 0 && letGo()}
@@ -170,12 +170,12 @@ export function LogLines(props: {
   )
 }
 
-/** The text with every place marked where it holds what was searched for. */
+/** The text with all matches highlighted. */
 function Marked({ text, found }: { text: string; found: string | undefined }) {
   if (!found) return text
   const parts: React.ReactNode[] = []
   const [all, wanted] = [text.toLowerCase(), found.toLowerCase()]
-  // A text that changes its length in lower case has no place that can be counted on.
+  // If lower-casing changes the length of the text, positions of matches do not apply to it.
   if (all.length !== text.length) return text
   let from = 0
   for (let at = all.indexOf(wanted); at >= 0; at = all.indexOf(wanted, from)) {
@@ -190,7 +190,7 @@ function Marked({ text, found }: { text: string; found: string | undefined }) {
   return [...parts, text.slice(from)]
 }
 
-/** When, as a link to the line where lines have addresses. */
+/** The time, as a link to the line if lines have links. */
 function Time({ line, address }: { line: LogLine; address: LinkProps | undefined }) {
   const time = (
     <time className="shrink-0 text-muted" dateTime={line.timestamp} title={exact(line.timestamp)}>

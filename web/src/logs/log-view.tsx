@@ -14,23 +14,23 @@ import { showToast } from '../ui/toasts.tsx'
 import { LogLines } from './log-lines.tsx'
 import { LEVELS, useLog } from './use-log.ts'
 
-/** What Python begins one with. */
+/** The first line of a Python traceback. */
 const TRACEBACK = 'Traceback (most recent call last)'
 
-/** Log lines with their filters, which are kept in the URL. */
+/** Log lines with filters, which are kept in the URL. */
 export function LogView(props: {
   search: LogSearch
   onSearch: (next: LogSearch) => void
   /** A link to the line with its context; without it lines are not links. */
   addressOf?: (line: LogLine) => LinkProps
-  /** Where its job's own log shows it. */
+  /** A link to the line in its job's own log. */
   jobOf?: (line: LogLine) => LinkProps
   batchId: string
-  /** Of one job, where it is fixed. */
+  /** Restricts the log to one job. */
   job?: string
-  /** In which epoch a line of that job fell. */
+  /** The epoch during which a line of that job was written. */
   epochOf?: (line: LogLine) => number | undefined
-  /** What the steps of that job count. */
+  /** The unit of that job's steps. */
   unit?: string
   onEpoch?: (epoch: number) => void
   height?: string
@@ -50,7 +50,7 @@ export function LogView(props: {
         Object.entries({ ...search, ...part }).filter(([, value]) => value !== undefined && value !== ''),
       ),
     )
-  /** Goes to a line that holds the text, however far away it is; says so where there is none. */
+  /** Jumps to a line that contains the text, wherever it is; shows a message if there is none. */
   const find = async (q: string, way: 'next' | 'previous' | 'last', none: string): Promise<void> => {
     if (source === null) return
     const filter = { level: search.level, stream: search.stream, job_id: job, q }
@@ -227,10 +227,10 @@ function Search({ q, onSearch }: { q: string; onSearch: (q: string) => void }) {
 }
 
 const PAGE = 500
-/** A file in memory is no place for more. */
+/** The limit of a download, which is assembled in memory. */
 const MAX_SAVED = 200_000
 
-/** Every line that matches, from the first one, as a text file. */
+/** Downloads every matching line, from the first one, as a text file. */
 function Download({ search, name }: { search: LogSearch; name: string }) {
   const { log } = useBatchContext()
   const [done, setDone] = useState<number | null>(null)

@@ -6,9 +6,11 @@ import { useArrivingLines } from '../pages/batch/arrivals.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
 
 const FIRST = 500
-/** On either side of a line that was asked for. */
+/** Lines loaded before and after a requested line. */
 const AROUND = 200
-/** Kept at most, so that a page that stays open for weeks does not grow; older ones are read again when wanted. */
+/**
+ * Lines kept in memory, so that pages that stay open for weeks do not grow. Older lines are loaded again when needed.
+ */
 const MOST = 20_000
 export const LEVELS = ['debug', 'info', 'warning', 'error', 'critical'] as const
 
@@ -22,14 +24,14 @@ export interface LogFilter {
 }
 
 /**
- * The newest lines, or those around one that was asked for, and what is loaded before and after them; the stream
- * appends. Lines are in the order of db_id, each once.
+ * The newest lines, or those around a requested line, and lines loaded before and after them. The stream appends new
+ * lines. Lines are unique and ordered by db_id.
  */
 export function useLog({ level, stream, q, job, line }: LogFilter, follow: boolean) {
   const { log, of } = useBatchContext()
   const [lines, setLines] = useState<readonly LogLine[]>([])
   const [state, setState] = useState<'pending' | 'ready'>('pending')
-  /** Counts how often other lines took the place of all. */
+  /** Incremented when all lines are replaced. */
   const [loads, setLoads] = useState(0)
   const [error, setError] = useState<string | null>(null)
   const [more, setMore] = useState({ before: false, after: false })
@@ -79,7 +81,7 @@ export function useLog({ level, stream, q, job, line }: LogFilter, follow: boole
   }, [of, read, line])
 
   useArrivingLines((told) => {
-    // Between what is shown and these there may be others: they come when they are loaded.
+    // There may be lines in between; these are shown once the gap is loaded.
     if (more.after) return
     const fresh = told.filter(
       (one) =>
@@ -93,7 +95,7 @@ export function useLog({ level, stream, q, job, line }: LogFilter, follow: boole
     else setLines((before) => merged(before, fresh).slice(-MOST))
   })
 
-  /** Loads more lines at one end; answers how many came. */
+  /** Loads more lines at one end; returns their number. */
   const load = async (end: 'before' | 'after'): Promise<number> => {
     const edge = end === 'before' ? lines[0] : lines.at(-1)
     if (asking.current || edge === undefined || !more[end] || (end === 'before' && follow)) return 0
@@ -117,7 +119,7 @@ export function useLog({ level, stream, q, job, line }: LogFilter, follow: boole
 
 function merged(before: readonly LogLine[], fresh: readonly LogLine[]): readonly LogLine[] {
   const last = before.at(-1)?.db_id ?? -1
-  // Almost always they go on from the last one.
+  // Usually the new lines follow the last one.
   if (fresh.every((line, i) => line.db_id > (fresh[i - 1]?.db_id ?? last))) return [...before, ...fresh]
   const all = new Map([...before, ...fresh].map((line) => [line.db_id, line]))
   return [...all.values()].sort((a, b) => a.db_id - b.db_id)

@@ -5,7 +5,7 @@ import { viridis } from './viridis.ts'
 
 const STOPS = 10
 
-/** Which colour is which value. */
+/** The legend of a colour scale. */
 export function ColourScale({ axis }: { axis: Axis }) {
   const theme = useTheme()
   const colours = Array.from({ length: STOPS + 1 }, (_, i) => viridis(i / STOPS, theme))

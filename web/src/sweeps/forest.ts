@@ -1,24 +1,27 @@
-/** Which columns of a table tell a target: a random forest, and how much worse it gets when a column is shuffled. Pure. */
+/**
+ * Measures which columns of a table predict a target: a random forest, and how much its error grows when a column is
+ * shuffled. Pure.
+ */
 
 import { ranks, spearman } from './ranks.ts'
 
 export interface Column {
-  /** One value a row: a number, or the number of a category; NaN where the row has none. */
+  /** One value per row: a number, or the index of a category; NaN if there is none. */
   values: Float64Array
-  /** Categories have no order. */
+  /** Whether the values are categories, which have no order. */
   categories: boolean
 }
 
 export interface Importance {
-  /** Of the forest: the share of the target's variance that is explained for rows it was not grown on; at most 1. */
+  /** The share of the target's variance that the forest explains for out-of-bag rows; at most 1. */
   r2: number
-  /** By column, in their order. */
+  /** In the order of the columns. */
   columns: {
-    /** Growth of the error, as a share of the target's variance, when the column is shuffled; mean over forests. */
+    /** The growth of the error when the column is shuffled, as a share of the target's variance; mean over forests. */
     importance: number
-    /** Standard deviation over forests of other seeds. */
+    /** Standard deviation over forests with other seeds. */
     spread: number
-    /** Spearman's rank correlation with the target; null for categories, and where a column has one value. */
+    /** Spearman's rank correlation with the target; null for categories and constant columns. */
     correlation: number | null
   }[]
 }
@@ -27,13 +30,13 @@ const FORESTS = 5
 const TREES = 20
 const MAX_DEPTH = 12
 const MIN_LEAF = 3
-/** The first is for rows without a value; a set of bins is one 32-bit number. */
+/** Bin 0 is for rows without a value. A set of bins fits into a 32-bit number. */
 const BINS = 32
 
 /**
- * Permutation importance, measured on the rows that each tree did not see (Breiman 2001). The target counts by its ranks,
- * so that one diverged job does not decide; a monotonic scale of a column or of the target, such as log, changes nothing.
- * @param target finite numbers, one a row
+ * Permutation importance on out-of-bag rows (Breiman 2001). The target is replaced by its ranks, so that one diverged
+ * job does not dominate, and monotonic scales such as log have no effect.
+ * @param target finite numbers, one per row
  */
 export function importanceOf(columns: readonly Column[], target: Float64Array, seed = 1): Importance {
   const n = target.length
@@ -55,11 +58,11 @@ export function importanceOf(columns: readonly Column[], target: Float64Array, s
 }
 
 interface Tree {
-  /** By node: its column, or -1 for a leaf. */
+  /** For each node: its column, or -1 for a leaf. */
   column: number[]
   /** The bins of that column that go left. */
   left: number[]
-  /** The place of the left child; the right one follows it. */
+  /** The index of the left child; the right one follows it. */
   child: number[]
   value: number[]
 }
@@ -122,7 +125,7 @@ function plant(
   random: () => number,
 ): Tree {
   const tree: Tree = { column: [], left: [], child: [], value: [] }
-  // Half of the columns at each node, so that trees differ and weak columns get their turn.
+  // Half of the columns are tried at each node, so that trees differ and weak columns are used too.
   const tried = Math.max(1, Math.ceil(columns.length / 2))
   const sum = new Float64Array(BINS)
   const count = new Int32Array(BINS)
@@ -151,7 +154,7 @@ function plant(
         count[bin] = (count[bin] ?? Number.NaN) + 1
       }
       const order = BIN_ORDER.filter((bin) => count[bin] !== 0)
-      // Of categories, those with the least means go left: no other division is better.
+      // For categories, the optimal split sends those with the lowest means left.
       if (columns[c]?.categories)
         order.sort(
           (a, b) =>
@@ -162,7 +165,7 @@ function plant(
       for (const [place, bin] of order.slice(0, -1).entries()) {
         leftSum += sum[bin] ?? Number.NaN
         leftCount += count[bin] ?? Number.NaN
-        // Numbers are divided in the middle between two bins, since rows that are asked for later lie in between too.
+        // Numbers are split in the middle between two bins, because predicted rows may lie in between.
         if (columns[c]?.categories || bin === 0) left |= 1 << bin
         else left = upTo((bin + (order[place + 1] ?? Number.NaN)) >> 1)
         const rightCount = size - leftCount
@@ -192,10 +195,10 @@ function plant(
   return tree
 }
 const BIN_ORDER = Array.from({ length: BINS }, (_, bin) => bin)
-/** The bins from 0 to `bin`, which is not the last one. */
+/** The bins from 0 to `bin`, which must not be the last one. */
 const upTo = (bin: number): number => (1 << (bin + 1)) - 1
 
-/** With `other`, the row's column `changed` has the value of that row. */
+/** Predicts a row. With `other`, column `changed` has the value of that row. */
 function predict(
   { column, left, child, value }: Tree,
   bins: readonly Uint8Array[],
@@ -211,7 +214,7 @@ function predict(
   return value[node] ?? Number.NaN
 }
 
-/** Numbers into bins of as many rows each; categories have one each, those past the last share it. */
+/** Sorts numbers into bins with equal numbers of rows. Categories get one bin each; surplus ones share the last. */
 function binned({ values, categories }: Column): Uint8Array {
   if (categories) {
     const rows = new Map<number, number>()
@@ -223,7 +226,7 @@ function binned({ values, categories }: Column): Uint8Array {
   const sorted = values.filter((value) => !Number.isNaN(value)).sort()
   const distinct = sorted.filter((value, i) => i === 0 || value !== sorted[i - 1])
   const parts = BINS - 1
-  // The greatest value of each bin.
+  // The largest value of each bin.
   const ends =
     distinct.length <= parts
       ? [...distinct]
@@ -265,7 +268,7 @@ const some = (of: number, count: number, random: () => number): Int32Array =>
     random,
   ).slice(0, count)
 
-/** A Lehmer generator: the same table gives the same answer. */
+/** A Lehmer generator with a fixed seed, so that results are reproducible. */
 function randomFrom(seed: number): () => number {
   let state = seed
   return () => {

@@ -4,19 +4,19 @@ import type { Axis } from '../pages/compare/axes.ts'
 import { Table } from '../ui/table.tsx'
 import type { ParameterImportance } from './use-importance.ts'
 
-/** Fewer jobs tell nothing about parameters. */
+/** Fewer jobs are not enough to judge parameters. */
 const MIN_JOBS = 20
 /** A forest that explains less says little about parameters. */
 const MIN_R2 = 0.1
 
-/** Whether there are jobs enough to tell, and the parameters explain the metric. */
+/** Whether there are enough jobs, and the parameters explain the metric. */
 export const isSure = ({ jobs, r2 }: ParameterImportance): boolean => jobs >= MIN_JOBS && r2 >= MIN_R2
 
-/** Which parameters matter for the metric, with how sure that is. */
+/** The importance of parameters for the metric, and how reliable it is. */
 export function ParameterImportances(props: {
   rows: readonly Compared[]
   metric: Axis
-  /** Undefined until it is computed. */
+  /** Undefined until computed. */
   found: ParameterImportance | undefined
 }) {
   const { rows, metric, found } = props

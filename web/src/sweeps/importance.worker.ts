@@ -1,6 +1,6 @@
 import { type Column, type Importance, importanceOf } from './forest.ts'
 
-/** Grows the forest beside the page, which stays fluent meanwhile. */
+/** Computes the forest in a worker, so that the page stays responsive. */
 
 export interface ImportanceRequest {
   id: number
@@ -12,7 +12,7 @@ export interface ImportanceAnswer {
   found: Importance
 }
 
-/** The part of the global scope that is used here; the types of pages know no workers. */
+/** The part of the worker's global scope that is used here; the types of pages do not include workers. */
 const scope = globalThis as unknown as {
   onmessage: (event: MessageEvent<ImportanceRequest>) => void
   postMessage(answer: ImportanceAnswer): void

@@ -1,4 +1,4 @@
-/** Places in the order of the values, from 0; equal values share the mean of theirs. */
+/** The ranks of the values, from 0; equal values share their mean rank. */
 export function ranks(values: Float64Array): Float64Array {
   const order = Int32Array.from(values.keys()).sort(
     (a, b) => (values[a] ?? Number.NaN) - (values[b] ?? Number.NaN),
@@ -13,7 +13,7 @@ export function ranks(values: Float64Array): Float64Array {
   return found
 }
 
-/** Rank correlation over the rows that have a value; null where all values are equal. */
+/** Spearman's rank correlation over rows with a value; null if all values are equal. */
 export function spearman(values: Float64Array, target: Float64Array): number | null {
   const rows = [...values.keys()].filter((i) => !Number.isNaN(values[i]))
   const x = ranks(Float64Array.from(rows, (i) => values[i] ?? Number.NaN))

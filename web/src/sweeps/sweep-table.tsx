@@ -11,13 +11,13 @@ import { StatusBadge } from '../ui/status.tsx'
 import { Table } from '../ui/table.tsx'
 
 const FIRST = 20
-/** More rows would make the page slow; a brush reaches the others. */
+/** More rows would make the page slow; brushing selects the others. */
 const MOST = 500
 
-/** The selected jobs, the best first, with their values on the axes. */
+/** The selected jobs, best first, with their values on the axes. */
 export function SweepTable(props: {
   batchId: string
-  /** The best last, as they are drawn. */
+  /** Worst first, as they are drawn. */
   rows: readonly Compared[]
   axes: readonly Axis[]
   strokeOf: (row: Compared) => string

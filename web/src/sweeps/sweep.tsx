@@ -33,10 +33,10 @@ import { useImportance } from './use-importance.ts'
 import { viridis } from './viridis.ts'
 
 const route = getRouteApi('/b/$batchId/sweep')
-/** Of a sweep that runs, all lines are drawn again at most this often. */
+/** While a sweep runs, the lines are redrawn at most this often. */
 const REDRAW_MS = 1_000
 
-/** Which parameters lead to which results: one line per job over the parameters, coloured by a metric. */
+/** A parallel coordinates plot: one line per job over the parameters, coloured by a metric. */
 export function BatchSweep() {
   const { batchId } = route.useParams()
   const search = route.useSearch()
@@ -46,7 +46,7 @@ export function BatchSweep() {
     latest.current = search
   })
   const change = (next: SearchChange<SweepSearch>): void => {
-    // The address follows in a moment: what is chosen meanwhile adds to this.
+    // The URL updates asynchronously; a change before that must build on this one.
     latest.current = changed(latest.current, next)
     void navigate({ ...links.sweep(batchId, latest.current), replace: true, resetScroll: false })
   }
@@ -81,7 +81,7 @@ export function BatchSweep() {
     () => shownIds.split('\n').flatMap((id) => axes.find((axis) => axis.id === id) ?? []),
     [axes, shownIds],
   )
-  // The table is in the order of the metric.
+  // The table is sorted by the metric.
   const tableAxes = metric === undefined || shownAxes.includes(metric) ? shownAxes : [...shownAxes, metric]
   const ordered = useMemo(() => bestLast(rows, metric), [rows, metric])
   const last = ordered.at(-1)
@@ -217,17 +217,17 @@ export function BatchSweep() {
   )
 }
 
-/** The ids of more jobs make an address that is too long to share. */
+/** More ids would make the URL too long to share. */
 const MAX_IN_ADDRESS = 100
-/** Each point is an element of its own; a browser draws more of them too slowly. */
+/** Each point is an element, and browsers draw more of them too slowly. */
 const MAX_POINTS = 2_000
-/** Jobs without a value of the metric; dashes and breaks are for axes without a value. */
+/** The colour of jobs without a value of the metric; dashes and gaps mark missing values on axes. */
 const NO_VALUE = '#8a8f96'
 
 const isResult = (axis: Axis): boolean =>
   axis.words === null && !axis.id.startsWith('param.') && Number.isFinite(axis.low)
 
-/** By the metric, the best last, so that its line is drawn above the others. Jobs without a value come first. */
+/** Sorted by the metric with the best last, so that its line is drawn on top. Jobs without a value come first. */
 function bestLast(rows: readonly Compared[], metric: Axis | undefined): readonly Compared[] {
   if (metric === undefined) return rows
   const sign = lessIsBetter(metric.id.slice(metric.id.indexOf('.') + 1)) ? -1 : 1

@@ -7,16 +7,16 @@ import type { ImportanceAnswer, ImportanceRequest } from './importance.worker.ts
 
 export interface ParameterImportance extends Pick<Importance, 'r2'> {
   metric: string
-  /** Jobs that have a number of the metric, and those that have none. */
+  /** The number of jobs with and without a number for the metric. */
   jobs: number
   without: number
   parameters: (Importance['columns'][number] & { axis: Axis })[]
 }
 
-/** Of a sweep that runs, it is computed again at most this often. */
+/** While a sweep runs, it is computed again at most this often. */
 const AGAIN_MS = 10_000
 
-/** How much each parameter that differs tells of the metric, the most important first; undefined until it is known. */
+/** The importance of each varying parameter for the metric, highest first; undefined until computed. */
 export function useImportance(
   rows: readonly Compared[],
   axes: readonly Axis[],
@@ -63,7 +63,7 @@ export function useImportance(
       }
       worker.current.postMessage({ id, columns, target } satisfies ImportanceRequest)
     }
-    // Another metric is computed at once; more jobs of the same one can wait.
+    // Another metric is computed at once; more jobs of the same metric can wait.
     const same = asked.current.of.startsWith(JSON.stringify([metric.id]).slice(0, -1))
     const wait = same ? Math.max(0, asked.current.at + AGAIN_MS - Date.now()) : 0
     const timer = setTimeout(ask, wait)

@@ -1,8 +1,8 @@
 import type { Theme } from '../lib/theme.ts'
 
 /**
- * Viridis (van der Walt and Smith, 2015) at tenths: equal steps of the value look like equal steps of lightness, for
- * colour-blind eyes as well.
+ * The viridis colour map (van der Walt and Smith, 2015) at tenths: equal steps of the value have equal steps of
+ * lightness, also with colour blindness.
  */
 const STOPS = [
   [68, 1, 84],
@@ -16,10 +16,10 @@ const STOPS = [
   [181, 222, 43],
   [253, 231, 37],
 ] as const
-/** The visible part: its yellow has no contrast on white, its violet none on black. */
+/** The part with enough contrast: its yellow is too light on white, its violet too dark on black. */
 const PART: Record<Theme, [number, number]> = { light: [0, 0.85], dark: [0.2, 1] }
 
-/** The colour at a share of 0 to 1 of the scale. */
+/** The colour at a position from 0 to 1. */
 export function viridis(share: number, theme: Theme): string {
   const [from, to] = PART[theme]
   const at = (from + (to - from) * Math.max(0, Math.min(1, share))) * (STOPS.length - 1)

@@ -1,6 +1,6 @@
 import { duration } from '../lib/words.ts'
 
-/** By how much a host's clock is off, where that is worth knowing. */
+/** The clock skew of a host. */
 export const ClockSkew = ({ seconds }: { seconds: number }) => (
   <span
     className="text-amber"

@@ -5,12 +5,12 @@ import { Button } from './controls.tsx'
 import { Dialog } from './dialog.tsx'
 import { Failure } from './notice.tsx'
 
-/** Asks before something is done; it closes once that is done, and says there why it could not be. */
+/** A confirmation dialog. It closes once the action has succeeded, and shows the error otherwise. */
 export function Confirm(props: {
   title: string
   yes: string
   no: string
-  /** Whether it takes something away. */
+  /** Whether the action deletes something. */
   danger?: boolean
   run: () => Promise<unknown>
   onClose: () => void

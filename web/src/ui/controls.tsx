@@ -4,7 +4,7 @@ import { some } from '../lib/words.ts'
 
 const LOOK = {
   plain: 'border border-line bg-bg font-medium text-ink hover:bg-hover',
-  /** Of a choice that is made. */
+  /** For a selected option. */
   on: 'border border-accent bg-accent-soft font-medium text-ink',
   primary: 'bg-accent font-medium text-accent-ink hover:opacity-90',
   quiet: 'text-muted hover:bg-hover hover:text-ink',
@@ -46,7 +46,7 @@ export function Choice<T extends string>(props: {
   label: string
   value: T
   options: readonly (readonly [T, string])[]
-  /** Further options below a heading. */
+  /** More options, below a heading. */
   more?: { label: string; options: readonly (readonly [T, string])[] }
   onChange: (value: T) => void
   hideLabel?: boolean
@@ -82,7 +82,7 @@ export function Choice<T extends string>(props: {
   )
 }
 
-/** Of its length, in percent: up to `done` in green, from there to `ended` in red. */
+/** Green up to `done`, and red from there to `ended`, in percent of the bar's length. */
 export function ProgressBar(props: { label: string; done: string; ended?: string }) {
   const { label, done, ended = done } = props
   const style = { '--done': done, '--ended': ended } as CSSProperties
@@ -91,12 +91,12 @@ export function ProgressBar(props: { label: string; done: string; ended?: string
   )
 }
 
-/** A bar with its words: 5 of 8. Once more has ended than was planned, the plan no longer says anything. */
+/** A progress bar with its text, such as `5 of 8`. If more jobs have ended than were planned, the plan is ignored. */
 export function Progress(props: {
   done: number
   failed: number
   total: number | null
-  /** How much is done, 0 to 1, where epochs say more than jobs. */
+  /** The completed share, 0 to 1, if epochs are more precise than jobs. */
   part?: number | null
 }) {
   const { done, failed, total, part = null } = props
@@ -104,7 +104,7 @@ export function Progress(props: {
   const planned = total !== null && total >= ended ? total : undefined
   const all = Math.max(planned ?? ended, 1)
   const upTo = (n: number): string => `${(100 * n) / all}%`
-  // The progress of a running job comes from its epochs.
+  // Progress of running jobs, from their epochs.
   const more = part !== null && part < 1 && part * all > ended ? part : undefined
   const percent = more === undefined ? undefined : `${Math.floor(100 * more)}%`
   return (

@@ -2,7 +2,7 @@ import { Check, Copy as CopyIcon, Link as LinkIcon } from 'lucide-react'
 import { useState } from 'react'
 import { Button } from './controls.tsx'
 
-/** Pages over plain HTTP have no clipboard, and a browser may refuse it: then the selection is copied. */
+/** Copies text. Pages over plain HTTP have no clipboard API, and browsers may deny it; then a selection is copied. */
 export async function copyText(text: string, beside: HTMLElement): Promise<boolean> {
   try {
     if (navigator.clipboard) {
@@ -10,12 +10,12 @@ export async function copyText(text: string, beside: HTMLElement): Promise<boole
       return true
     }
   } catch {
-    // The old way needs no leave.
+    // document.execCommand needs no permission.
   }
   const area = document.createElement('textarea')
   area.value = text
   area.className = 'fixed opacity-0'
-  // Within an open dialog nothing outside of it can be selected.
+  // Within an open modal dialog, only its own content can be selected.
   const place = beside.closest('dialog') ?? document.body
   place.append(area)
   area.select()
@@ -32,7 +32,7 @@ export function Copy({
 }: {
   text: string
   label?: string
-  /** Only the sign is seen, where there is little room. */
+  /** Whether only the icon is shown, to save space. */
   sign?: boolean
 }) {
   const [said, setSaid] = useState<string | null>(null)

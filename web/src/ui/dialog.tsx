@@ -7,7 +7,7 @@ const SIZES = {
   full: 'h-[calc(100dvh-1rem)] max-h-none w-[calc(100vw-1rem)] max-w-none',
 }
 
-/** A modal window: the browser's own, which keeps the focus inside and closes on Escape. */
+/** A modal dialog: the browser's own, which traps focus and closes on Escape. */
 export function Dialog(props: {
   title: string
   onClose: () => void
@@ -20,7 +20,8 @@ export function Dialog(props: {
     const dialog = ref.current
     if (dialog === null) return
     dialog.showModal()
-    // The browser would choose the button that closes it: what says so, the first thing to fill in, else the first answer.
+    // By default the browser focuses the close button. Prefer the marked element, then the first field, then the first
+    // answer.
     const first =
       dialog.querySelector<HTMLElement>('[data-begin]') ??
       dialog.querySelector<HTMLElement>('[data-body] :is(input, select, textarea):not(:disabled)')
@@ -32,7 +33,7 @@ export function Dialog(props: {
       aria-labelledby={id}
       onClose={props.onClose}
       onClick={(event) => event.target === ref.current && ref.current?.close()}
-      // Once closed it holds the focus for a frame more; keys pressed then are the page's again.
+      // A closed dialog keeps the focus for one more frame; keys pressed then belong to the page.
       onKeyDown={(event) => ref.current?.open && event.stopPropagation()}
       className={`rounded-lg border border-line bg-raised p-0 shadow-xl ${SIZES[props.size ?? 'usual']}`}
     >

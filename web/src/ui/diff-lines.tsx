@@ -1,10 +1,10 @@
 import { useState } from 'react'
 import { Button } from './controls.tsx'
 
-/** Lines before "Show all". */
+/** Lines shown before "Show all". */
 const FIRST = 400
 
-/** Lines of a diff: added, removed, where they are. */
+/** The lines of a diff, coloured. */
 export function DiffLines({ lines, label }: { lines: readonly string[]; label: string }) {
   const [all, setAll] = useState(false)
   const shown = all ? lines : lines.slice(0, FIRST)

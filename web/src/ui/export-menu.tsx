@@ -9,11 +9,11 @@ import { showToast } from './toasts.tsx'
 
 const entry = 'block w-full cursor-pointer rounded px-2 py-1 text-left outline-none data-highlighted:bg-hover'
 
-/** A table as a CSV file, or on the clipboard as Markdown or LaTeX. It begins open. */
+/** Exports a table as a CSV file, or as Markdown or LaTeX on the clipboard. Initially open. */
 export function ExportMenu(props: {
-  /** Of the file, without its extension. */
+  /** The file name without its extension. */
   name: string
-  /** Head and rows, values as reported. */
+  /** The header and rows, with unrounded values. */
   rows: () => readonly (readonly Cell[])[]
 }) {
   const copy = (format: string, textOf: (rows: readonly (readonly Cell[])[]) => string): void => {

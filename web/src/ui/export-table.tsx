@@ -6,7 +6,7 @@ import { OpenLater } from './open-later.tsx'
 
 const load = () => import('./export-menu.tsx').then((file) => file.ExportMenu)
 
-/** The button of `ExportMenu`, whose code is loaded once it is needed. */
+/** A button for `ExportMenu`, which is loaded when first used. */
 export const ExportTable = (given: ComponentProps<typeof ExportMenu>) => (
   <OpenLater load={load} given={given} className={buttonLook()}>
     <Download className="size-3.5" aria-hidden="true" /> Export{' '}

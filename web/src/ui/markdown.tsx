@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react'
 
-/** A text that users wrote in Markdown. Until the code for that is loaded, and without it, the text as it was typed. */
+/** Renders user-written Markdown. Shows the plain text until the renderer is loaded, or if loading fails. */
 export function Markdown({ text }: { text: string }) {
   const box = useRef<HTMLDivElement>(null)
   const [shown, setShown] = useState<string | null>(null)

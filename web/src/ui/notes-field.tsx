@@ -2,7 +2,7 @@ import { useId, useState } from 'react'
 import { Button, inputLook } from './controls.tsx'
 import { Markdown } from './markdown.tsx'
 
-/** The text area stays in the form while the preview is shown. */
+/** A Markdown field with preview. The text area stays in the form while the preview is shown. */
 export function NotesField({ notes }: { notes: string }) {
   const id = useId()
   const [text, setText] = useState(notes)

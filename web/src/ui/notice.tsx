@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 
-/** What is said in place of content: nothing there yet, not available, or what to do next. */
+/** Shown instead of content: empty, unavailable, or what to do next. */
 export function Notice(props: { title: string; children?: ReactNode; bad?: boolean }) {
   return (
     <div
@@ -19,7 +19,7 @@ export const Failure = ({ children }: { children: ReactNode }) => (
   </p>
 )
 
-/** Grey bars while the first answer is on its way. */
+/** A loading skeleton. */
 export const Waiting = ({ rows = 6 }: { rows?: number }) => (
   <div role="status" aria-label="Loading" className="flex flex-col gap-2 p-4">
     {Array.from({ length: rows }, (_, i) => (

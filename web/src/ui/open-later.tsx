@@ -2,15 +2,15 @@ import type { ButtonHTMLAttributes, ComponentType } from 'react'
 import { useLater } from './use-later.ts'
 
 /**
- * A button whose menu is code of its own: loaded once the button is pointed at or focused, opened once it is pressed.
- * From then on it is replaced by the menu, which shows the same button and begins open.
+ * A button whose menu is loaded when the button is hovered or focused, and opened when it is pressed. From then on the
+ * menu component replaces it, which renders the same button and is initially open.
  */
 export function OpenLater<Props extends object>({
   load,
   given,
   ...button
 }: {
-  /** The same promise at every call. */
+  /** Returns the same promise at every call. */
   load: () => Promise<ComponentType<Props>>
   given: Props
 } & ButtonHTMLAttributes<HTMLButtonElement>) {

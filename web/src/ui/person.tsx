@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 
-/** A user in a row of a small table: the name, and the address below it, so that a phone shows what comes after. */
+/** A user in a small table: the name with the address below it, which saves width on phones. */
 export const Person = ({ name, email, children }: { name: string; email: string; children?: ReactNode }) => (
   <div className="max-w-36 sm:max-w-md">
     <p className="flex items-center gap-2">

@@ -3,16 +3,16 @@ import { type ButtonHTMLAttributes, type ReactNode, useState } from 'react'
 
 export interface PopoverProps {
   trigger: ButtonHTMLAttributes<HTMLButtonElement>
-  /** Names what opens. */
+  /** The accessible name of the popover. */
   label: string
   align: 'start' | 'end'
   className: string
-  /** A dialog that it is in: outside of one nothing can be clicked. */
+  /** The surrounding dialog: elements outside of a modal dialog cannot be clicked. */
   container?: HTMLElement | undefined
   children: (close: () => void) => ReactNode
 }
 
-/** A button and the open box below it. Loaded when it is first opened: see `PopoverLater`. */
+/** A button with an open popover. Loaded when first opened: see `PopoverLater`. */
 export function PopoverBox({ trigger, label, align, className, container, children }: PopoverProps) {
   const [open, setOpen] = useState(true)
   return (

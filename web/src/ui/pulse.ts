@@ -1,6 +1,6 @@
 /**
- * All that pulses does so in one time, whenever it came: their steps (theme.css) fall together, so that the browser
- * draws ten times a second, however many there are.
+ * Synchronizes all pulse animations. Their steps (theme.css) then coincide, so the browser repaints ten times per
+ * second regardless of their number.
  */
 export function startPulse(): void {
   document.addEventListener('animationstart', ({ target, animationName }) => {

@@ -1,6 +1,6 @@
 import { encode } from 'uqr'
 
-/** A QR code as a picture within the page; dark on light in both themes, because cameras expect that. */
+/** A QR code as inline SVG. Dark on light in both themes, because cameras expect that. */
 export function Qr({ text, label }: { text: string; label: string }) {
   const { data, size } = encode(text, { border: 2 })
   const path = data.flatMap((row, y) => row.map((dark, x) => (dark ? `M${x} ${y}h1v1h-1z` : ''))).join('')

@@ -4,7 +4,7 @@ import { inputLook } from './controls.tsx'
 
 const TYPED_MS = 300
 
-/** A query (lib/query.ts) with completion; `onChange` is called once the typing pauses, and problems are shown. */
+/** A query field (lib/query.ts) with completion. Calls `onChange` once typing pauses, and shows problems. */
 export function QueryField(props: {
   label: string
   placeholder: string
@@ -46,7 +46,7 @@ export function QueryField(props: {
       setOpen(false)
       if (text.trim() !== value) onChange(text.trim())
     } else if (event.key === 'Escape' && offers.length > 0) {
-      // The next one empties the field, and the one after that leaves it (app/keyboard.tsx).
+      // A second Escape clears the field, a third leaves it (app/keyboard.tsx).
       event.preventDefault()
       setOpen(false)
     }
@@ -77,7 +77,7 @@ export function QueryField(props: {
         onKeyDown={press}
         onBlur={() => setOpen(false)}
       />
-      {/* The list is there without offers as well: a combobox must name one. */}
+      {/* Rendered without options too, because a combobox must reference a listbox. */}
       <div
         id={id}
         role="listbox"
@@ -93,7 +93,7 @@ export function QueryField(props: {
             tabIndex={-1}
             aria-selected={i === at}
             className={`block w-full truncate rounded px-2 py-1 text-left font-mono text-xs ${i === at ? 'bg-hover' : 'hover:bg-hover'}`}
-            // Before the field loses the focus.
+            // mousedown comes before the field loses the focus.
             onMouseDown={(event) => {
               event.preventDefault()
               take(word)

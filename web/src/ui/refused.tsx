@@ -7,7 +7,9 @@ import { useMe } from '../lib/queries.ts'
 import { buttonLook } from './controls.tsx'
 import { Notice } from './notice.tsx'
 
-/** Replaces a page that cannot be shown: why, and what to do. `children` explain possible causes of a refusal. */
+/**
+ * Replaces a page that cannot be shown: the reason, and what to do. `children` explain possible causes of a refusal.
+ */
 export function Refused({ error, children }: { error: Error; children?: ReactNode }) {
   const me = useMe()
   if (isAway(error))

@@ -4,7 +4,7 @@ import { ago, exact } from '../lib/words.ts'
 const watchers = new Set<() => void>()
 let now = Date.now()
 let timer: ReturnType<typeof setInterval> | null = null
-/** One clock for all relative times. */
+/** One timer for all relative times. */
 function watch(changed: () => void): () => void {
   watchers.add(changed)
   timer ??= setInterval(() => {

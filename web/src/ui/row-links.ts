@@ -4,9 +4,8 @@ import { type FocusEvent, type MouseEvent, type PointerEvent, useMemo } from 're
 const POINTED_MS = 50
 
 /**
- * For a box of many rows that come and go while it scrolls: its links are plain anchors, and these handlers on the box
- * open them within the page and load what is pointed at, as the router's own links do. Those are a dozen hooks each, and
- * were a third of what a row costs.
+ * Event handlers for a scrolling container of many rows: its links are plain anchors, and these handlers navigate and
+ * preload as the router's links do. Router links use a dozen hooks each, which was a third of the cost of a row.
  */
 export function useRowLinks() {
   const router = useRouter()
@@ -37,7 +36,7 @@ export function useRowLinks() {
   }, [router])
 }
 
-/** An address of this page; undefined where there is none, or one that opens elsewhere. */
+/** The path of a link within the page; undefined if there is none, or it opens elsewhere. */
 function hrefAt(target: EventTarget): string | undefined {
   const link = target instanceof Element ? target.closest('a') : null
   const href = link?.getAttribute('href')

@@ -14,7 +14,7 @@ export const AUDIENCE_LABELS: Record<Audience, string> = {
   default: 'Everyone, as the project’s default view',
 }
 
-/** Who may see what the user saves here: members may share with the project, its owner may choose its default. */
+/** The audiences that the user may choose: members may share with the project, its owner may set its default view. */
 export const audiencesFor = (project: { role: string | null } | undefined, isAdmin: boolean): Audience[] => {
   if (project === undefined) return ['private']
   const role = isAdmin ? 'owner' : project.role
@@ -22,12 +22,12 @@ export const audiencesFor = (project: { role: string | null } | undefined, isAdm
   return role === 'member' ? ['private', 'project'] : ['private']
 }
 
-/** Saves the page that is shown under a title. */
+/** Saves the current page under a title. */
 export function SaveViewDialog(props: {
   suggested: string
-  /** Path and query to save. */
+  /** The path and query to save. */
   path: string
-  /** Slug of the project that the view belongs to. */
+  /** The slug of the view's project. */
   project: string | null
   audiences: readonly Audience[]
   onClose: () => void
@@ -81,7 +81,7 @@ export function SaveViewDialog(props: {
   )
 }
 
-/** A button for a page whose views belong to no single project. */
+/** A button for pages that belong to no single project. */
 export function SaveView({ suggested }: { suggested: string }) {
   const [path, setPath] = useState<string | null>(null)
   return (

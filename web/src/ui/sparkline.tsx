@@ -1,5 +1,5 @@
 import { lastOf } from '../lib/checked.ts'
-/** A curve without axes; the newest point is marked. */
+/** A small curve without axes; the newest point is marked. */
 export function Sparkline({
   values,
   colour,

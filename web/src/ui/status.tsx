@@ -1,6 +1,6 @@
 import type { Status } from '../lib/api/types.ts'
 
-/** A state as colour, shape and word. */
+/** A status as colour, icon and word. */
 const COLOUR: Record<Status, string> = {
   running: 'text-running',
   completed: 'text-completed',
@@ -32,7 +32,7 @@ export function StatusBadge(props: {
   stalled?: boolean
   stopping?: boolean
   reason?: string | null
-  /** On a phone a flag takes the place of the word, which readers of the screen still hear. */
+  /** On phones the stalled or stopping flag replaces the word, which stays available to screen readers. */
   tight?: boolean
 }) {
   const { status, stalled = false, stopping = false, reason, tight = false } = props

@@ -8,7 +8,7 @@ export const Sheet = ({ title, children }: { title: string; children: ReactNode 
   </div>
 )
 
-/** A small table in the flow of the page; a wide one scrolls by itself. */
+/** A small table. A wide one scrolls horizontally. */
 export const Table = ({
   heads,
   wide = [],
@@ -16,7 +16,7 @@ export const Table = ({
   children,
 }: {
   heads: readonly string[]
-  /** Those that a phone leaves out; their cells are `max-sm:hidden` too. */
+  /** Columns hidden on phones; their cells need `max-sm:hidden` too. */
   wide?: readonly string[]
   label: string
   children: ReactNode

@@ -2,10 +2,10 @@ import { type TagChange, tagsIn } from '../lib/tags.ts'
 import { Button, Field } from './controls.tsx'
 import { Dialog } from './dialog.tsx'
 
-/** Adds tags to what is selected, and removes some of those that it has. */
+/** Adds tags to the selected rows, and removes tags from them. */
 export function TagDialog(props: {
   title: string
-  /** What it has now. */
+  /** The current tags of each row. */
   tags: readonly (readonly string[])[]
   onChange: (change: TagChange) => void
   onClose: () => void

@@ -2,7 +2,7 @@ import { X } from 'lucide-react'
 import { useSyncExternalStore } from 'react'
 import { Button } from './controls.tsx'
 
-/** One line at the foot of the page: what was done, and how to take it back. */
+/** A message at the bottom of the page about what was done, optionally with an undo button. */
 interface Toast {
   id: number
   text: string

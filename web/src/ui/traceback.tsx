@@ -5,8 +5,8 @@ import { Copy } from './copy.tsx'
 const LINES_PX = 'max-h-80 overflow-auto p-3 pr-24 font-mono text-xs leading-5'
 
 /**
- * Where a failure came from, the last call at the end as Python prints it. The line in the project's own code stands
- * out, code of installed packages steps back.
+ * A traceback in Python's order, with the last call at the end. The line in the project's own code is emphasized;
+ * frames of installed packages are dimmed.
  */
 export function Traceback({
   text,
@@ -15,7 +15,7 @@ export function Traceback({
 }: {
   text: string
   of: string
-  /** Reads the last lines that were written to stderr; `key` names whose, for the cache. */
+  /** Reads the last lines of stderr; `key` identifies them in the cache. */
   stderr?: { key: string; read: () => Promise<readonly string[]> } | undefined
 }) {
   const place = placeOf(text)

@@ -2,8 +2,9 @@ import { type ComponentType, useCallback, useState } from 'react'
 import { showToast } from './toasts.tsx'
 
 /**
- * Rarely opened parts are separate chunks, loaded when first opened. If loading fails, `sorry` is shown and
- * the page stays unchanged. `load` returns the same promise at every call, unless loading failed.
+ * Loads a rarely used component when it is first opened. If loading fails, `sorry` is shown and the page stays
+ * unchanged.
+ * @param load returns the same promise at every call, unless loading failed
  */
 export function useLater<Props extends object>(load: () => Promise<ComponentType<Props>>, sorry: string) {
   const [Part, setPart] = useState<ComponentType<Props> | null>(null)
