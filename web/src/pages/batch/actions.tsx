@@ -29,7 +29,7 @@ const rerunDialog = () => import('./rerun-dialog.tsx').then((file) => file.Rerun
 const shareDialog = () => import('./share-dialog.tsx').then((file) => file.ShareBatch)
 const SORRY = 'This could not be loaded: the server cannot be reached.'
 
-/** What the caller may do to the batch now; what may not be done is not shown. */
+/** The actions that the user may take on the batch now; others are not shown. */
 export function BatchActions({ batch }: { batch: Batch }) {
   const navigate = useNavigate()
   const { jobs } = useBatchContext()

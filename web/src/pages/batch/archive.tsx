@@ -6,7 +6,7 @@ import type { Batch } from '../../lib/api/types.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { showToast } from '../../ui/toasts.tsx'
 
-/** Takes a batch out of the lists, or back into them. */
+/** Hides a batch from lists, or shows it again. */
 export function ArchiveEntry({ batch }: { batch: Batch }) {
   const turn = useMutation({
     mutationFn: (archived: boolean) => changeBatch(batch.id, { archived }),

@@ -5,7 +5,7 @@ import type { Point } from '../../lib/live/points.ts'
 import { useChannel } from '../../lib/live/stream.ts'
 import { type BatchContext, useBatchContext } from './context.ts'
 
-/** What messages about a batch or a share hold, and where it goes. */
+/** Applies the stream's messages about a batch or a share. */
 
 interface PayloadPoint {
   job_id: string
@@ -42,7 +42,7 @@ export const pointOf = (one: Snapshot): Point => ({
   values: { ...one.values, ...gpuValues(one.gpus) },
 })
 
-/** As the service names them: `gpus/<uuid or index>/<field>`. */
+/** Series names as the service builds them: `gpus/<uuid or index>/<field>`. */
 function gpuValues(gpus: unknown): Record<string, Numeric> {
   if (!Array.isArray(gpus)) return {}
   return Object.fromEntries(
@@ -54,7 +54,7 @@ function gpuValues(gpus: unknown): Record<string, Numeric> {
   )
 }
 
-/** Follows the batch's log while the component is mounted; in a share it comes with the other channels. */
+/** Follows the batch's log while the component is mounted. In a share, lines arrive on its single channel. */
 export function useArrivingLines(hear: (lines: readonly LogLine[]) => void): void {
   const context = useBatchContext()
   const latest = useRef(hear)
@@ -65,7 +65,7 @@ export function useArrivingLines(hear: (lines: readonly LogLine[]) => void): voi
   useEffect(() => context.lines.on((lines) => latest.current(lines)), [context])
 }
 
-/** Likewise its resource snapshots. */
+/** Follows the batch's resource snapshots in the same way. */
 export function useArrivingResources(): void {
   const context = useBatchContext()
   useChannel(context.channels.resources, (payload) => takeIn(context, payload))

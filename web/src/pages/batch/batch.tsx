@@ -21,7 +21,7 @@ import { showsStop } from './ladder.tsx'
 
 const route = getRouteApi('/b/$batchId')
 
-/** One batch; its tabs are addresses below it. */
+/** The page of a batch. Each tab has its own URL. */
 export function BatchPage() {
   const { batchId } = route.useParams()
   return <OneBatch key={batchId} batchId={batchId} />
@@ -31,7 +31,7 @@ function OneBatch({ batchId }: { batchId: string }) {
   const me = useMe()
   const read = useQuery(batchQuery(batchId))
   const jobs = useQuery(jobsQuery(batchId))
-  // The page of a job says why that job failed; a link from Home opens the first traceback.
+  // The page of a job shows that job's failure itself; links from Home open the first traceback.
   const ofJob = useParams({ strict: false }).jobId !== undefined
   const openFailure = useRouterState({ select: (state) => state.location.hash === 'failures' })
   const seen = useRowPart(batchStore, batchId, (batch) => batch !== undefined)
@@ -45,7 +45,7 @@ function OneBatch({ batchId }: { batchId: string }) {
       }),
     [batchId],
   )
-  // Before the tabs are first made, which would else be made once without any job.
+  // Fill the store before the tabs first render; otherwise they would render once without jobs.
   const first = useRef<unknown>(null)
   if (first.current === null && jobs.data) {
     first.current = jobs.data
@@ -55,7 +55,7 @@ function OneBatch({ batchId }: { batchId: string }) {
     if (jobs.data && jobs.data !== first.current) context.jobs.put(jobs.data)
   }, [jobs.data, context])
   useEffect(() => noLongerOpening, [])
-  // What stands above the tabs is there from the first frame: it would push them down.
+  // Elements above the tabs must be there from the first frame, because they would push the tabs down.
   const shown = useRef(false)
   const stops = useRowPart(
     batchStore,
@@ -68,7 +68,7 @@ function OneBatch({ batchId }: { batchId: string }) {
     takeIn(context, payload)
   })
   useChannel(seen ? `metrics:${batchId}` : null, (payload) => takeIn(context, payload))
-  // A message may bring a deleted batch into the store, and its jobs cannot be read all the same.
+  // A message may bring a deleted batch into the store although its jobs cannot be read.
   if (read.error && (!seen || (jobs.error && jobs.data === undefined))) {
     return (
       <Notice title={errorText(read.error)} bad>
@@ -116,10 +116,10 @@ function Header({ batchId }: { batchId: string }) {
   return batch && <BatchHeader batch={batch} />
 }
 
-/** Fewer jobs are compared well enough by their curves. */
+/** For fewer jobs, the curves are a sufficient comparison. */
 const SWEEP_JOBS = 4
 
-/** On a phone not all of them are in sight: the one that is open is brought there. */
+/** On phones not all tabs are visible: scrolls the open one into view. */
 const Tabs = memo(function Tabs({ batchId, timeline }: { batchId: string; timeline: boolean }) {
   const tabs = useRef<HTMLElement>(null)
   const { jobs } = useBatchContext()
@@ -168,7 +168,7 @@ const Tabs = memo(function Tabs({ batchId, timeline }: { batchId: string; timeli
   )
 })
 
-/** A deleted batch is kept for some days: people who may delete it can restore it here too. */
+/** Deleted batches are kept for some days; users who may delete the batch can restore it here. */
 function Restore({ batchId, onDone }: { batchId: string; onDone: () => void }) {
   const days = useKeptDays()
   const restore = async (): Promise<void> => {

@@ -9,7 +9,7 @@ import { Button } from '../../ui/controls.tsx'
 import { StatusShape } from '../../ui/status.tsx'
 import { leftOf } from './rerun-dialog.tsx'
 
-/** On the button itself: a button clips its children, and a thousand clips are redrawn at each scroll. */
+/** Styled on the button itself: buttons clip their children, and a thousand clips are slow to scroll. */
 const FILL = {
   running: 'rounded-sm bg-running',
   completed: 'rounded-sm bg-completed',
@@ -17,20 +17,20 @@ const FILL = {
   stopped: 'bg-stopped bg-clip-content p-[1.5px]',
   lost: 'rounded-sm border-2 border-dashed border-lost',
 }
-/** Each that pulses is a layer of its own. */
+/** Every pulsing cell is a compositing layer. */
 const MAX_PULSING = 60
-/** Past this, planned ones that have not started are a number rather than cells. */
+/** Beyond this, planned jobs that have not started are shown as a number instead of cells. */
 const MAX_EMPTY = 2_000
 const ORDER: readonly Status[] = ['running', 'completed', 'failed', 'lost', 'stopped']
 
-/** One cell a planned job, filled by its state; arrows move among them. */
+/** One cell per planned job, coloured by status. Arrow keys move between cells. */
 export function Board(props: {
   store: JobStore
   focus: Focus
   batch: Batch
   picked: string | undefined
   onPick: (job: string) => void
-  /** Asks for a rerun of what is not done; undefined for who may not. */
+  /** Requests a rerun of unfinished jobs; undefined if the user may not. */
   onRerun: (() => void) | undefined
 }) {
   const { store, batch, picked } = props
@@ -129,9 +129,9 @@ function Rest(props: { batch: Batch; store: JobStore; onRerun: () => void }) {
   return left.n === 0 ? null : <Button onClick={props.onRerun}>Rerun {left.said}</Button>
 }
 
-/** Cells that render together: subscribed one by one, a thousand of them take longer than the rest of the page. */
+/** Cells that render together: a thousand separate subscriptions would take longer than the rest of the page. */
 const PART = 50
-/** In parts that stay as they are while more jobs come. */
+/** Splits ids into parts that stay the same while jobs are added. */
 function useParts(ids: readonly string[]): readonly (readonly string[])[] {
   const last = useRef<readonly (readonly string[])[]>([])
   return useMemo(() => {
@@ -149,7 +149,7 @@ const Cells = memo(function Cells(props: {
   size: string
   store: JobStore
   focus: Focus
-  /** Of these, if it is one of them; likewise the one that the keyboard enters at. */
+  /** The picked cell if it is in this part, and the cell that the Tab key focuses. */
   picked: string | undefined
   entry: string | undefined
   pulse: boolean
@@ -177,7 +177,7 @@ const Cells = memo(function Cells(props: {
   ))
 })
 
-/** The rows of some ids, a new list only when one of them changed. */
+/** The rows of some ids; a stable list until one of them changes. */
 function useRows(store: JobStore, ids: readonly string[]): readonly Job[] {
   const last = useRef<readonly Job[]>([])
   const watch = useCallback(
@@ -214,7 +214,7 @@ const Cell = memo(function Cell(props: {
   return (
     <button
       type="button"
-      // Its name too.
+      // Also the accessible name.
       title={said}
       aria-pressed={props.picked}
       data-cell={job.id}

@@ -10,13 +10,13 @@ import { Copy } from '../../ui/copy.tsx'
 import { DiffLines } from '../../ui/diff-lines.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 
-/** A diff has 18 lines at most; lines of the script may mention one too. */
+/** A diff has at most 18 lines in the log, but lines of the script may contain the search text too. */
 const MAX_LINES = 500
 
-/** A run says whether it started from changed files; a reporter that does not say so sends no diff. */
+/** A run reports whether its working tree was dirty. A reporter that does not report this sends no diff. */
 const isDirty = (batch: Batch): boolean => environmentOf(batch).dirty === true
 
-/** The diff never changes after a start. */
+/** The diff does not change after the start. */
 const useGitDiff = (batch: Batch) =>
   useQuery({
     queryKey: ['git diff', batch.id],
@@ -28,7 +28,7 @@ const useGitDiff = (batch: Batch) =>
     staleTime: 60_000,
   })
 
-/** What was changed and not committed when the run started. */
+/** The uncommitted changes at the start of the run. */
 export function UncommittedChanges({ batch }: { batch: Batch }) {
   const { data, error } = useGitDiff(batch)
   if (!isDirty(batch)) return null
@@ -55,7 +55,7 @@ export function UncommittedChanges({ batch }: { batch: Batch }) {
   )
 }
 
-/** How the code of two runs differs: their commits, and the changes that were not committed. */
+/** The code difference of two runs: their commits and their uncommitted changes. */
 export function CodeChanges({ before, after }: { before: Batch; after: Batch }) {
   const [first, second] = [useGitDiff(before), useGitDiff(after)]
   const commits = [before, after].map((batch) => environmentOf(batch).commit)
@@ -106,6 +106,6 @@ export function CodeChanges({ before, after }: { before: Batch; after: Batch }) 
 const gitCommand = (from: string, to: string): string => `git diff ${from} ${to}`
 const linesOf = (text: string): string[] => text.replace(/\n$/, '').split('\n')
 
-/** The text of a diff, empty without changes; undefined until it is read or if it was not recorded. */
+/** The text of a diff, empty without changes; undefined until loaded, or if it was not recorded. */
 const textOf = (batch: Batch, diff: { text: string } | null | undefined): string | undefined =>
   isDirty(batch) ? diff?.text : ''

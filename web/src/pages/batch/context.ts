@@ -7,9 +7,9 @@ import { createFocus, type Focus } from '../../lib/live/focus.ts'
 import { createPointBus, type PointBus } from '../../lib/live/points.ts'
 import { createSelection, type Selection } from '../../lib/selection.ts'
 
-/** What the tabs of a batch share, and a shared page gives them as well. */
+/** Data and settings that the tabs of a batch share; shared pages provide them too. */
 export interface BatchContext {
-  /** Names the batch or the share, for the cache. */
+  /** Cache key of the batch or share. */
   of: string
   jobs: JobStore
   source: SeriesSource
@@ -18,19 +18,19 @@ export interface BatchContext {
   colourOf: ColourOf
   /** The selected jobs. */
   selection: Selection
-  /** Series over seconds, and snapshots as they arrive. */
+  /** Resource series over seconds, and new snapshots. */
   resources: SeriesSource
   resourceBus: PointBus
-  /** Null: the share shows no log lines. */
+  /** Null: the share includes no log lines. */
   log: LogSource | null
   lines: LineBus
-  /** Channels that only some tabs follow; null where what they tell comes another way. */
+  /** Channels that only some tabs follow; null if their messages arrive on another channel. */
   channels: { logs: string | null; resources: string | null }
-  /** Opened through a link: the signed-in user's own things are not shown. */
+  /** Opened through a share link: data of the signed-in user is not shown. */
   shared: boolean
 }
 
-/** Log lines as they arrive. */
+/** New log lines as they arrive. */
 export interface LineBus {
   publish(lines: readonly LogLine[]): void
   on(hear: (lines: readonly LogLine[]) => void): () => void
@@ -55,7 +55,7 @@ export function createBatchContext(
     metrics: SeriesSource
     resources: SeriesSource
     log: LogSource | null
-    /** Null: a share, whose one channel tells everything. */
+    /** Null for a share, which has a single channel for everything. */
     batchId: string | null
   },
 ): BatchContext {

@@ -17,7 +17,7 @@ const controlQuery = (batchId: string) =>
     refetchOnMount: 'always',
   })
 
-/** Its data are undefined until they are read, and null for visitors. */
+/** The data is undefined until loaded, and null for visitors. */
 export const useControl = (batchId: string, options: { enabled?: boolean } = {}) =>
   useQuery({ ...controlQuery(batchId), ...options })
 
@@ -34,14 +34,14 @@ export function takeInControl(
     })
   }
   const told = payload.batch as Batch | undefined
-  // Its end is a step too, and comes with the summary.
+  // The end is a timeline step too, and arrives with the summary.
   if (told && before && told.status !== before.status) void invalidateQueries({ queryKey })
 }
 
-/** A step on the way of a stop or a rerun. */
+/** A step of a stop or a rerun. */
 export interface Rung {
   title: string
-  /** Undefined: not yet. */
+  /** Undefined if it has not happened yet. */
   at?: string
   actor?: string
   note?: string
@@ -69,14 +69,14 @@ const REASONS: Record<string, string> = {
 export const reasonText = (reason: unknown): string | undefined =>
   typeof reason === 'string' ? (REASONS[reason] ?? reason.replaceAll('_', ' ')) : undefined
 
-/** What became of the process: its exit code, and why. */
+/** How the process ended: its exit code and the reason. */
 export function exitText({ detail, step }: Step): string {
   const code = typeof detail.exit_code === 'number' ? `exit code ${detail.exit_code}` : undefined
   const why = reasonText(detail.failure_reason ?? detail.reason)
   return [code, why].filter(Boolean).join(', ') || step
 }
 
-/** Requested → taken by the agent → started → reports as a batch → ended, of one rerun. */
+/** The steps of a rerun: requested → taken by the agent → started → reports as a batch → ended. */
 export function rerunLadder(command: Command, timeline: readonly Step[]): Rung[] {
   const of = (name: Step['step']): Step | undefined =>
     timeline.find((step) => step.cmd_id === command.cmd_id && step.step === name)
@@ -118,7 +118,7 @@ const MAIL: Record<string, string> = {
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
-/** What a later start said otherwise, and for the owner of the batch what it said and by which token. */
+/** What a conflicting later start said, with the values and the token for the batch's owner. */
 function conflictText({ detail }: Step): string {
   const fields = Array.isArray(detail.fields) ? (detail.fields as string[]) : []
   const said = (detail.said ?? {}) as { command?: string | null; host?: string | null }
@@ -137,7 +137,7 @@ function conflictText({ detail }: Step): string {
     .join(' · ')
 }
 
-/** How a step of the timeline is said. */
+/** The text of a timeline step. */
 export function stepText(step: Step): { title: string; note?: string | undefined; bad?: boolean } {
   const { detail } = step
   const noun = step.kind === 'rerun' ? 'rerun' : 'stop'
@@ -247,7 +247,7 @@ export function stepText(step: Step): { title: string; note?: string | undefined
   }
 }
 
-/** A rule without a name is called by its trigger. */
+/** A rule without a name is identified by its trigger. */
 const ruleText = (rule: unknown, trigger: unknown): string =>
   [
     ...(rule === trigger ? [] : [`rule ${rule}`]),

@@ -13,11 +13,11 @@ import { JobReceipts, lacks } from './job-receipts.tsx'
 
 const route = getRouteApi('/b/$batchId/delivery')
 
-/** Whether all that the script reported has arrived: of the batch as its reporter counted, of each job by its epochs. */
+/** Whether everything that the script reported has arrived: events by process, epochs by job. */
 export function BatchDelivery() {
   const { batchId } = route.useParams()
   const batch = useBatch(batchId)
-  // What is not complete may still change: late events, such as replayed spill files, complete it.
+  // An incomplete delivery may still change: late events, such as replayed spill files, complete it.
   const whole = useQuery({
     queryKey: ['delivery', batchId, batch?.status],
     queryFn: () => fetchDelivery(batchId),
@@ -149,7 +149,7 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
   )
 }
 
-/** Each process that reported the batch, those first whose events are not all here. */
+/** The processes that reported the batch; those with missing events first. */
 function Senders({ senders }: { senders: Delivery['senders'] }) {
   return (
     <table aria-label="Processes that reported the batch" className="w-fit text-left">
@@ -187,7 +187,7 @@ function Senders({ senders }: { senders: Delivery['senders'] }) {
 
 const LOSSES = new Set(['Dropped', 'Rejected', 'Still to come', 'Epochs missing'])
 
-/** What is not here, and whether it comes. */
+/** What is missing, and whether it is still expected. */
 function lossesText({ missing, missing_epochs, senders }: Delivery, batch: Batch): string {
   const said: string[] = []
   const lacking = senders.filter((one) => one.missing)
@@ -215,7 +215,7 @@ function lossesText({ missing, missing_epochs, senders }: Delivery, batch: Batch
   return said.join(' ')
 }
 
-/** Whether late events come in now: more are stored than a moment ago, though the batch is over. */
+/** Whether late events are arriving: more are stored than a moment ago although the batch has ended. */
 function useReplaying(delivery: Delivery, batch: Batch): boolean {
   const before = useRef(delivery.stored)
   const [until, setUntil] = useState(0)

@@ -32,7 +32,7 @@ export function EditBatch({ batch, onClose }: { batch: Batch; onClose: () => voi
             tags,
             notes: String(form.get('notes')),
           }
-          // Only what was changed: the reporter no longer sets what a person wrote.
+          // Send only changed fields: the reporter can no longer set a field that a user has edited.
           if (body.name === batch.name) delete body.name
           if (body.group === batch.group) delete body.group
           if (body.notes === batch.notes) delete body.notes

@@ -9,7 +9,7 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 
-/** Marks a batch as ended that its reporter did not end. */
+/** Ends a batch whose reporter did not end it. */
 export function EndBatch({ batch, onClose }: { batch: Batch; onClose: () => void }) {
   const [reason, setReason] = useState('')
   const end = useMutation({

@@ -23,7 +23,7 @@ import { useBatchContext } from './context.ts'
 import { useJobs } from './use-jobs.ts'
 
 const route = getRouteApi('/b/$batchId/environment')
-/** Where and how it ran, what its jobs have in common, and how that differs from another batch. */
+/** Where and how the batch ran, the common parameters of its jobs, and the differences from another batch. */
 export function BatchEnvironment() {
   const { batchId } = route.useParams()
   const { with: other } = route.useSearch()
@@ -76,11 +76,11 @@ export function BatchEnvironment() {
   )
 }
 
-/** What the run says of itself, key by key; nested groups are under `group/key`. */
+/** Key-value data of the run, one row per key; nested groups are under `group/key`. */
 function Fields(props: {
   title: string
   fields: Record<string, unknown> | null | undefined
-  /** Whether a fact is one that the reader looks for. */
+  /** Whether a row matches the search. */
   fits: (fact: readonly [string, unknown]) => boolean
   none: string
 }) {
@@ -99,7 +99,7 @@ function Fields(props: {
 
 function Facts(props: {
   facts: readonly (readonly [string, unknown])[]
-  /** What a fact of that name is called. */
+  /** The label of a row. */
   called?: (name: string) => string
 }) {
   const { facts, called = factName } = props
@@ -128,7 +128,7 @@ function Facts(props: {
   )
 }
 
-/** Params with one value in all jobs. */
+/** Params with the same value in all jobs. */
 function commonParams(jobs: readonly Job[]): Record<string, unknown> {
   const [first] = jobs
   if (first === undefined) return {}
@@ -142,7 +142,7 @@ function commonParams(jobs: readonly Job[]): Record<string, unknown> {
   return Object.fromEntries(same.filter(([, value]) => isThere(value)))
 }
 
-/** Only what differs from another batch: by default the one that it repeats. */
+/** The differences from another batch, by default from the one that it reruns. */
 function Against(props: { batch: Batch; other: string | undefined; common: Record<string, unknown> }) {
   const { batch } = props
   const navigate = useNavigate()

@@ -3,7 +3,7 @@ import { ago, duration } from '../../lib/words.ts'
 const INSTANT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g
 const SECONDS = /(?<![\d.])(\d{2,}) s\b/g
 
-/** A sentence of the service as people read it: instants by how long ago they were, seconds in their greatest units. */
+/** Formats a sentence of the service: times as relative times, seconds as durations. */
 export const healthReasonText = (text: string): string =>
   text
     .replace(INSTANT, (instant) => ago(instant))

@@ -3,13 +3,13 @@ import type { Series } from '../../lib/api/types.ts'
 import { clock, duration, number } from '../../lib/words.ts'
 import { useBatchContext } from './context.ts'
 
-/** Below it a GPU counts as idle (specification §3.2), in percent. */
+/** Below this, a GPU counts as idle (specification §3.2), in percent. */
 const IDLE_PCT = 5
-/** Shorter ones are pauses between steps. */
+/** Shorter periods are pauses between steps. */
 const MIN_S = 60
 const MAX_ROWS = 12
 
-/** When each GPU did nothing: a bar a card, idle stretches hollow and amber, with how long they were in all. */
+/** When each GPU was idle: one bar per GPU with idle periods in amber, and their total. */
 export function IdleStretches(props: {
   keys: readonly string[]
   gpuNames: ReadonlyMap<string, string>
@@ -87,7 +87,7 @@ export function IdleStretches(props: {
 
 const ROW = 'grid items-center gap-x-3 sm:grid-cols-[16rem_1fr_16rem]'
 
-/** As high as the rows that come, so that the charts below stay where they are. */
+/** A placeholder of the final height, so that the charts below do not move. */
 const Place = ({ rows }: { rows: number }) => (
   <section aria-hidden="true" className="flex flex-col gap-1.5">
     <h2 className="font-medium">GPU use</h2>
@@ -109,7 +109,7 @@ const place = (from: number, to: number, first: number, last: number): React.CSS
   width: `${(100 * (to - from)) / Math.max(1, last - first)}%`,
 })
 
-/** Stretches in which every point is below the bound, in seconds. */
+/** Periods in which every point is below the threshold, in seconds. */
 function idleOf({ steps, values }: Series): [number, number][] {
   const found: [number, number][] = []
   let from: number | null = null

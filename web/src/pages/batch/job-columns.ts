@@ -18,7 +18,7 @@ export const features = tableFeatures({
 })
 const helper = createColumnHelper<typeof features, Job>()
 
-/** Numbers by size, words by letters, nothing last. */
+/** Compares numbers by value and text alphabetically; empty values come last. */
 function order(a: unknown, b: unknown): number {
   const [x, y] = [Number(a), Number(b)]
   const [noX, noY] = [a === null || a === undefined || a === '', b === null || b === undefined || b === '']
@@ -31,17 +31,17 @@ export interface JobColumn {
   id: string
   title: string
   say: (job: Job) => string
-  /** What it is ordered by. */
+  /** The sort value. */
   definition: AccessorFnColumnDef<typeof features, Job, unknown>
 }
 
 const MAX_COLUMNS = 40
-/** In addresses; the losses that every reporter names alike had columns before the other series had. */
+/** Column ids in URLs. The common losses had columns before other series did, hence no prefix. */
 const latestId = (name: string): string => (name === 'val_loss' || name === 'train_loss' ? name : `l.${name}`)
 
 /**
- * The losses, what differs among the jobs, then all else that they report. Empty columns are left out. The field that the
- * table is sorted by has a column in any case: an order is read by its values.
+ * The columns: losses, varying parameters, then everything else that jobs report. Empty columns are omitted, except for
+ * the one that the table is sorted by, because an order is read by its values.
  */
 export function columnsOf(jobs: readonly Job[], sort?: string): JobColumn[] {
   const { losses, others } = seriesOf(jobs)
@@ -117,7 +117,7 @@ export function columnsOf(jobs: readonly Job[], sort?: string): JobColumn[] {
   return made.toSpliced(2, 0, { latest, param, metric }[sorted.of](sorted.name))
 }
 
-/** The series, parameter or final metric that an address sorts by. */
+/** The series, parameter or final metric of a sort parameter. */
 function fieldOf(sort = ''): { id: string; of: 'latest' | 'param' | 'metric'; name: string } | undefined {
   const id = sort.replace(/^-/, '')
   if (id === latestId(id)) return { id, of: 'latest', name: id }
@@ -126,7 +126,7 @@ function fieldOf(sort = ''): { id: string; of: 'latest' | 'param' | 'metric'; na
   return { id, of: kind === 'l' ? 'latest' : kind === 'p' ? 'param' : 'metric', name }
 }
 
-/** What the columns depend on; it changes with what jobs have, not with its values. */
+/** Changes when the set of columns changes, but not with values. */
 export const shapeOf = (jobs: readonly Job[]): string =>
   jobs
     .map((job) =>
@@ -139,7 +139,7 @@ export const shapeOf = (jobs: readonly Job[]): string =>
     )
     .join()
 
-/** Columns that are read down, digit below digit. */
+/** Columns that are right-aligned with tabular digits. */
 export function numericOf(jobs: readonly Job[], sort?: string): ReadonlySet<string> {
   const found = new Set(['epochs', 'elapsed', 'eta'])
   const sorted = fieldOf(sort)

@@ -7,7 +7,7 @@ import { count, number } from '../../lib/words.ts'
 
 const ROW_PX = 32
 
-/** Whether epochs of the job are missing, between others or at its end. */
+/** Whether epochs of the job are missing, in between or at its end. */
 export const lacks = (job: JobDelivery): boolean =>
   job.missing > 0 || (job.said_epochs !== null && job.epochs < job.said_epochs)
 
@@ -19,7 +19,7 @@ const HEADS = [
   ['Missing', 'w-80'],
 ] as const
 
-/** What has arrived of each job, and which of its epochs are missing. */
+/** The stored epochs of each job, and those that are missing. */
 export function JobReceipts({ rows, batchId }: { rows: readonly JobDelivery[]; batchId: string }) {
   const scroller = useRef<HTMLDivElement>(null)
   const virtual = useVirtualizer({

@@ -10,16 +10,16 @@ import type { JobColumn } from './job-columns.ts'
 
 export const ROW_PX = 32
 
-/** One job of the table: while jobs report and the table scrolls, only rows whose content changed render again. */
+/** A row of the job table. While jobs report and the table scrolls, only rows with changed content render. */
 export const JobRow = memo(function JobRow(props: {
   job: Job
   index: number
-  /** Pixels below the heads. */
+  /** Pixels below the header. */
   start: number
   picked: boolean
   checked: boolean
   columns: readonly JobColumn[]
-  /** Columns that are read down, digit below digit. */
+  /** Columns that are right-aligned with tabular digits. */
   numeric: ReadonlySet<string>
   onPick: (job: string) => void
   onCheck: (job: string, on: boolean, range: boolean) => void
@@ -87,7 +87,7 @@ function Name(props: {
   const colour = colourOf(job.id, useTheme())
   return (
     <div role="cell" className="job-name flex items-center gap-1.5 bg-inherit pr-2">
-      {/* The label makes the target as tall as the row. */}
+      {/* The label makes the click target as tall as the row. */}
       <label className="flex h-full shrink-0 items-center pl-2">
         <input
           type="checkbox"

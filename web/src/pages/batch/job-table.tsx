@@ -8,7 +8,7 @@ import { columnsOf, features, type JobColumn, numericOf, shapeOf } from './job-c
 import { JobRow, ROW_PX } from './job-row.tsx'
 
 const WORDS_PX = 112
-/** Of the widest letters, and beside the text of a cell; a style sheet limits the names. */
+/** Width of the widest letters, and the padding of cells. The style sheet limits the width of names. */
 const LETTER_PX = 7.5
 const AROUND_PX = 24
 const NAME_AROUND_PX = 56
@@ -22,18 +22,18 @@ const widthOf = ({ id, title }: JobColumn, numeric: boolean): number =>
         : WORDS_PX
 const NONE: Job[] = []
 
-/** Every job with its numbers; only the rows in sight are there. */
+/** The table of all jobs. Only visible rows are rendered. */
 export const JobTable = memo(function JobTable(props: {
   jobs: readonly Job[]
-  /** All of the batch: columns stay while a filter leaves fewer. */
+  /** All jobs of the batch, so that columns stay while a filter leaves fewer jobs. */
   every: readonly Job[]
   picked: string | undefined
   selection: Selection
-  /** After the person changed the selection. */
+  /** Called after the user changed the selection. */
   onSelected: () => void
   sort: string | undefined
   onSort: (sort: string) => void
-  /** The jobs in the order of the table. */
+  /** Called with the jobs in the order of the table. */
   onSorted: (jobs: readonly Job[]) => void
   onPick: (job: string) => void
 }) {
@@ -49,7 +49,7 @@ export const JobTable = memo(function JobTable(props: {
   const { onSorted } = props
   useEffect(() => onSorted(sorted), [sorted, onSorted])
   const rows = useSteady(sorted, over, `${sort} ${jobs.length}`)
-  // As state: the rows are told of the box that they scroll in, which is there only after them.
+  // As state, because the rows need the scroll container, which exists only after the first render.
   const [scroller, setScroller] = useState<HTMLDivElement | null>(null)
   const latest = useRef({ pick: props.onPick, selected: props.onSelected, rows })
   useEffect(() => {
@@ -81,7 +81,7 @@ export const JobTable = memo(function JobTable(props: {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the names of jobs change with their number
   const longest = useMemo(() => every.reduce((most, { id }) => Math.max(most, id.length), 0), [shape])
   const widths = columns.slice(1).map((column) => widthOf(column, numeric.has(column.id)))
-  // The style sheet limits the names: a phone has less room for them.
+  // The style sheet limits the width of names, more so on phones.
   const layout = {
     '--job-names': `${Math.ceil(longest * LETTER_PX) + NAME_AROUND_PX}px`,
     '--job-columns': `var(--job-name) ${widths.map((width) => `${width}px`).join(' ')}`,
@@ -99,7 +99,7 @@ export const JobTable = memo(function JobTable(props: {
       style={layout}
       onPointerEnter={() => setOver(true)}
       onPointerLeave={() => setOver(false)}
-      // Names are held only once there is something to hold them against: each that is held is a layer of its own.
+      // Names are sticky only while scrolled sideways, because every sticky cell is a compositing layer.
       onScroll={({ currentTarget: box }) => box.toggleAttribute('data-sideways', box.scrollLeft > 0)}
       {...links}
     >
@@ -154,7 +154,7 @@ export const JobTable = memo(function JobTable(props: {
   )
 })
 
-/** The rows in sight. Separate from the table, so that scrolling renders nothing else. */
+/** The visible rows. Separate from the table, so that scrolling renders nothing else. */
 function Body(props: {
   rows: readonly Job[]
   columns: readonly JobColumn[]
@@ -181,7 +181,7 @@ function Body(props: {
     const at = picked === undefined ? -1 : rows.findIndex((job) => job.id === picked)
     if (at < 0) return
     virtual.scrollToIndex(at, { align: opening ? 'center' : 'auto' })
-    // An address that names a row scrolls to it, and the page to the table.
+    // A URL that names a row scrolls to it, and the page to the table.
     if (opening) scroller.scrollIntoView({ block: 'nearest' })
   }, [picked, scroller])
   return (
@@ -209,7 +209,7 @@ function Body(props: {
   )
 }
 
-/** As the person ordered them; without an order none of it is worked out. */
+/** Sorts the jobs as the user chose; without a sort parameter nothing is computed. */
 function useSorted(
   jobs: readonly Job[],
   columns: readonly JobColumn[],
@@ -227,7 +227,7 @@ function useSorted(
   return sort ? sorted : jobs
 }
 
-/** Rows keep their places while the pointer is over them; what they say goes on. */
+/** Rows keep their places while the pointer is over them; their content keeps updating. */
 function useSteady(rows: readonly Job[], over: boolean, asked: string): readonly Job[] {
   const kept = useRef<{ asked: string; rows: readonly Job[] }>({ asked: '', rows })
   if (over && kept.current.asked === asked) {

@@ -1,17 +1,17 @@
 import { rangeOf } from '../../lib/charts/search.ts'
 import { fromAddress } from '../../lib/selection.ts'
 
-/** What the address says of the jobs of a batch. */
+/** The search parameters of the Jobs tab. */
 export interface JobsSearch {
-  /** The one that is picked. */
+  /** The picked job. */
   job?: string
-  /** A column; falling with a minus before it. */
+  /** The column to sort by, descending with a leading minus. */
   sort?: string
   q?: string
   status?: string
-  /** First and last epoch of the curves beside the table. */
+  /** The first and last epoch of the curves beside the table. */
   zoom?: [number, number]
-  /** The selected jobs, when they are few. */
+  /** The selected jobs, if they are few. */
   sel?: string[]
 }
 

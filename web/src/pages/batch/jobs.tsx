@@ -29,7 +29,7 @@ import { type JobsSearch, readJobsSearch } from './jobs-search.ts'
 import { RerunBatch } from './rerun-dialog.tsx'
 import { useJobs } from './use-jobs.ts'
 
-/** After the table: what draws weighs as much as all else here. */
+/** Loaded after the table: the plotting code is as large as everything else here. */
 const SeriesCharts = lazy(async () => ({
   default: (await loaded(import('../../charts/series-charts.tsx'))).SeriesCharts,
 }))
@@ -54,10 +54,10 @@ export function BatchJobs() {
 }
 
 const STATES: readonly Status[] = ['running', 'completed', 'failed', 'stopped', 'lost']
-/** Jobs whose curves are beside the table. */
+/** The maximum number of curves beside the table. */
 const MAX_CURVES = 20
 
-/** The planned jobs as a board, every job with its numbers, and the watched curve of those that are listed. */
+/** The board of planned jobs, the job table, and the main curve of the listed jobs. */
 export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (next: JobsSearch) => void }) {
   const { batch, search, onSearch } = props
   const context = useBatchContext()
@@ -82,7 +82,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
     selected.size === inTable.size ? [] : jobs.filter((job) => selected.has(job.id) && !inTable.has(job))
   const drawn = selectedListed.length > 0 ? selectedListed : listed
   const curves = useSame(drawn.slice(0, MAX_CURVES).map((job) => job.id))
-  // The same functions at every render: while jobs report, only the components that show them render.
+  // Stable callbacks, so that only affected components render while jobs report.
   const latest = useRef({ search, onSearch })
   useEffect(() => {
     latest.current = { search, onSearch }
@@ -117,7 +117,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
   const beside = watched !== undefined && curves.length > 0
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-3 p-3">
-      {/* The curves are beside board and table where there is room, and stay in sight while the table scrolls. */}
+      {/* On wide screens the curves are beside board and table, and stay visible while the table scrolls. */}
       <div
         className={
           beside
@@ -218,7 +218,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
   )
 }
 
-/** The same array as long as its content is equal: a chart is redrawn for another one. */
+/** A stable array while its content is equal, because a new one redraws the charts. */
 function useSame(list: readonly string[]): readonly string[] {
   const [kept, setKept] = useState(list)
   if (kept === list || (kept.length === list.length && kept.every((one, i) => one === list[i]))) return kept
@@ -226,11 +226,11 @@ function useSame(list: readonly string[]): readonly string[] {
   return list
 }
 
-/** Beside the table; above it, on a narrow screen, there is one. */
+/** The number of charts beside the table; on narrow screens there is one above it. */
 const CHARTS_BESIDE = 2
 const CHARTS_ON_WIDE = 4
 
-/** The series that are drawn with the table, as many as there is room for: losses first. */
+/** The series that are drawn beside the table, as many as fit: losses first. */
 function useCharted(jobs: readonly Job[]): readonly string[] {
   const beside = useAtLeast('80rem')
   const wide = useAtLeast('120rem')
@@ -238,7 +238,7 @@ function useCharted(jobs: readonly Job[]): readonly string[] {
   return useSame(names.slice(0, wide ? CHARTS_ON_WIDE : beside ? CHARTS_BESIDE : 1))
 }
 
-/** Whether the window is as wide as this, now. */
+/** Whether the window is currently at least this wide. */
 function useAtLeast(width: string): boolean {
   const query = useMemo(() => matchMedia(`(min-width: ${width})`), [width])
   return useSyncExternalStore(

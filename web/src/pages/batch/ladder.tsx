@@ -11,16 +11,16 @@ import { showToast } from '../../ui/toasts.tsx'
 import { type Rung, rerunLadder, useControl } from './control.ts'
 import { stopLadder } from './stop-ladder.ts'
 
-/** A stop that ended longer ago is only in the timeline. */
+/** Stops that ended longer ago are only in the timeline. */
 const SHOWN_MS = 10 * 60_000
 
 const isNews = (at: string | null, now: number): boolean => at === null || now - Date.parse(at) < SHOWN_MS
 
-/** Whether its page begins with how far a stop is. */
+/** Whether the page starts with the progress of a stop. */
 export const showsStop = (batch: Batch, now: number): boolean =>
   batch.can !== undefined && batch.stop_requested && isNews(batch.ended_at, now)
 
-/** How far a stop and a rerun of the batch are, while that is news. */
+/** The progress of a recent stop and a recent rerun of the batch. */
 export function ControlProgress({ batch }: { batch: Batch }) {
   const control = useControl(batch.id, { enabled: batch.can !== undefined }).data
   const now = useNow()
@@ -122,7 +122,7 @@ function Panel(props: {
   )
 }
 
-/** Steps in their order: done with time and actor, the next one waiting, those after it hollow. */
+/** Steps in order: completed ones with time and actor, the current one waiting, later ones hollow. */
 export function Ladder({ rungs }: { rungs: readonly Rung[] }) {
   const next = rungs.findIndex((rung) => rung.at === undefined)
   return (

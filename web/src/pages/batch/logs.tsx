@@ -5,7 +5,7 @@ import { useBatchContext } from './context.ts'
 
 const route = getRouteApi('/b/$batchId/logs')
 
-/** What the jobs said, newest at the foot. */
+/** The log of the batch, newest line at the bottom. */
 export function BatchLogs() {
   const { batchId } = route.useParams()
   const search = route.useSearch()

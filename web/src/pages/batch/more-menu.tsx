@@ -8,7 +8,7 @@ import { MuteEntry } from './mute.tsx'
 
 const entry = 'block cursor-pointer rounded px-2 py-1 outline-none data-highlighted:bg-hover'
 
-/** What is done seldom; it begins open. */
+/** The menu of less common actions. Initially open. */
 export function MoreMenu({ batch }: { batch: Batch }) {
   return (
     <DropdownMenu.Root modal={false} defaultOpen>

@@ -5,7 +5,10 @@ import { fetchMute, setMute } from '../../lib/api/rules.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { showToast } from '../../ui/toasts.tsx'
 
-/** Whether rules mail of this batch, for everybody. It is read as the menu opens; nothing for those who may not know. */
+/**
+ * Mutes mail about this batch for all recipients. The state is fetched when the menu opens; not shown to users who may
+ * not see it.
+ */
 export function MuteEntry({ batch }: { batch: Batch }) {
   const queries = useQueryClient()
   const queryKey = ['mute', batch.id]

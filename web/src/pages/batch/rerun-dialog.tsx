@@ -18,7 +18,10 @@ import { RelativeTime, useNow } from '../../ui/relative-time.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { type Control, useControl } from './control.ts'
 
-/** What a rerun would run and where, shown before it is requested (contract §2: only the owner changes what runs). */
+/**
+ * The command of a rerun and its host, confirmed before the rerun is requested (contract §2: only the owner changes the
+ * command).
+ */
 export function RerunBatch(props: {
   batch: Batch
   jobs: JobStore
@@ -36,7 +39,7 @@ export function RerunBatch(props: {
   const [changing, setChanging] = useState(redacted && owner)
   const [command, setCommand] = useState(recorded.command)
   const [cwd, setCwd] = useState(recorded.cwd)
-  // The last refusal of the agent: it had no record of the run.
+  // The agent refused the last rerun because it had no record of the run.
   const unproven =
     lastRerun(useControl(batch.id).data, batch.id)?.failure_reason === 'command_not_recorded_here'
   const [insisting, setInsisting] = useState(false)
@@ -188,13 +191,13 @@ export function RerunBatch(props: {
   )
 }
 
-/** The newest rerun of the batch; undefined where there is none, or the viewer may not know. */
+/** The newest rerun of the batch; undefined if there is none, or the user may not see it. */
 const lastRerun = (control: Control | null | undefined, batchId: string): Command | undefined =>
   control?.commands.find((one) => one.kind === 'rerun' && one.batch_id === batchId)
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** Jobs that a rerun of the rest would run: what ended badly, and what was planned and never began. */
+/** The jobs that a rerun of the rest would run: failed ones, and planned ones that never started. */
 export function leftOf(batch: Batch, store: JobStore): { n: number; said: string } {
   const known = store.ids().map((id) => store.get(id)?.status)
   const of = (status: string): number => known.filter((one) => one === status).length
@@ -231,7 +234,7 @@ function Git({ environment, commit }: { environment: Record<string, unknown>; co
   )
 }
 
-/** What has changed on the host since, as far as a later batch from there tells. */
+/** Differences of the environment on the host since then, from a later batch on it. */
 function Since({ batch }: { batch: Batch }) {
   const newest = useQuery({
     queryKey: ['newest on host', batch.project, batch.host],

@@ -7,7 +7,7 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { RerunBatch } from './rerun-dialog.tsx'
 
-/** The rerun dialog where the batch's own page is not open: reads what it shows first. */
+/** The rerun dialog outside of the batch's page: fetches the required data first. */
 export function RerunFrom({ batchId, onClose }: { batchId: string; onClose: () => void }) {
   const batch = useQuery(batchQuery(batchId))
   const jobs = useQuery(jobsQuery(batchId))
@@ -17,7 +17,7 @@ export function RerunFrom({ batchId, onClose }: { batchId: string; onClose: () =
     return made
   }, [jobs.data])
   const error = batch.error ?? jobs.error
-  // It says which jobs failed, so it must not open on what was read before.
+  // The dialog counts failed jobs, so it must not use stale data.
   useEffect(() => void jobs.refetch(), [jobs.refetch])
   if (batch.data && jobs.data)
     return <RerunBatch batch={batch.data} jobs={store} first="all" onClose={onClose} />

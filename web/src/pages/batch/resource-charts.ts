@@ -3,29 +3,29 @@ import type { Numeric, Series } from '../../lib/api/types.ts'
 import { COLOURS, type ColourOf, colourAt } from '../../lib/charts/colours.ts'
 import { MIB_PER_GIB } from '../../lib/memory.ts'
 
-/** Charts of resources: the GPUs of a machine are curves of one chart for each measure. */
+/** Builds the charts of resources: for each measure, the GPUs of a machine are curves of one chart. */
 
 export interface ResourceCharts {
   groups: readonly { title: string; keys: readonly string[] }[]
-  /** What charts draw whose curves are GPUs, by the chart's name. */
+  /** Charts whose curves are GPUs, by the chart's name. */
   curves: ReadonlyMap<string, Curves>
-  /** What GPUs are called, by the part of a series' name that tells them apart. */
+  /** The names of GPUs, by the part of a series name that identifies them. */
   gpuNames: ReadonlyMap<string, string>
-  /** Series of the use of GPUs. */
+  /** The utilisation series of GPUs. */
   utilisation: readonly string[]
 }
 
 const GPU_KEY = /^gpus\/(.+)\/([^/]+)$/
-/** By field of a snapshot's GPU, in the order in which the charts stand. */
+/** Fields of a GPU in a snapshot, in the order of the charts. */
 const MEASURES: readonly { field: string; title: string; unit: string; divisor?: number; most?: number }[] = [
   { field: 'util_pct', title: 'GPU utilisation', unit: '%', most: 100 },
   { field: 'mem_mb', title: 'GPU memory', unit: 'GiB', divisor: MIB_PER_GIB },
   { field: 'temp_c', title: 'GPU temperature', unit: '°C' },
   { field: 'power_w', title: 'GPU power', unit: 'W' },
 ]
-/** What says something of the others and is no chart. */
+/** Fields that describe other series and have no chart. */
 const FACTS = new Set(['index', 'mem_total_mb'])
-/** What is reported of a whole machine or job: its chart, and the series that says of how much. */
+/** Series of a whole machine or job: the chart, and the series with the total. */
 const TOGETHER: Readonly<Record<string, { title: string; unit: string; most?: number; totalKey?: string }>> =
   {
     gpu_util_pct: { title: 'All GPUs: utilisation', unit: '%', most: 100 },
@@ -36,7 +36,7 @@ const TOGETHER: Readonly<Record<string, { title: string; unit: string; most?: nu
   }
 const IN_MIB = /_mb$/
 
-/** @param several whether jobs, or batches, share the charts: the names of curves then say whose GPU it is */
+/** @param several whether charts cover several jobs or batches, whose names are then part of the names of curves */
 export function resourceCharts(series: readonly Series[], several: boolean): ResourceCharts {
   const keys = [...new Set(series.map(({ key }) => key))]
   const gpuNames = namesOfGpus(series)
@@ -64,13 +64,13 @@ export function resourceCharts(series: readonly Series[], several: boolean): Res
   }
 }
 
-/** A series of resources among metrics: `GPU 0 utilisation (%)`. */
+/** A resource series among metrics: `GPU 0 utilisation (%)`. */
 export interface NamedResource {
   key: string
   divisor: number
 }
 
-/** What each series of a job's resources is called beside its metrics. */
+/** The names of a job's resource series among its metrics. */
 export function namedResources(series: readonly Series[]): ReadonlyMap<string, NamedResource> {
   const { curves } = resourceCharts(series, false)
   return new Map(
@@ -83,7 +83,7 @@ export function namedResources(series: readonly Series[]): ReadonlyMap<string, N
   )
 }
 
-/** A chart of one series that has a unit: known ones, and what is in MiB, which is shown in GiB. */
+/** A chart of one series with a unit: known series, and series in MiB, which are shown in GiB. */
 function togetherOf(key: string, series: readonly Series[]): { name: string; curves: Curves } | undefined {
   const known = TOGETHER[key]
   if (known === undefined && !IN_MIB.test(key)) return undefined
@@ -104,7 +104,7 @@ function togetherOf(key: string, series: readonly Series[]): { name: string; cur
   }
 }
 
-/** In GiB: the last of each machine or job. */
+/** The largest last value, in GiB, over machines or jobs. */
 function greatest(series: readonly Series[], wanted: string): number | undefined {
   const found = series.flatMap(({ key, values }) => (key === wanted ? [last(values) / MIB_PER_GIB] : []))
   return found.length > 0 ? Math.max(...found) : undefined
@@ -112,7 +112,7 @@ function greatest(series: readonly Series[], wanted: string): number | undefined
 
 const last = (values: readonly Numeric[]): number => Number(values.at(-1))
 
-/** By index where it is known, else by position. */
+/** GPUs are named by index if it is known, otherwise by position. */
 function namesOfGpus(series: readonly Series[]): Map<string, string> {
   const gpus = new Map<string, number | undefined>()
   for (const { key, values } of series) {
@@ -127,7 +127,7 @@ function namesOfGpus(series: readonly Series[]): Map<string, string> {
   return new Map(sorted.map(([gpu, index], place) => [gpu, `GPU ${index ?? place}`]))
 }
 
-/** In GiB; the GPUs of one machine have mostly the same. */
+/** In GiB. Usually all GPUs of a machine have the same memory. */
 function totalOf(series: readonly Series[]): number | undefined {
   const totals = series.flatMap(({ key, values }) =>
     GPU_KEY.exec(key)?.[2] === 'mem_total_mb' ? [last(values) / MIB_PER_GIB] : [],
@@ -184,13 +184,13 @@ function curvesOfMeasure(
   }
 }
 
-/** By place, so that the first eight differ; the same in every chart. */
+/** By position, so that the first eight colours differ; the same in every chart. */
 export function gpuColours(names: ReadonlyMap<string, string>): ColourOf {
   const places = new Map([...new Set(names.values())].map((name, place) => [name, place % COLOURS]))
   return (name, theme) => colourAt(places.get(name) ?? 0, theme)
 }
 
-/** Processors, memory, disk, and everything else that is reported. */
+/** The section of a series: CPU, memory, disk, and so on. */
 function titleOf(key: string): string {
   if (/gpu/.test(key)) return 'GPUs together'
   if (/cpu|load/.test(key)) return 'CPU'

@@ -13,19 +13,19 @@ import { useBatchContext } from './context.ts'
 import { IdleStretches } from './idle-stretches.tsx'
 import { gpuColours, resourceCharts } from './resource-charts.ts'
 
-/** What a batch, one job of it, a share or a host used. */
+/** Resource charts of a batch, a job, a share or a host. */
 export function ResourcesView(props: {
   zoom: [number, number] | undefined
   onZoom: (range: [number, number] | undefined) => void
-  /** Of one job alone. */
+  /** Restricts the charts to one job. */
   job?: string
-  /** The charts of its metrics, whose cursors go together with these. */
+  /** Synchronizes cursors with the charts of the job's metrics. */
   clock?: string
 }) {
   const { zoom, onZoom, job } = props
   const { of, resources: source, resourceBus: bus } = useBatchContext()
   useArrivingResources()
-  // What there is: a few points of each are enough to know its name.
+  // Fetches a few points of each series to learn their names.
   const there = useQuery({
     ...resourceNamesQuery(of, source, job),
     refetchInterval: (query) => (query.state.data?.length === 0 ? 10_000 : false),
@@ -109,7 +109,7 @@ export function ResourcesView(props: {
   )
 }
 
-/** Of each series a few points. */
+/** A few points of each series. */
 export const resourceNamesQuery = (of: string, source: SeriesSource, job: string | undefined) =>
   queryOptions({
     queryKey: ['resource names', of, job],
@@ -135,7 +135,7 @@ function GpuLegend({ names }: { names: ReadonlyMap<string, string> }) {
   )
 }
 
-/** Who sent resources since the page was opened: a new batch or job gets its curve. */
+/** The batches or jobs that sent resources since the page was opened, so that new ones get curves. */
 function useArrived(bus: PointBus, job: string | undefined): readonly string[] {
   const [names, setNames] = useState<readonly string[]>([])
   useEffect(

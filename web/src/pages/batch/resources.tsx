@@ -5,7 +5,7 @@ import { ResourcesView } from './resources-view.tsx'
 
 const route = getRouteApi('/b/$batchId/resources')
 
-/** GPUs, processors, memory and disk over time. */
+/** GPU, CPU, memory and disk use over time. */
 export function BatchResources() {
   const { batchId } = route.useParams()
   const { zoom } = route.useSearch()

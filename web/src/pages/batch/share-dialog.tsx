@@ -12,7 +12,7 @@ import { RelativeTime } from '../../ui/relative-time.tsx'
 
 const DAY_MS = 86_400_000
 
-/** Public links to the batch: made here, shown once, revoked at once. */
+/** Creates share links of the batch, which are shown once, and revokes them. */
 export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => void }) {
   const queries = useQueryClient()
   const queryKey = ['shares', batch.id]
@@ -34,7 +34,7 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
   const revoke = useMutation({
     mutationFn: revokeShare,
     onSuccess: (_, id) => {
-      // A revoked link should not be copied.
+      // Hides a revoked link, so that it is not copied.
       if (make.data?.id === id) make.reset()
       setLeaving(null)
       return renew()

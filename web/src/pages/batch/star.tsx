@@ -6,7 +6,7 @@ import type { Batch } from '../../lib/api/types.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { showToast } from '../../ui/toasts.tsx'
 
-/** The star of a batch: a button for those who may edit it. */
+/** The star of a batch; a button if the user may edit it. */
 export function Star({ batch }: { batch: Batch }) {
   const turn = useMutation({
     mutationFn: (starred: boolean) => changeBatch(batch.id, { starred }),

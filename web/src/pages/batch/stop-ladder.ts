@@ -2,7 +2,7 @@ import type { Step } from '../../lib/api/control.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { type Control, exitText, type Rung, rungOf } from './control.ts'
 
-/** Requested → told → SIGTERM → SIGKILL → ended, as far as it went; undefined where no stop was asked for. */
+/** The steps of a stop: requested → sent to the agent → SIGTERM → SIGKILL → ended; undefined if none was requested. */
 export function stopLadder(batch: Batch, { commands, timeline }: Control): Rung[] | undefined {
   const steps = timeline.filter((step) => step.kind === 'stop')
   const asked = steps.find((step) => step.step === 'requested')
@@ -51,13 +51,13 @@ const pidOf = (timeline: readonly Step[]): number | undefined => {
   return typeof pid === 'number' ? pid : undefined
 }
 
-/** What is left where no agent can stop it: the commands for its host, SIGKILL as the last step. */
+/** Without an agent the user must stop the process: the commands to run on the host, with SIGKILL last. */
 function byHand(batch: Batch, pid: number | undefined): string {
   const process = pid === undefined ? "<the script's pid>" : String(pid)
   return `no agent is online on ${batch.host ?? 'its host'}; run there: kill -TERM ${process}, and if it still runs 30 s later: kill -KILL ${process}`
 }
 
-/** The steps of a stop before it is requested: what will happen, and when. */
+/** The planned steps of a stop, before it is requested. */
 export function stopPlan(batch: Batch, { timeline }: Control, agentOnline: boolean): Rung[] {
   const pid = pidOf(timeline)
   return [

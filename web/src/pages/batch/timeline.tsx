@@ -23,7 +23,10 @@ const KIND = {
   mail: 'bg-amber',
 } as const
 
-/** All that happened to the batch, its jobs and who did it, the newest at the foot; it grows as things happen. */
+/**
+ * Everything that happened to the batch and its jobs, and who did it. The newest entry is at the bottom; new ones
+ * appear live.
+ */
 export function BatchTimeline() {
   const { batchId } = route.useParams()
   const control = useControl(batchId).data
@@ -83,14 +86,14 @@ export function BatchTimeline() {
   )
 }
 
-/** The day, said once for the steps of one day; nothing for today. */
+/** The date, shown once for all steps of a day; empty for today. */
 const dayOf = (at: string | undefined): string => {
   const day = at === undefined ? new Date() : new Date(at)
   const today = day.toDateString() === new Date().toDateString()
   return today ? '' : dayOfMonth(day)
 }
 
-/** When, and how long after what stands before it. */
+/** The time, and the duration since the previous entry. */
 function When({ at, before }: { at: string; before: string | undefined }) {
   const seconds = before === undefined ? 0 : (Date.parse(at) - Date.parse(before)) / 1000
   return (
@@ -104,14 +107,14 @@ function When({ at, before }: { at: string; before: string | undefined }) {
   )
 }
 
-/** Jobs that started or ended one after another, with nothing else between them. */
+/** Jobs that started or ended consecutively. */
 interface JobsEntry {
   at: string
   what: 'started' | Job['status']
   jobs: Job[]
 }
 
-/** The steps with the starts and ends of jobs between them; those in a row that are alike are one entry. */
+/** Merges starts and ends of jobs into the steps; consecutive events of the same kind become one entry. */
 function withJobs(steps: readonly Step[], jobs: readonly Job[]): (Step | JobsEntry)[] {
   const events: (Step | { at: string; what: JobsEntry['what']; job: Job })[] = [
     ...steps,

@@ -2,5 +2,5 @@ import { useSyncExternalStore } from 'react'
 import type { Job } from '../../lib/api/types.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 
-/** All jobs, a new list only when one changed. */
+/** All jobs; a stable list until one changes. */
 export const useJobs = (store: JobStore): readonly Job[] => useSyncExternalStore(store.onAny, store.all)

@@ -12,7 +12,7 @@ import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
 import { useBatchContext } from '../batch/context.ts'
 
-/** The attempts of a job; a start or an end of it, as the stream tells them, has them read again. */
+/** The attempts of a job, fetched again whenever the job starts or ends. */
 export function useAttempts(job: Job): readonly Attempt[] {
   const query = useQuery({
     queryKey: ['attempts', job.batch_id, job.id, job.started_at, job.status],
@@ -23,11 +23,11 @@ export function useAttempts(job: Job): readonly Attempt[] {
   return query.data ?? []
 }
 
-/** Nothing where there is one attempt. */
+/** The list of attempts; nothing if there is only one. */
 export function Attempts(props: {
   attempts: readonly Attempt[]
   job: Job
-  /** The attempt of this batch whose curves are drawn behind. */
+  /** The earlier attempt of this batch whose curves are drawn in the background. */
   shown: number | undefined
   onShow: (n: number | undefined) => void
 }) {
@@ -116,7 +116,7 @@ const stretch = ([first, last]: readonly [number, number]): string =>
 const epochsOf = ({ epochs, first_epoch: first, last_epoch: last }: Attempt): string =>
   first === null || last === null ? 'none' : `${count(epochs)} (${stretch([first, last])})`
 
-/** Which of its epochs a later attempt reported again. */
+/** The epochs that a later attempt reported again. */
 export function supersededOf({ superseded_epochs: n, superseded_ranges: ranges }: Attempt): string {
   if (n === 0) return 'none'
   const told = ranges.slice(0, 5)
@@ -125,20 +125,20 @@ export function supersededOf({ superseded_epochs: n, superseded_ranges: ranges }
   return `${n === 1 ? 'epoch' : 'epochs'} ${told.map(stretch).join(', ')}${more}`
 }
 
-/** What is drawn of an attempt behind the job's own curves, faded. */
+/** The curves of an earlier attempt, drawn faded behind the job's own. */
 export interface Behind {
-  /** Names what is drawn, for the cache. */
+  /** Cache key of the drawn data. */
   of: string
   source: SeriesSource
   jobs: readonly string[]
   colourOf: ColourOf
 }
 
-/** @param n of the job's own batch; undefined: the job alone */
+/** @param n the number of the attempt in the job's own batch; undefined for none */
 export function useBehind(job: Job, n: number | undefined): Behind {
   const { of, source, colourOf } = useBatchContext()
   const { batch_id: batchId, id } = job
-  // An id holds no line break, so no other job of the batch is called that.
+  // Ids contain no line breaks, so no other job has this name.
   const name = `${id}\nattempt ${n}`
   const both: SeriesSource = useCallback(
     async (wanted, signal) => {
@@ -166,7 +166,7 @@ export function useBehind(job: Job, n: number | undefined): Behind {
   )
 }
 
-/** What is seen behind, in words. */
+/** Explains the faded curves. */
 export function SupersededNotice({ attempt }: { attempt: Attempt }) {
   return (
     <p className="text-xs text-muted" data-behind>

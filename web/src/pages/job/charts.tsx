@@ -15,14 +15,14 @@ import type { JobPageSearch } from './search.ts'
 
 const NO_GROUPS: readonly string[] = []
 
-/** The charts of one job, with the controls of the batch's; what its machine reported can be added to each. */
+/** The charts of one job, with the same settings as those of a batch. Resource series can be added to each. */
 export function JobCharts(props: {
   job: Job
   search: JobPageSearch
-  /** Whose curves are drawn behind, faded. */
+  /** The attempt whose curves are drawn faded in the background. */
   attempt: Attempt | undefined
   onSearch: (part: SearchChange<JobPageSearch>) => void
-  /** Names the cursor of all charts over times. */
+  /** Synchronizes the cursors of all charts over time. */
   clock: string
 }) {
   const { job, search, attempt, onSearch } = props
@@ -30,7 +30,7 @@ export function JobCharts(props: {
   const { source: metrics, ...behind } = useBehind(job, attempt?.n)
   const { names, source, bus } = useMachineSeries(job, metrics)
   const keys = useMemo(() => seriesNames([job]), [job])
-  // Values of a metric say nothing of when a machine was sampled.
+  // If x is a metric, resource samples have no x value.
   const addable = search.x?.startsWith('metric.') ? keys : [...keys, ...names]
   const charts = useChartChoices(search, onSearch, addable)
   const { kept } = charts
@@ -66,7 +66,7 @@ export function JobCharts(props: {
             {...sectionsIn(search, onSearch)}
             {...behind}
             onAdded={(name, more, right) =>
-              // Their units are others than those of metrics.
+              // Their units differ from those of metrics.
               charts.onAdded(name, more, [
                 ...right,
                 ...more.filter(

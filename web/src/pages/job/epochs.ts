@@ -1,21 +1,21 @@
 import { lowerBound } from '../../lib/charts/line.ts'
 
-/** When epochs were reported: both columns rise. */
+/** When epochs were reported; both columns ascend. */
 export interface Times {
   epochs: readonly number[]
-  /** Milliseconds. */
+  /** In milliseconds. */
   times: readonly number[]
 }
 
 /**
- * In which epoch a moment fell: the one that was reported next, because an epoch is reported when it ends. After the
- * last one it is the last.
+ * The epoch during which a time falls: the one reported next, because epochs are reported at their end. Times after the
+ * last report belong to the last epoch.
  */
 export function epochAt({ epochs, times }: Times, at: number): number | undefined {
   return epochs[Math.min(lowerBound(times, at), epochs.length - 1)]
 }
 
-/** From when to when an epoch went: from the report before it to its own; the last one goes on. */
+/** The period of an epoch: from the previous report to its own. The last one is open-ended. */
 export function timesOfEpoch(
   { epochs, times }: Times,
   epoch: number,

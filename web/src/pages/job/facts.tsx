@@ -13,7 +13,7 @@ import { Traceback } from '../../ui/traceback.tsx'
 import { useBatchContext } from '../batch/context.ts'
 import { useJobs } from '../batch/use-jobs.ts'
 
-/** Status of a job, its last and final values, and its params; those that differ between jobs come first. */
+/** The job's status, last and final values, and params, those that differ between jobs first. */
 export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
   const others = useJobs(store)
   const { log } = useBatchContext()
@@ -120,7 +120,7 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
   )
 }
 
-/** How many there are, and of how many where the job's parameters say so: 3 of 4, with a bar. */
+/** The number of epochs, with the planned number and a bar if params give it. */
 function Epochs({ job }: { job: Job }) {
   const planned = job.step_unit === null ? plannedEpochs(job.params) : null
   if (planned === null || job.epochs > planned) return count(job.epochs)

@@ -25,7 +25,7 @@ import { TagJob } from './tag.tsx'
 
 const route = getRouteApi('/b/$batchId/j/$jobId')
 
-/** One job: its status, its charts beside its log lines of each epoch, its resources. */
+/** The page of a job: status, charts, log lines by epoch, and resources. */
 export function JobPage() {
   const { batchId, jobId } = route.useParams()
   const context = useBatchContext()
@@ -47,7 +47,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
   const navigate = useNavigate()
   const { colourOf, jobs } = useBatchContext()
   const attempts = useAttempts(job)
-  // A series that this job does not have is not drawn, even if a link names it.
+  // An attempt that the job does not have is ignored, even if a link names it.
   const known = attempts.some((one) => one.batch_id === batchId && one.n === search.attempt)
   const before = known ? search.attempt : undefined
   const attempt = attempts.find((one) => one.batch_id === batchId && one.n === before)
@@ -57,21 +57,21 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
     refetchOnMount: 'always',
     enabled: job.epochs > 0,
   })
-  // Lines that arrive are placed by epochs that arrive.
+  // New log lines are assigned to epochs, so the times of epochs are fetched again.
   const { refetch } = epochs
   useEffect(() => {
     if (job.status !== 'running') return
     const timer = setInterval(() => void refetch(), 15_000)
     return () => clearInterval(timer)
   }, [job.status, refetch])
-  // An address that names a line scrolls to it, beside its epoch.
+  // A URL that names a line scrolls to it.
   const logAt = useRef<HTMLElement>(null)
   const comesFor = useRef(search.line)
   useEffect(() => {
     if (comesFor.current !== undefined) logAt.current?.scrollIntoView()
   }, [])
   const unit = stepUnit([job])
-  // On an axis of times the charts of metrics and of resources have one cursor, and one zoom.
+  // Over time, the charts of metrics and of resources share one cursor and one zoom.
   const clock = `clock of ${batchId} ${job.id}`
   const go = (part: SearchChange<JobPageSearch>): void => {
     void navigate({
@@ -155,18 +155,18 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
   )
 }
 
-/** Samples of a machine are of whole seconds. */
+/** Resource samples have whole seconds. */
 const whole = (range: [number, number] | undefined): [number, number] | undefined =>
   range && [Math.floor(range[0]), Math.ceil(range[1])]
 
-/** The epoch in the middle of a twentieth of all. */
+/** A range of a twentieth of all epochs, centred on this one. */
 function around(epoch: number, epochs: readonly number[]): [number, number] {
   const span = (epochs.at(-1) ?? epoch) - (epochs[0] ?? epoch)
   const half = Math.max(2, Math.round(span / 40))
   return [epoch - half, epoch + half]
 }
 
-/** The jobs before and after it, in the order in which they came. */
+/** Links to the previous and next job, in order of arrival. */
 function Neighbours({ batchId, job }: { batchId: string; job: string }) {
   const ids = useIds(useBatchContext().jobs)
   const at = ids.indexOf(job)
@@ -190,7 +190,7 @@ function Neighbours({ batchId, job }: { batchId: string; job: string }) {
   )
 }
 
-/** From an epoch to the lines that fell in it. */
+/** A link from an epoch to the log lines written during it. */
 function LinesOf(props: {
   batchId: string
   job: string
@@ -243,7 +243,7 @@ function LinesOf(props: {
   )
 }
 
-/** The first line in a span of time; lines come in the order in which they arrived. */
+/** The first line at or after a time; lines are ordered by arrival. */
 async function firstLineFrom(
   read: (after: number) => Promise<LogLine[]>,
   from: number,

@@ -21,8 +21,8 @@ export const epochTimesQuery = (batchId: string, job: string) =>
   })
 
 /**
- * What the machine of a job reported, as series among its metrics: on an axis of times where they were sampled, on an
- * axis of epochs between the reports of two epochs.
+ * Resource series of the job's machine among its metrics: at their sample times if x is time, interpolated between the
+ * reports of epochs if x is epochs.
  */
 export function useMachineSeries(job: Job, metrics: SeriesSource) {
   const { of, resources, resourceBus, bus } = useBatchContext()
@@ -33,7 +33,7 @@ export function useMachineSeries(job: Job, metrics: SeriesSource) {
   const start = Date.parse(startedAt) / 1000
   const source: SeriesSource = useMemo(() => {
     const read = async (wanted: SeriesWanted, signal?: AbortSignal): Promise<Series[]> => {
-      // The first series of a chart is a metric; others may have been added.
+      // The first series of a chart is a metric; only added ones can be resources.
       if ((wanted.keys?.length ?? 0) < 2) return metrics(wanted, signal)
       const known = namedResources(await queryClient.ensureQueryData(resourceNamesQuery(of, resources, id)))
       const [added, own] = [
@@ -92,7 +92,7 @@ export function useMachineSeries(job: Job, metrics: SeriesSource) {
 interface Place {
   name: string
   times: Times
-  /** Unix seconds of the start of the job. */
+  /** The start of the job in Unix seconds. */
   start: number
   divisor: number
 }
@@ -108,13 +108,13 @@ function placed(series: Series, { x, smooth }: SeriesWanted, { name, times, star
     steps: only(epochs),
     total_points: series.total_points - (series.steps.length - seen.length),
     values,
-    // They are drawn as they are among smoothed curves.
+    // Drawn unsmoothed among smoothed curves.
     ...(smooth !== undefined && { smoothed: values, smoothing: { mean: values.at(-1) ?? 0, mass: 1 } }),
     ...(x !== undefined && { times: only(series.steps).map((at) => (x === 'relative' ? at - start : at)) }),
   }
 }
 
-/** Between the reports of two epochs a moment is a part of an epoch; before the first and after the last it is none. */
+/** The fractional epoch of a time between the reports of two epochs; NaN before the first and after the last. */
 function epochOf(seconds: number, { epochs, times }: Times): number {
   const at = seconds * 1000
   const next = lowerBound(times, at)
@@ -125,7 +125,7 @@ function epochOf(seconds: number, { epochs, times }: Times): number {
   return from + ((to - from) * (at - before)) / Math.max(1, after - before)
 }
 
-/** Samples are of whole seconds. */
+/** Resource samples have whole seconds. */
 const wholeSeconds = ([from, to]: readonly (number | undefined)[]) =>
   [from && Math.floor(from), to && Math.ceil(to)] as const
 

@@ -11,7 +11,7 @@ import { NotesField } from '../../ui/notes-field.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { useBatchContext } from '../batch/context.ts'
 
-/** What people wrote about the job, and a form for those who may. */
+/** The notes of the job, with a form for users who may edit them. */
 export function JobNotes({ job }: { job: Job }) {
   const { jobs } = useBatchContext()
   const batch = useBatch(job.batch_id)

@@ -1,11 +1,11 @@
 import { type ChartSearch, rangeOf, readChartSearch } from '../../lib/charts/search.ts'
 import { type LogSearch, readLogSearch } from '../../lib/log-search.ts'
 
-/** What the address of a job says: its curves, its lines, and what is drawn behind. */
+/** The search parameters of the page of a job. */
 export interface JobPageSearch extends ChartSearch, LogSearch {
-  /** The attempt whose curves are drawn behind. */
+  /** The attempt whose curves are drawn in the background. */
   attempt?: number
-  /** First and last second of the resources that are shown. */
+  /** The visible range of the resources, in seconds. */
   used?: [number, number]
 }
 

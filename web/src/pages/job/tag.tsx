@@ -6,7 +6,7 @@ import { Button } from '../../ui/controls.tsx'
 import { TagDialog } from '../../ui/tag-dialog.tsx'
 import { useBatchContext } from '../batch/context.ts'
 
-/** A form for the tags of the job, for those who may change them. */
+/** A form for the tags of the job, for users who may edit them. */
 export function TagJob({ job }: { job: Job }) {
   const { jobs } = useBatchContext()
   const [open, setOpen] = useState(false)
