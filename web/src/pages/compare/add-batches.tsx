@@ -19,7 +19,7 @@ import { StatusShape } from '../../ui/status.tsx'
 
 const MOST = 30
 
-/** Finds batches of any project by a query and adds them to the comparison. */
+/** Searches batches of any project and adds them to the comparison. */
 export function AddBatches({ search, onClose }: { search: CompareSearch; onClose: () => void }) {
   const navigate = useNavigate()
   const [q, setQ] = useState('')

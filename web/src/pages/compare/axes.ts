@@ -1,21 +1,21 @@
 import type { Compared } from '../../charts/compared-jobs.ts'
 import { flatOf } from '../../lib/flat.ts'
 
-/** The columns of compared jobs: what they were given, what came of them. */
+/** A column of compared jobs: a parameter or a result. */
 export interface Axis {
   id: string
   title: string
-  /** Texts are placed by their order; null: the axis is of numbers. */
+  /** The categories of a text axis, in order; null for a numeric axis. */
   words: readonly string[] | null
-  /** The place of a job on it: NaN where it has no number there, undefined where it has nothing. */
+  /** A job's position: NaN if its value is no number, undefined if it has no value. */
   at: (row: Compared) => number | undefined
   low: number
   high: number
-  /** Drawn on a log scale. */
+  /** Whether it has a log scale. */
   log: boolean
 }
 
-/** Scales that the reader chose, by axis; the data choose the others. */
+/** Axis scales that the user chose; the other scales follow the data. */
 export type Scales = Readonly<Record<string, 'log' | 'linear'>>
 
 function said({ job, batch }: Compared, id: string): unknown {
@@ -41,7 +41,7 @@ function said({ job, batch }: Compared, id: string): unknown {
 const isNumber = (value: unknown): boolean =>
   typeof value === 'number' || value === 'NaN' || value === 'Infinity' || value === '-Infinity'
 
-/** Every column that the jobs have, the parameters first. Those that say the same of all are left out with `differing`. */
+/** All columns of the jobs, parameters first. */
 export function axesOf(rows: readonly Compared[]): Axis[] {
   const params = new Set<string>()
   const last = new Set<string>()
@@ -88,32 +88,35 @@ function axisOf(rows: readonly Compared[], id: string, title: string): Axis | un
   return { id, title, words, at, low: 0, high: Math.max(1, words.length - 1), log: false }
 }
 
-/** Decades that values must span for a log scale by default. */
+/** The number of decades that values must span for a log scale by default. */
 const LOG_DECADES = 2
-/** Share of the log range that the middle half of the distinct values must span. */
+/** The share of the log range that the middle half of the distinct values must span. */
 const EVEN = 0.2
 
-/** Whether a log scale is the better default: all values positive, over two decades or more, spread evenly in log. */
+/**
+ * Whether a log scale is the better default: all values are positive, span two decades or more, and are evenly spread
+ * in log.
+ */
 export function suitsLog(values: readonly number[]): boolean {
   if (values.length === 0 || values.some((value) => value <= 0)) return false
   const logs = [...new Set(values)].map(Math.log10).sort((a, b) => a - b)
   const at = (share: number): number => logs[Math.round((logs.length - 1) * share)] ?? 0
   const range = at(1) - at(0)
-  // 0.1 to 0.001 in floating point is a hair less than two decades.
+  // In floating point, 0.1 to 0.001 is slightly less than two decades.
   return range > LOG_DECADES - 1e-9 && at(0.75) - at(0.25) >= EVEN * range
 }
 
 /** Whether an axis can have a log scale. */
 export const canBeLog = (axis: Axis): boolean => axis.words === null && axis.low > 0 && axis.high > axis.low
 
-/** The axes with the scales that the reader chose. */
+/** The axes with the scales that the user chose. */
 export const withScales = (axes: readonly Axis[], scales: Scales | undefined): readonly Axis[] =>
   axes.map((axis) => {
     const chosen = scales?.[axis.id]
     return chosen === undefined ? axis : { ...axis, log: chosen === 'log' && canBeLog(axis) }
   })
 
-/** Position of a value between the ends of its axis, 0 to 1; NaN where the axis cannot show it. */
+/** The position of a value on its axis, 0 to 1; NaN if the axis cannot show it. */
 export function shareOf(axis: Axis, value: number | undefined): number {
   if (value === undefined || !Number.isFinite(value)) return Number.NaN
   if (axis.high === axis.low) return 0.5
@@ -121,7 +124,7 @@ export function shareOf(axis: Axis, value: number | undefined): number {
   return value > 0 ? Math.log(value / axis.low) / Math.log(axis.high / axis.low) : Number.NaN
 }
 
-/** The value at a position of 0 to 1. The ends are exact, so that a brush to the end keeps the job that is there. */
+/** The value at a position from 0 to 1. The ends are exact, so that a brush up to the end includes the job there. */
 export function valueAt(axis: Axis, share: number): number {
   if (share <= 0) return axis.low
   if (share >= 1) return axis.high > axis.low ? axis.high : axis.low + 1
@@ -133,17 +136,17 @@ export function valueAt(axis: Axis, share: number): number {
 export const differs = (axis: Axis): boolean =>
   axis.words === null ? axis.high > axis.low : axis.words.length > 1
 
-/** Axes to begin with: the parameters that differ, and how it ended. */
+/** The default axes: varying parameters and the main result. */
 export function standardAxes(axes: readonly Axis[], metric: string | undefined): string[] {
   const params = axes.filter((axis) => axis.id.startsWith('param.') && differs(axis)).map((axis) => axis.id)
   return [...params.slice(0, 6), ...(metric === undefined ? [] : [`last.${metric}`])]
 }
 
-/** The metric to begin with, by its name without `last.` or `final.`. */
+/** The default metric, without `last.` or `final.`. */
 export const standardMetric = (names: readonly string[]): string | undefined =>
   ['val_loss', 'val/loss', 'loss', 'train_loss'].find((one) => names.includes(one)) ?? names[0]
 
-/** Whether a job lies within every part that is brushed. */
+/** Whether a job is within every brushed range. */
 export const within = (
   row: Compared,
   axes: readonly Axis[],

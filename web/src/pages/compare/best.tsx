@@ -16,11 +16,11 @@ import { Failure, Waiting } from '../../ui/notice.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 
-/** The least and the greatest point survive any sampling, so few points are enough. */
+/** Sampling always keeps the minimum and the maximum, so few points suffice. */
 const POINTS = 16
 const FIRST = 20
 
-/** The best epoch of each job, the best job first. */
+/** The best epoch of each job, best job first. */
 export function BestEpochs(props: {
   of: string
   metric: string

@@ -38,7 +38,7 @@ const route = getRouteApi('/compare')
 const addBatches = () => import('./add-batches.tsx').then((file) => file.AddBatches)
 const NONE: readonly Compared[] = []
 
-/** Jobs of any batches side by side. */
+/** A comparison of jobs of any batches. */
 export function Compare() {
   const search = route.useSearch()
   const ids = search.batches
@@ -101,7 +101,7 @@ function Shown({
     latest.current = search
   })
   const change = (next: SearchChange<CompareSearch>): void => {
-    // The address follows in a moment: what is chosen meanwhile adds to this.
+    // The URL updates asynchronously; a change before that must build on this one.
     latest.current = changed(latest.current, next)
     void navigate({
       ...links.compare(latest.current.batches, latest.current),

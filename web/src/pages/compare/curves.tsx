@@ -19,9 +19,9 @@ import { Button } from '../../ui/controls.tsx'
 /** More curves are drawn on request. */
 const FIRST_DRAWN = 20
 
-/** The curves of what is compared, each job's or those of groups over all batches. The choices are kept in the URL. */
+/** The curves of the compared jobs, or of groups over all batches. Settings are kept in the URL. */
 export function Curves(props: {
-  /** What the brush left. */
+  /** The jobs within the brushed ranges. */
   rows: readonly Compared[]
   every: readonly Compared[]
   keys: readonly string[]
@@ -35,7 +35,7 @@ export function Curves(props: {
 }) {
   const { rows, every, search, onChange, focus, colourOf } = props
   const metrics = useMemo(() => seriesNames(every.map((row) => row.job)), [every])
-  // Pins of charts are of pages that keep them.
+  // Pinned charts are not available here.
   const { kept: _, onKeep: __, ...charts } = useChartChoices(search, onChange, metrics)
   const groupings = useMemo(() => groupingsOf(every.map((row) => row.job)), [every])
   const by = search.group
@@ -45,7 +45,7 @@ export function Curves(props: {
   const group = useMemo(() => names && { names, band }, [names, band])
   const groups = useMemo(() => (names === undefined ? [] : groupsOf(jobs, names)), [jobs, names])
   const colourOfGroup = useGroupColours(groups)
-  // Groups are over every job that the brush left, however many.
+  // Groups cover all jobs within the brushed ranges, regardless of the limit of curves.
   const drawn = useMemo(
     () => rows.slice(0, search.all || by !== undefined ? undefined : FIRST_DRAWN).map((row) => row.name),
     [rows, search.all, by],

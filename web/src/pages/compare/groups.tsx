@@ -8,10 +8,10 @@ import { type Axis, shareOf } from './axes.ts'
 import { groupingAxes, type JobGroup, jobGroups, type Spread } from './job-groups.ts'
 import { Toggles } from './toggles.tsx'
 
-/** Rows before "Show all". */
+/** Rows shown before "Show all". */
 const FIRST = 20
 
-/** What came of the jobs, by one or more parameters: mean, standard error, range and a box plot for each group. */
+/** Results of the jobs grouped by parameters: mean, standard error, range and a box plot for each group. */
 export function Groups(props: {
   rows: readonly Compared[]
   axes: readonly Axis[]
@@ -19,9 +19,9 @@ export function Groups(props: {
   /** Ids of the parameters; undefined: the one with the fewest values. */
   by: readonly string[] | undefined
   onBy: (by: string[]) => void
-  /** Shows only the jobs of a group; without it groups cannot be chosen. */
+  /** Shows only the jobs of a group; without it groups cannot be selected. */
   onShow?: (rows: readonly Compared[]) => void
-  /** A group of one job, and larger groups, cannot be shown by themselves. */
+  /** Groups of one job, or larger than this, cannot be shown alone. */
   maxToShow?: number
   fileName: string
 }) {
@@ -127,7 +127,7 @@ function SpreadCells({ spread, metric }: { spread: Spread | undefined; metric: A
   )
 }
 
-/** Whiskers from the least to the greatest value, a box from quartile to quartile, the median in it. */
+/** Whiskers from minimum to maximum, a box from quartile to quartile, and the median. */
 function BoxPlot({ spread, metric }: { spread: Spread; metric: Axis }) {
   const at = (value: number): number => 2 + 96 * shareOf(metric, value)
   const { low, lowerQuartile, median, upperQuartile, high } = spread

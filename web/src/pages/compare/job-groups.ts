@@ -3,23 +3,23 @@ import { lessIsBetter } from '../../lib/batch-query.ts'
 import { number } from '../../lib/words.ts'
 import { type Axis, differs, shareOf, valueAt } from './axes.ts'
 
-/** A parameter with more different numbers is grouped by bins, not by its values. */
+/** A parameter with more distinct numbers is grouped into bins. */
 const MAX_VALUES = 8
 const BINS = 5
 
-/** Jobs with the same values, or bins, of some parameters, and what came of them. */
+/** Jobs with the same values, or bins, of some parameters, and their results. */
 export interface JobGroup {
   /** One text for each parameter. */
   values: readonly string[]
   rows: readonly Compared[]
-  /** Of those that have a finite value of the metric; undefined if none has. */
+  /** Over jobs with a finite value of the metric; undefined if none has one. */
   spread: Spread | undefined
 }
 
 export interface Spread {
   n: number
   mean: number
-  /** Standard error of the mean; undefined for one value. */
+  /** The standard error of the mean; undefined for a single value. */
   error: number | undefined
   low: number
   lowerQuartile: number
@@ -28,7 +28,7 @@ export interface Spread {
   high: number
 }
 
-/** The groups of jobs by these parameters, the best mean of the metric first, those without a value last. */
+/** The groups of jobs by these parameters, best mean first, groups without a value last. */
 export function jobGroups(rows: readonly Compared[], by: readonly Axis[], metric: Axis): JobGroup[] {
   const labels = by.map((axis) => labelling(rows, axis))
   const found = new Map<string, { values: string[]; rows: Compared[] }>()
@@ -47,7 +47,7 @@ export function jobGroups(rows: readonly Compared[], by: readonly Axis[], metric
     .sort((a, b) => (place(a) === place(b) ? b.rows.length - a.rows.length : place(a) - place(b)))
 }
 
-/** Parameters that can group: those in which jobs differ, the one with the fewest values first. */
+/** The parameters in which jobs differ, those with the fewest values first. */
 export function groupingAxes(rows: readonly Compared[], axes: readonly Axis[]): Axis[] {
   const values = (axis: Axis): number => new Set(rows.map((row) => axis.at(row))).size
   return axes
@@ -59,7 +59,7 @@ export function groupingAxes(rows: readonly Compared[], axes: readonly Axis[]): 
 
 const lacks = (axis: Axis) => (row: Compared) => axis.at(row) === undefined
 
-/** What a job's value, or the bin around it, is called. */
+/** The label of a job's value, or of its bin. */
 function labelling(rows: readonly Compared[], axis: Axis): (row: Compared) => string {
   const { words } = axis
   const different = new Set(rows.flatMap((row) => axis.at(row) ?? []))
@@ -104,7 +104,7 @@ export function spreadOf(values: readonly (number | undefined)[]): Spread | unde
   }
 }
 
-/** Linear between the two nearest values, as NumPy's default. */
+/** Linear interpolation between the two nearest values, as NumPy does by default. */
 function quantile(sorted: readonly number[], share: number): number {
   const at = (sorted.length - 1) * share
   const [lower, upper] = [sorted[Math.floor(at)] ?? Number.NaN, sorted[Math.ceil(at)] ?? Number.NaN]

@@ -1,7 +1,7 @@
 import { type Axis, canBeLog, type Scales } from './axes.ts'
 import { Toggles } from './toggles.tsx'
 
-/** Which axes are on a log scale, of those that can be. */
+/** Toggles for log scales, for axes that can have one. */
 export function LogAxes(props: {
   axes: readonly Axis[]
   scales: Scales | undefined

@@ -5,7 +5,7 @@ import { FOOT, H, heightAt, shareAt, TOP } from './parallel-lines.ts'
 
 const HALF = 12
 
-/** One axis: its title, its ends, its scale, and the part that is brushed. */
+/** An axis with title, ends, scale and brush. */
 export function AxisLine(props: {
   axis: Axis
   x: number
@@ -68,7 +68,7 @@ export function AxisLine(props: {
           if (drag !== null) setDrag(partTo(event))
         }}
         onPointerUp={(event) => {
-          // A click removes the brush. Its end is reported here, because the last move may not have been rendered.
+          // A click removes the brush. The end is computed here, because the last move may not have been rendered.
           onPart(drag !== null && Math.abs(yOf(event) - from.current) > 4 ? partTo(event) : undefined)
           setDrag(null)
         }}

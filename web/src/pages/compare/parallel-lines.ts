@@ -1,18 +1,18 @@
 import type { Compared } from '../../charts/compared-jobs.ts'
 import { type Axis, shareOf } from './axes.ts'
 
-/** Height of the drawing and what titles take of it, in CSS pixels. */
+/** The height of the drawing, and of its titles, in CSS pixels. */
 export const H = 260
 export const TOP = 26
 export const FOOT = 22
-/** How far from a line the pointer may be. */
+/** The maximum distance between pointer and line. */
 const NEAR = 6
 
 export const heightAt = (share: number): number => H - FOOT - share * (H - TOP - FOOT)
 export const shareAt = (y: number): number =>
   (H - FOOT - Math.max(TOP, Math.min(H - FOOT, y))) / (H - TOP - FOOT)
 
-/** Heights of the jobs on the axes, job by job; NaN where a job has no number there. */
+/** The vertical positions of the jobs on the axes, job by job; NaN if a job has no number. */
 export function heightsOf(rows: readonly Compared[], axes: readonly Axis[]): Float32Array {
   const heights = new Float32Array(rows.length * axes.length)
   let at = 0
@@ -24,11 +24,11 @@ export interface Lines {
   rows: readonly Compared[]
   kept: ReadonlySet<string>
   heights: Float32Array
-  /** Where the axes are, in CSS pixels. */
+  /** The horizontal positions of the axes, in CSS pixels. */
   xs: readonly number[]
 }
 
-/** Draws one line per job, those outside the brush in `faint` and first. A line breaks where a job has no number. */
+/** Draws one line per job; unselected jobs first, in `faint`. A line has a gap where a job has no number. */
 export function drawLines(
   canvas: HTMLCanvasElement,
   width: number,
@@ -57,7 +57,7 @@ export function drawLines(
   }
 }
 
-/** Many lines shine through each other, so that it shows where most of them are. */
+/** Many lines are translucent, so that dense areas are visible. */
 const opacityOf = (lines: number): number => Math.max(0.1, Math.min(0.8, 250 / lines))
 
 /** The line of one job as an SVG path. */
@@ -82,7 +82,7 @@ function trace(
   }
 }
 
-/** The place in `rows` of the kept job whose line is nearest to a point; -1 where none is near. */
+/** The index in `rows` of the selected job whose line is nearest to a point; -1 if none is near. */
 export function nearestLine({ rows, kept, heights, xs }: Lines, x: number, y: number): number {
   const right = xs.findIndex((one) => one >= x)
   const [from, to] = [xs[right - 1], xs[right]]

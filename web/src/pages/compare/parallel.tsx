@@ -8,16 +8,16 @@ import type { Axis } from './axes.ts'
 import { AxisLine } from './parallel-axis.tsx'
 import { drawLines, H, heightsOf, type Lines, nearestLine, pathOf } from './parallel-lines.ts'
 
-/** Between axes, at least. */
+/** The minimum distance between axes. */
 const STEP = 150
 const SIDE = 70
 
 type Brush = Readonly<Record<string, [number, number]>>
 
 /**
- * One line per job over the axes; brushing a part of an axis keeps the jobs within it, everywhere on the page. The lines
- * are on a canvas, which draws 10,000 of them in a fraction of a second; axes, brushes and the line under the pointer
- * are SVG above it.
+ * A parallel coordinates plot: one line per job. Brushing a range of an axis selects the jobs within it for the whole
+ * page. Lines are drawn on a canvas, which is fast enough for 10,000; axes, brushes and the hovered line are SVG above
+ * it.
  */
 export function Parallel(props: {
   rows: readonly Compared[]
@@ -25,7 +25,7 @@ export function Parallel(props: {
   axes: readonly Axis[]
   brush: Brush
   onBrush: (brush: Brush) => void
-  /** Changes only when a colour changes: the lines are drawn again. */
+  /** Changes only when a colour changes, because the lines are then redrawn. */
   strokeOf: (row: Compared) => string
   focus: Focus
 }) {
@@ -126,7 +126,7 @@ export function Parallel(props: {
 
 const useFocusedName = (focus: Focus): string | null => useSyncExternalStore(focus.on, focus.get)
 
-/** The line of the job under the pointer, here or in a table of the page. */
+/** The line of the job hovered here or in a table of the page. */
 function FocusedLine(props: { lines: Lines; focus: Focus; strokeOf: (row: Compared) => string }) {
   const { lines, strokeOf } = props
   const name = useFocusedName(props.focus)

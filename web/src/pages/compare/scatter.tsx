@@ -18,7 +18,7 @@ export interface ScatterView {
   logy: boolean
 }
 
-/** One point a job, by any two columns. */
+/** A scatter plot: one dot per job, by any two columns. */
 export function Scatter(props: {
   rows: readonly Compared[]
   axes: readonly Axis[]

@@ -1,4 +1,4 @@
-/** Which of many are on; in the order in which they were chosen. */
+/** Toggle buttons. The value lists those that are on, in the order in which they were chosen. */
 export function Toggles(props: {
   label: string
   options: readonly (readonly [string, string])[]

@@ -1,10 +1,10 @@
 import { type BatchFilter, fetchBatches } from '../../lib/api/batches.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 
-/** As many as one selection may hold. */
+/** The maximum size of a selection. */
 const MAX_SELECTED = 1_000
 
-/** The ids of the batches that match, newest first, loaded or not. */
+/** The ids of all matching batches, newest first, loaded or not. */
 export async function allIds(filter: BatchFilter): Promise<string[]> {
   const ids: string[] = []
   for (let cursor: string | undefined; ids.length < MAX_SELECTED; ) {

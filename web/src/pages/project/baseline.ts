@@ -5,7 +5,7 @@ import { lessIsBetter } from '../../lib/batch-query.ts'
 import { number } from '../../lib/words.ts'
 import { isField } from './table-columns.ts'
 
-/** The batch that the others of a table are compared with. */
+/** The batch that the other rows of the table are compared with. */
 export interface Baseline {
   id: string
   name: string
@@ -14,7 +14,7 @@ export interface Baseline {
 
 const REFRESH_MS = 15_000
 
-/** The baseline with its values in these columns; undefined without one, or until it is read. */
+/** The baseline with its values in these columns; undefined without one, or until loaded. */
 export function useBaseline(id: string | undefined, columns: readonly string[]): Baseline | undefined {
   const fields = columns.filter(isField)
   return useQuery({
@@ -30,11 +30,11 @@ export function useBaseline(id: string | undefined, columns: readonly string[]):
 
 export interface Delta {
   text: string
-  /** Null for a parameter, and where nothing changed. */
+  /** Null for a parameter, and if nothing changed. */
   isBetter: boolean | null
 }
 
-/** How a field of a batch differs from the baseline's, in percent; as a difference if the baseline's is 0. */
+/** The difference of a value from the baseline's, in percent; absolute if the baseline's is 0. */
 export function deltaOf(
   column: string,
   value: FieldValue | undefined,
@@ -54,7 +54,7 @@ export function deltaOf(
 const percent = (value: number): string =>
   value >= 1000 ? number(Math.round(value)) : value.toPrecision(value >= 100 ? 3 : 2)
 
-/** The least or greatest value of all jobs for `min.` and `max.`; the value of the only job for other columns. */
+/** The minimum or maximum over all jobs for `min.` and `max.`; the value of the only job for other columns. */
 function singleOf(column: string, value: FieldValue | undefined): number | undefined {
   if (value === undefined) return undefined
   const one = column.startsWith('min.')

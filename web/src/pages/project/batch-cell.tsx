@@ -7,7 +7,7 @@ import { type Baseline, type Delta, deltaOf } from './baseline.ts'
 import { type Column, fieldLabel } from './table-columns.ts'
 import type { FieldRow } from './use-batch-list.ts'
 
-/** One cell of the project table. */
+/** A cell of the project table. */
 export function BatchCell(props: {
   column: Column
   batch: Batch
@@ -70,7 +70,7 @@ export function BatchCell(props: {
   }
 }
 
-/** The difference from the baseline, with its sign in words for those who do not see colours. */
+/** The difference from the baseline, with its meaning as text for users who cannot distinguish the colours. */
 function DeltaText({ delta }: { delta: Delta | null }) {
   if (delta === null) return null
   const { text, isBetter } = delta
@@ -83,10 +83,10 @@ function DeltaText({ delta }: { delta: Delta | null }) {
   )
 }
 
-/** When it is done, and between when: the range is read with the list, the end moves with the stream. */
+/** The ETA. Its range is fetched with the list, and the end is updated by the stream. */
 function Eta({ batch, fields }: { batch: Batch; fields: FieldRow | undefined }) {
   const end = endOf(batch)
-  // A stalled run has no end that could be expected.
+  // A stalled run has no ETA.
   if (end === null || batch.eta_s === null || batch.stalled) return null
   const range = fields?.values.eta
   if (range === undefined || fields === undefined) return end > Date.now() ? `≈ ${clock(end)}` : 'any moment'

@@ -12,22 +12,22 @@ import type { Column } from './table-columns.ts'
 import type { FieldStore } from './use-batch-list.ts'
 
 export const ROW_PX = 34
-/** What a phone has no room for is left out; the table scrolls sideways where columns do not fit. */
+/** Hidden on phones. Elsewhere the table scrolls sideways if columns do not fit. */
 export const WIDE = 'hidden md:block'
-/** What is read down a column, digit below digit. */
+/** Columns that are right-aligned with tabular digits. */
 export const isNumber = (id: string): boolean => /^(elapsed|failed|(last|min|max)\..*)$/s.test(id)
 
 /**
- * One batch of the table. While it scrolls, only rows that come into sight render: all properties stay the
- * same object as long as their content is equal.
+ * A row of the project table. While it scrolls, only rows that become visible render: all properties are stable objects
+ * while their content is equal.
  */
 export const BatchRow = memo(function BatchRow(props: {
   id: string
   index: number
-  /** Pixels below the heads. */
+  /** Pixels below the header. */
   start: number
   columns: readonly Column[]
-  /** The column that a phone shows. */
+  /** The column shown on phones. */
   narrow: string
   fields: FieldStore
   baseline: Baseline | undefined
@@ -109,7 +109,7 @@ export const BatchRow = memo(function BatchRow(props: {
   )
 })
 
-/** Bars and times fit their columns; what may not is cut. Every cell that cuts costs a clip at each scroll. */
+/** Bars and times fit their columns; other cells are truncated. Each truncated cell costs a clip while scrolling. */
 const lookOf = (id: string, narrow: boolean): string =>
   `${narrow ? '' : WIDE} ${FITS.has(id) ? 'whitespace-nowrap' : 'truncate'} min-w-0 ${isNumber(id) ? 'text-right' : ''}`
 const FITS: ReadonlySet<string> = new Set([

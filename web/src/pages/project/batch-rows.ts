@@ -5,8 +5,9 @@ import { type Column, fieldLabel } from './table-columns.ts'
 import type { FieldStore } from './use-batch-list.ts'
 
 /**
- * The batches as a table to export: a head, then a row for each, with id, name, status and the columns that are shown. Times are
- * RFC 3339, durations seconds; a field with one value in all jobs is exported as reported, others as the table shows them.
+ * The rows of an exported table: a header, then a row per batch with id, name, status and the visible columns. Times
+ * are RFC 3339, durations seconds. A field with the same value in all jobs is exported unrounded, others as the table
+ * shows them.
  */
 export function batchRows(columns: readonly Column[], ids: readonly string[], fields: FieldStore): Cell[][] {
   const rows = ids.flatMap((id): Cell[][] => {

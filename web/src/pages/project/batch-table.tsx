@@ -13,7 +13,7 @@ import { Heads } from './heads.tsx'
 import { type Column, narrowColumn } from './table-columns.ts'
 import type { BatchList } from './use-batch-list.ts'
 
-/** After the pointer has left the table for this long, waiting rows are moved into place. */
+/** Pending rows are moved into place this long after the pointer has left the table. */
 const PAUSE_MS = 3_000
 
 export function BatchTable(props: {
@@ -43,7 +43,7 @@ export function BatchTable(props: {
   list.watch(items.flatMap(({ index }) => list.ids[index] ?? []))
   usePause(list, scroller)
 
-  // For the style sheet, which lays rows out otherwise on a phone.
+  // CSS variables, because the layout differs on phones.
   const layout = {
     '--table-columns': `1.75rem 8.5rem minmax(10rem, 1.6fr) ${columns.map((one) => `minmax(${one.width}px, 1fr)`).join(' ')}`,
     '--table-width': `${28 + 136 + 160 + columns.reduce((sum, one) => sum + one.width + 12, 0) + 24}px`,
@@ -52,7 +52,7 @@ export function BatchTable(props: {
   useEffect(() => {
     now.current = { ids: list.ids, selected, onSelect }
   })
-  // A stable function: rows render again when one of their properties changes.
+  // A stable callback: rows render when a property changes.
   const check = useCallback((id: string, on: boolean, range: boolean): void => {
     const { ids, selected, onSelect } = now.current
     const next = new Set(selected)
@@ -82,7 +82,7 @@ export function BatchTable(props: {
         aria-rowcount={list.ids.length + 1}
         data-table
         className="h-full overflow-auto"
-        // Cells are held only once there is something to hold them against: each that is held is a layer of its own.
+        // Cells are sticky only while scrolled sideways, because every sticky cell is a compositing layer.
         onScroll={({ currentTarget: box }) => box.toggleAttribute('data-sideways', box.scrollLeft > 0)}
         style={layout}
         {...rowLinks}
@@ -113,7 +113,7 @@ export function BatchTable(props: {
   )
 }
 
-/** Where a tag leads that is clicked: to the same table, filtered by it or no longer. Each is worked out once. */
+/** The link of a tag: the same table, with that tag's filter toggled. Cached per tag. */
 function useTagHref(slug: string, search: TableSearch): (tag: string) => string {
   const router = useRouter()
   return useMemo(() => {
@@ -153,7 +153,7 @@ function usePause(list: BatchList, scroller: React.RefObject<HTMLDivElement | nu
     if (!waits) return
     const timer = setInterval(() => {
       const at = scroller.current
-      // Away from the top, rows that are added above would push away what is read.
+      // When scrolled down, rows inserted above would move the rows being read.
       if (at === null || at.matches(':hover') || at.contains(document.activeElement) || at.scrollTop > ROW_PX)
         return
       latest.current.settle()

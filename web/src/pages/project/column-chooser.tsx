@@ -5,10 +5,10 @@ import type { KnownNames } from '../../lib/batch-query.ts'
 import { Button, buttonLook, inputLook } from '../../ui/controls.tsx'
 import { choices, columnOf } from './table-columns.ts'
 
-/** Which columns the table has, in which order; kept for the project in this browser. It begins open. */
+/** Chooses the columns of the table and their order, saved for the project in this browser. Initially open. */
 export function ColumnChooser(props: {
   columns: readonly string[]
-  /** A column that is there only because the list is sorted by it. */
+  /** A column that is shown only because the list is sorted by it. */
   sorted: string | undefined
   known: KnownNames | undefined
   onChange: (columns: string[] | undefined) => void

@@ -5,7 +5,7 @@ import { sortOf, type TableSearch } from '../../lib/table-search.ts'
 import { isNumber, WIDE } from './batch-row.tsx'
 import { type Column, narrowColumn } from './table-columns.ts'
 
-/** The heads of the columns: a click orders by one. The same while the rows below scroll. */
+/** The column headers; clicking one sorts by it. Memoized while the rows scroll. */
 export const Heads = memo(function Heads(props: {
   slug: string
   search: TableSearch
@@ -51,7 +51,7 @@ function Head(props: {
   sort: string | null
   wide?: boolean
   right?: boolean
-  /** It stays in sight when the table is scrolled sideways. */
+  /** Whether it is sticky when the table is scrolled sideways. */
   fixed?: boolean
 }) {
   const { slug, search, title, sort, wide, right, fixed } = props

@@ -27,7 +27,7 @@ function useRenew(slug: string): () => Promise<unknown> {
     ])
 }
 
-/** Invites a user, and asks the inviter to check who it is if the address cannot be verified. */
+/** Invites a user. If the address cannot be verified, the inviter must confirm the user's identity. */
 export function Invite({ slug }: { slug: string }) {
   const renew = useRenew(slug)
   const [role, setRole] = useState<Role>('member')
@@ -87,7 +87,7 @@ export function Invite({ slug }: { slug: string }) {
   )
 }
 
-/** Who is invited and has not answered. */
+/** Pending invitations. */
 export function Pending({ slug }: { slug: string }) {
   const pending = useQuery(pendingQuery(slug)).data ?? []
   if (pending.length === 0) return null

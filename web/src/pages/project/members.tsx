@@ -20,7 +20,7 @@ import { ProjectTabs } from './tabs.tsx'
 const route = getRouteApi('/p/$slug/members')
 
 type Role = 'member' | 'viewer'
-/** Who is in the project, and who may see it. */
+/** The members of the project, and who may see it. */
 export function Members() {
   const { slug } = route.useParams()
   const me = useMe()
@@ -73,7 +73,7 @@ function useRenew(slug: string): () => Promise<void> {
   return () => queries.invalidateQueries({ queryKey: membersQuery(slug).queryKey })
 }
 
-/** Shown as chosen while it is under way; a refusal puts it back and says why. */
+/** Shows the chosen role immediately; an error reverts it and is shown. */
 function RoleOf({ slug, member }: { slug: string; member: Member }) {
   const renew = useRenew(slug)
   const change = useMutation({

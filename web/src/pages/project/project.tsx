@@ -36,7 +36,7 @@ const columnChooser = () => import('./column-chooser.tsx').then((file) => file.C
 const viewsMenu = () => import('./views-menu.tsx').then((file) => file.ViewsMenu)
 const CHIPS = ['running', 'failed', 'lost', 'completed', 'stopped'] as const
 
-/** Every batch of a project. */
+/** All batches of a project. */
 export function ProjectPage() {
   const { slug } = route.useParams()
   const search = route.useSearch()
@@ -61,12 +61,12 @@ export function ProjectPage() {
     (text: string) => void navigate({ ...links.project(slug, { ...search, q: text }), replace: true }),
     [navigate, slug, search],
   )
-  // The columns too where the URL has none: others keep other ones in their browsers.
+  // Columns are included even if the URL has none, because other users' browsers may have saved other columns.
   const path = router.buildLocation(links.project(slug, { ...search, cols: ids })).href
   const viewLabel =
     useQuery(projectViewsQuery(slug)).data?.find((view) => view.path === path)?.title ?? 'Views'
   const [selected, setSelected] = useState<ReadonlySet<string>>(() => new Set(search.charts?.sel))
-  // The selection belongs to the list that is shown; the selection of a link is kept.
+  // The selection belongs to the displayed list; a selection from a link is kept.
   const of = `${slug} ${q}`
   const before = useRef(of)
   useEffect(() => {
@@ -96,7 +96,7 @@ export function ProjectPage() {
           names={() => batchNames(known.data)}
           className="min-w-40 max-w-[32rem] flex-1 sm:min-w-48"
         />
-        {/* On a phone one row that scrolls sideways. */}
+        {/* On phones, one row that scrolls sideways. */}
         <div className="contents max-sm:-m-0.5 max-sm:flex max-sm:w-full max-sm:gap-2 max-sm:overflow-x-auto max-sm:p-0.5 max-sm:[&>*]:shrink-0">
           <div className="flex gap-1" role="group" aria-label="Filter by status">
             {CHIPS.map((status) => (
@@ -229,7 +229,7 @@ export function ProjectPage() {
   )
 }
 
-/** The address with the charts of the selection, or without charts. */
+/** The URL with charts of the selection, or without charts. */
 function toggledCharts(search: TableSearch, selected: ReadonlySet<string>): TableSearch {
   const { charts, ...table } = search
   const sel = inAddress(selected)
@@ -254,7 +254,7 @@ function Nothing({ slug, filtered }: { slug: string; filtered: boolean }) {
   )
 }
 
-/** Opens the project's default view if the URL asks for nothing. True until that is settled. */
+/** Opens the project's default view if the URL has no search parameters. Returns true until that is decided. */
 function useDefaultView(): boolean {
   const { slug } = route.useParams()
   const search = route.useSearch()
@@ -262,7 +262,7 @@ function useDefaultView(): boolean {
   const views = useQuery(projectViewsQuery(slug))
   const [arrived, setArrived] = useState<string | null>(null)
   const isPlain = Object.values(search).every((value) => value === undefined)
-  // Only on arrival: who removes the last filter of a view is not led back to it.
+  // Only on arrival: a user who removes the last filter of a view is not sent back to it.
   const mayOpen = arrived !== slug && isPlain
   const view = views.data?.find((one) => one.audience === 'default')
   const waits = mayOpen && (views.isPending || view !== undefined)

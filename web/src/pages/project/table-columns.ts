@@ -3,13 +3,13 @@ import type { Batch } from '../../lib/api/types.ts'
 import { type KnownNames, lessIsBetter } from '../../lib/batch-query.ts'
 import { number } from '../../lib/words.ts'
 
-/** The columns of the project table: those that every batch has, and fields by the names that users gave. */
+/** The columns of the project table: fixed ones, and fields with user-defined names. */
 export interface Column {
   id: string
   title: string
-  /** Least width, in pixels. */
+  /** Minimum width in pixels. */
   width: number
-  /** As the server orders by it; null: it does not. */
+  /** The server's sort key; null if it cannot sort by this column. */
   sort: string | null
 }
 
@@ -31,7 +31,9 @@ const FIXED: readonly Column[] = [
 
 const LABELS = { param: '', last: 'last ', min: 'least ', max: 'greatest ' } as const
 
-/** Any field is a column: `param.lr`, `last.val_loss`, `min.val_loss`; undefined for what is none. */
+/**
+ * The column of an id. Every field is a column: `param.lr`, `last.val_loss`, `min.val_loss`; undefined for other ids.
+ */
 export function columnOf(id: string): Column | undefined {
   const [, of, name] = /^(param|last|min|max)\.(.{1,128})$/u.exec(id) ?? []
   if (of === undefined || name === undefined) return FIXED.find((column) => column.id === id)
@@ -40,16 +42,16 @@ export function columnOf(id: string): Column | undefined {
 }
 export const isField = (id: string): boolean => /^(param|last|min|max)\./.test(id)
 
-/** With the field that the list is sorted by, first, where it has no column: an order is read by its values. */
+/** Adds the field that the list is sorted by as the first column, if it has none: an order is read by its values. */
 export function withSorted(columns: readonly Column[], sort: string): readonly Column[] {
   const sorted = isField(sort) && !columns.some(({ id }) => id === sort) ? columnOf(sort) : undefined
   return sorted === undefined ? columns : [sorted, ...columns]
 }
 
-/** The one column that a phone has room for. */
+/** The one column that is shown on phones. */
 export const narrowColumn = (sort: string): string => (isField(sort) ? sort : 'progress')
 
-/** The series that says whether it learns. */
+/** The main metric: a loss, if there is one. */
 export const watchedOf = (known: KnownNames | undefined): string | undefined =>
   ['val_loss', 'val/loss', 'eval_loss', 'loss', 'train_loss'].find((one) => known?.series.includes(one)) ??
   known?.series.find((one) => /loss/i.test(one)) ??
@@ -63,7 +65,7 @@ export function standardColumns(known: KnownNames | undefined): string[] {
   return ['progress', 'elapsed', 'eta', ...metrics, 'started_at', 'owner', 'host', 'tags']
 }
 
-/** All that can be chosen, the fixed ones first. */
+/** All available columns, fixed ones first. */
 export const choices = (known: KnownNames | undefined): Column[] => [
   ...FIXED,
   ...[
@@ -77,7 +79,7 @@ export function fieldLabel({ low, high, n }: FieldValue): string {
   return n === 2 ? `${number(low)}, ${number(high)}` : `${number(low)} … ${number(high)} (${n})`
 }
 
-/** What the server orders by: numbers, then texts, then NaN, then nothing, in both directions. */
+/** The sort order of the server: numbers, then text, then NaN, then missing values, in both directions. */
 export function sortKey(
   batch: Batch,
   fields: Readonly<Record<string, FieldValue>> | undefined,

@@ -6,7 +6,7 @@ const tab = {
   activeProps: { className: '!border-accent !text-ink' },
 } as const
 
-/** What there is to a project besides its table. */
+/** The tabs of a project. */
 export const ProjectTabs = ({ slug }: { slug: string }) => (
   <nav aria-label="Views of the project" className="-mt-2 flex gap-1 overflow-x-auto border-b border-line">
     <Link {...links.project(slug)} {...tab} activeOptions={{ exact: true }}>

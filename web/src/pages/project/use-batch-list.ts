@@ -10,18 +10,18 @@ import { useChannel } from '../../lib/live/stream.ts'
 import { compareKeys, isField, sortKey } from './table-columns.ts'
 
 const PAGE = 200
-/** The first fills a screen, and is there in half the time. */
+/** The first page fills a screen, and loads in half the time. */
 const FIRST_PAGE = 80
-/** How often the fields of what runs are read again while they are looked at. */
+/** How often fields of visible running batches are fetched again. */
 const FIELDS_MS = 5_000
 const MAX_READ_AGAIN = 100
-/** How often a list under conditions that only the server can judge is read again. */
+/** How often a list with conditions that only the server evaluates is fetched again. */
 const CONDITIONS_MS = 20_000
 
 export interface FieldRow {
   id: string
   values: Readonly<Record<string, FieldValue>>
-  /** When they were read, in milliseconds: estimates count from then. */
+  /** When they were fetched, in milliseconds; estimates count from then. */
   at: number
 }
 export type FieldStore = RowStore<FieldRow>
@@ -29,30 +29,30 @@ export type FieldStore = RowStore<FieldRow>
 export interface BatchList {
   ids: readonly string[]
   fields: FieldStore
-  /** New ones that wait to be shown, so that nothing moves under the cursor. */
+  /** New batches that are not shown yet, so that nothing moves under the cursor. */
   fresh: number
   /** Rows that have moved, or no longer match. */
   moved: number
-  /** Shows what is new and puts every row in its place. */
+  /** Applies pending changes: shows new rows and reorders the list. */
   settle: () => void
   pending: boolean
-  /** The answer to an earlier filter is still shown. */
+  /** Whether data of a previous filter is still shown. */
   stale: boolean
   error: Error | null
   loadMore: () => void
-  /** There are batches that are not loaded yet. */
+  /** Whether there are batches that are not loaded yet. */
   more: boolean
-  /** These rows are in sight. */
+  /** Reports the visible rows. */
   watch: (ids: readonly string[]) => void
 }
 
-/** A project's batches in any order, page by page; the stream brings what changes and what is new. */
+/** A project's batches in any order, page by page, kept up to date by the stream. */
 export function useBatchList(
   slug: string,
   filter: BatchFilter,
   order: { sort: string; descending: boolean },
   columns: readonly string[],
-  /** Whether the project is there to be followed: who may not see it would be told of a broken stream. */
+  /** Whether the user may see the project; otherwise following it would be reported as a broken stream. */
   visible: boolean,
 ): BatchList {
   const { sort, descending } = order
@@ -69,7 +69,7 @@ export function useBatchList(
       fields.put(
         items.map(({ id, columns }) => {
           const before = fields.get(id)
-          // The answer to an earlier question may come last: it says nothing of what was not asked then.
+          // Responses may arrive out of order, so values that this request did not include are kept.
           const others = Object.entries(before?.values ?? {}).filter(([name]) => !isAsked.has(name))
           const at = isAsked.has('eta') ? now : (before?.at ?? now)
           return { id, values: { ...Object.fromEntries(others), ...columns }, at }
@@ -121,7 +121,7 @@ export function useBatchList(
     },
     [fields, sort, descending],
   )
-  // What the person settled on: the order then, with what was new then.
+  // The last applied state: the order then, and the rows that were included.
   const [settled, setSettled] = useState<{ of: readonly string[]; ids: readonly string[] } | null>(null)
   // biome-ignore lint/correctness/useExhaustiveDependencies: `tick` says that a row changed
   const state = useMemo(() => {
@@ -135,7 +135,7 @@ export function useBatchList(
       const batch = batchStore.get(id)
       if (batch === undefined || shown.has(id) || batch.deleted_at !== undefined) continue
       if (batch.project.toLowerCase() !== slug.toLowerCase() || filter.where !== undefined) continue
-      // Past the last row that was read, the next page brings it.
+      // Rows after the last loaded one come with the next page.
       if (more && edge !== undefined && compare(id, edge.id) > 0) continue
       if (matches(batch, filter)) fresh.push(id)
     }
@@ -156,7 +156,7 @@ export function useBatchList(
       const running = inSight.current.filter((id) => batchStore.get(id)?.status === 'running')
       if (document.hidden || running.length === 0) return
       const page = { columns: wanted, limit: MAX_READ_AGAIN }
-      // Left out if it fails: the next read tries again.
+      // Ignored if it fails: the next fetch tries again.
       const found = await fetchTable({ id: running.slice(0, 50) }, page).catch(() => null)
       if (found !== null) keep(found.items, wanted)
     }, FIELDS_MS)
@@ -182,7 +182,9 @@ export function useBatchList(
   }
 }
 
-/** A number that grows when any row changed, at most twice a second: a table is not sorted for every event. */
+/**
+ * A counter that increases when a row changed, at most twice a second, so that the table is not sorted for every event.
+ */
 function useTick(fields: FieldStore): number {
   const now = useRef(0)
   const subscribe = useCallback(
@@ -195,7 +197,7 @@ function useTick(fields: FieldStore): number {
           changed()
         }, 400)
       }
-      // Rows that come or go are told at once.
+      // Added and removed rows are reported at once.
       const at = (): void => {
         now.current++
         changed()

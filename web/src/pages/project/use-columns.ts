@@ -8,7 +8,7 @@ import { columnOf, standardColumns } from './table-columns.ts'
 
 const route = getRouteApi('/p/$slug')
 
-/** Of the address, else those this browser keeps for the project, else the usual ones. */
+/** The columns: from the URL, else those saved in this browser for the project, else the defaults. */
 export function useColumns() {
   const { slug } = route.useParams()
   const search = route.useSearch()

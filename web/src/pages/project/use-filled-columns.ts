@@ -2,7 +2,9 @@ import { useMemo } from 'react'
 import { type Column, isField } from './table-columns.ts'
 import type { BatchList } from './use-batch-list.ts'
 
-/** The usual columns without those of a metric that no listed batch reports. Chosen ones and the sorted one stay. */
+/**
+ * The default columns without those of a metric that no listed batch reports. Chosen columns and the sorted one stay.
+ */
 export function useFilledColumns(
   columns: readonly Column[],
   usual: boolean,

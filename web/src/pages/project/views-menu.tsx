@@ -15,12 +15,12 @@ import { Failure } from '../../ui/notice.tsx'
 import { AUDIENCE_LABELS, SaveViewDialog } from '../../ui/save-view.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 
-/** The saved views of a project: open, save, share, change and delete. It begins open. */
+/** The saved views of a project: open, save, share, change and delete. Initially open. */
 export function ViewsMenu(props: {
   slug: string
   label: string
   suggested: string
-  /** Path and query of what is shown, columns included. */
+  /** The path and query of the current page, including columns. */
   path: string
   audiences: readonly Audience[]
 }) {
@@ -126,7 +126,7 @@ function View(props: {
       const { path, project, colors } = view
       const again = { title, path, project, audience, colors }
       const undo = { label: 'Undo', run: () => void saveView(again).then(done, failed) }
-      // Only its own user can save it again.
+      // Only the view's own user can restore it.
       showToast(`“${title}” is deleted.`, isOwn ? { action: undo } : {})
     },
     onError: failed,

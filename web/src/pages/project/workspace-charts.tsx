@@ -24,13 +24,13 @@ import { Button } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { hasSeveralJobs, useLabels } from './workspace-labels.ts'
 
-/** Curves of single jobs in one chart; groups have no such limit. */
+/** The maximum number of job curves per chart; groups have no limit. */
 const MAX_CURVES = 200
-/** In the address: every job has its own curve, though batches have several. */
+/** In the URL: draw one curve per job although batches have several. */
 const BY_JOB = 'job'
 const NONE: readonly Compared[] = []
 
-/** The charts of these batches, with their controls. */
+/** Charts of these batches, with their settings. */
 export function WorkspaceCharts(props: {
   slug: string
   search: ChartSearch
@@ -116,7 +116,7 @@ export function WorkspaceCharts(props: {
         onChange={(part) =>
           change({
             ...part,
-            // These two have other defaults here, so that what the controls take for the default is said.
+            // These two have other defaults here, so what the controls treat as the default must be explicit.
             ...('group' in part && { group: part.group ?? (several ? BY_JOB : undefined) }),
             ...('band' in part && { band: part.band ?? 'std' }),
           })

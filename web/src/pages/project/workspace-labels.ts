@@ -6,7 +6,7 @@ import { batchName } from '../../lib/batch-name.ts'
 export const hasSeveralJobs = (rows: readonly Compared[]): boolean =>
   new Set(rows.map((row) => row.batch.id)).size < rows.length
 
-/** What curves are called: their batch, by its name; its id as well where two have one name, its job where it has several. */
+/** The names of curves: the batch's name, with its id if names are equal, and with the job if the batch has several. */
 export function useLabels(found: Comparison | undefined) {
   const said = JSON.stringify([
     found?.batches.map((batch) => [batch.id, batch.name]),
@@ -28,7 +28,7 @@ function labelsOf(batches: readonly Batch[], rows: readonly Compared[]) {
   const of = (id: string): string => byId.get(id) ?? id
   const several = hasSeveralJobs(rows)
   const alone = new Set(several ? [] : rows.map((row) => `${row.batch.id}\n${row.job.id}`))
-  // A job that began since is not taken for the one that its batch had.
+  // A job that started since then must not be mistaken for the batch's former only job.
   const nameOf = (id: string, job: string): string =>
     alone.has(`${id}\n${job}`) ? of(id) : `${of(id)} / ${job}`
   const ids = new Map([...byId].map(([id, label]) => [label, id]))

@@ -27,11 +27,11 @@ interface Row {
   onHide: (id: string) => void
 }
 
-/** The batches of a project beside their charts: to select, to hide, and with the colours of their curves. */
+/** The list of batches beside the charts, to select and hide them, with the colours of their curves. */
 export function WorkspaceList(
   props: Pick<Row, 'list' | 'colourOf' | 'onHide'> & {
     columns: readonly Column[]
-    /** A column's id, as the server orders by it. */
+    /** A column id, in the server's sort syntax. */
     sort: string
     drawn: readonly string[]
     hidden: ReadonlySet<string>
@@ -47,7 +47,7 @@ export function WorkspaceList(
   list.watch(list.ids)
   const waits = list.fresh + list.moved > 0
   const rowLinks = useRowLinks()
-  // Beside charts nothing is read row by row: new batches take their places by themselves.
+  // Beside charts rows are not read one by one, so new batches are inserted immediately.
   const { settle } = list
   useEffect(() => {
     if (!waits) return

@@ -14,13 +14,13 @@ import type { BatchList } from './use-batch-list.ts'
 import { WorkspaceCharts } from './workspace-charts.tsx'
 import { WorkspaceList } from './workspace-list.tsx'
 
-/** Batches that are drawn while none is selected: the first of the list. */
+/** The number of batches drawn while none is selected: the first of the list. */
 const FIRST_BATCHES = 10
 
 /**
- * The list of a project's batches beside live charts of them: of the selected ones, else of the first ten. A batch with
- * one job is one curve; where batches have several, a curve is the mean over the jobs of a batch, unless another grouping
- * is chosen. The choices are kept in the URL.
+ * The list of a project's batches beside live charts of the selected ones, or of the first ten. A batch with one job is
+ * one curve. For batches with several jobs a curve is the mean over the jobs of a batch, unless another grouping is
+ * chosen. Settings are kept in the URL.
  */
 export function Workspace(props: {
   slug: string
@@ -108,7 +108,7 @@ function useChange(slug: string, search: TableSearch & { charts: ChartSearch }) 
   })
   return useCallback(
     (part: SearchChange<ChartSearch>): void => {
-      // The address follows in a moment: what is chosen meanwhile adds to this.
+      // The URL updates asynchronously; a change before that must build on this one.
       latest.current = { ...latest.current, charts: changed(latest.current.charts, part) }
       void navigate({ ...links.project(slug, latest.current), replace: true, resetScroll: false })
     },
