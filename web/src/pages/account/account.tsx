@@ -10,7 +10,7 @@ import { Done, Section } from './section.tsx'
 import { Sessions } from './sessions.tsx'
 import { SignInMethods } from './sign-in-methods.tsx'
 
-/** Who I am, and how I come in. */
+/** The account: profile and sign-in methods. */
 export function Account() {
   const me = useMe()
   if (!me) return <Waiting />

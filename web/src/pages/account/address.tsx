@@ -6,7 +6,7 @@ import { Button } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { Done, Section } from './section.tsx'
 
-/** Whether my address is verified, and another mail with the link if it is not. */
+/** Whether the address is verified; if not, a button that sends another link. */
 export function Address() {
   const { data } = useQuery(verificationQuery)
   const send = useMutation({ mutationFn: sendVerification })

@@ -153,7 +153,7 @@ function SetUp(props: { password: boolean; onDone: (codes: string[]) => void; on
   )
 }
 
-/** Asks for the password, or for a code where the account has none, before something is taken away. */
+/** Asks for the password, or a code if the account has none, before something is removed. */
 function Prove<T>(props: {
   title: string
   yes: string

@@ -14,7 +14,7 @@ import { Table } from '../../ui/table.tsx'
 import { passkeyFaultText } from '../sign-in/passkey-faults.ts'
 import { Section } from './section.tsx'
 
-/** Passkeys: a finger, a face or a security key instead of the password. */
+/** Passkeys: sign in with a fingerprint, face or security key instead of the password. */
 export function Passkeys({ password }: { password: boolean }) {
   const queries = useQueryClient()
   const passkeys = useQuery(passkeysQuery)

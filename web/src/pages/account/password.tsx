@@ -6,7 +6,7 @@ import { Button, Field } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { Done, Section } from './section.tsx'
 
-/** Changing the password, which asks for the one that holds; other sessions close. */
+/** Changes the password. Requires the current one; other sessions are closed. */
 export function ChangePassword() {
   const me = useMe()
   const change = useMutation({ mutationFn: changeMe })
@@ -27,7 +27,7 @@ export function ChangePassword() {
           )
         }}
       >
-        {/* For password managers, which keep passwords by account. */}
+        {/* Password managers need the user name to find the account. */}
         <input hidden name="username" autoComplete="username" value={me?.email ?? ''} readOnly />
         <Field
           label="Current password"

@@ -7,7 +7,7 @@ export const Section = ({ title, children }: { title: string; children: ReactNod
   </section>
 )
 
-/** That something was done, said where it was asked for. */
+/** A confirmation message beside the form that caused it. */
 export const Done = ({ children }: { children: ReactNode }) => (
   <p role="status" className="text-completed">
     {children}

@@ -10,7 +10,7 @@ import { Flag } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Section } from './section.tsx'
 
-/** Where the account is signed in, and signing out there. */
+/** Open sessions of the account, and signing them out. */
 export function Sessions() {
   const queries = useQueryClient()
   const sessions = useInfiniteQuery({

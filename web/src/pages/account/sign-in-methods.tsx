@@ -20,7 +20,7 @@ import { Done, Section } from './section.tsx'
 
 const route = getRouteApi('/account')
 
-/** The password, and the identities elsewhere that open this account. */
+/** The password, and linked identities of other providers. */
 export function SignInMethods() {
   const ways = useQuery(signInMethodsQuery)
   const providers = useQuery(providersQuery).data ?? []
@@ -111,7 +111,7 @@ function Link(props: { provider: Provider; password: boolean; onClose: () => voi
   const { provider, password, onClose } = props
   const begin = useMutation({
     mutationFn: (current: string | undefined) => beginLink(provider.id, current),
-    // The whole page goes there, and comes back to this one.
+    // The page navigates to the provider, which redirects back here.
     onSuccess: ({ url }) => location.assign(url),
   })
   return (

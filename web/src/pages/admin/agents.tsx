@@ -11,7 +11,7 @@ import { Refused } from '../../ui/refused.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
 
-/** The agents of everybody: where commands can run. */
+/** The agents of all users. */
 export function Agents() {
   const queries = useQueryClient()
   const [asked, setAsked] = useState<Host | null>(null)
@@ -24,7 +24,7 @@ export function Agents() {
   const fault = faultOf(agents)
   if (fault) return <Refused error={fault} />
   if (agents.data === undefined) return <Waiting />
-  // Hosts that only reported have nothing to revoke.
+  // Hosts without an agent have nothing to revoke.
   const items = agents.data.filter((host) => host.agent_id !== null)
   return (
     <Sheet title="Agents">

@@ -20,7 +20,7 @@ const FILTERS: Record<keyof AuditSearch, { label: string; example: string }> = {
   address: { label: 'From address', example: '192.0.2.1' },
 }
 
-/** Who did what, newest first; a click on what it was done to shows that alone. */
+/** The audit log, newest first. Clicking a subject filters by it. */
 export function Audit() {
   const search = readAuditSearch(route.useSearch())
   const filtered = Object.keys(search).length > 0

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { fetchNotices } from '../../lib/api/factors.ts'
 
-/** What an administrator should think about; nothing where all is well. */
+/** Warnings for administrators; nothing if all is well. */
 export function Notices() {
   const notices = useQuery({ queryKey: ['notices'], queryFn: fetchNotices }).data ?? []
   return notices.map(({ code, detail }) => (

@@ -17,10 +17,10 @@ import { pythonSnippet, shellSnippet } from './snippets.ts'
 
 const KINDS = { line: 'First run in one line', python: 'Python', curl: 'Shell with curl' }
 
-/** How far the clocks of the database and of the service may differ. */
+/** The maximum clock skew between database and service. */
 const CLOCKS_APART_MS = 60_000
 
-/** From nothing to the first curve: a token, a script, and the page moves by itself. */
+/** The guide to a first run: a token, a script, and the page opens the batch by itself. */
 export function Connect() {
   const queries = useQueryClient()
   const navigate = useNavigate()
@@ -38,8 +38,9 @@ export function Connect() {
     },
     onSuccess: () => queries.invalidateQueries({ queryKey: ['tokens'] }),
   })
-  // The first batch of mine that reports since the token was made. Both times are of the service's side, since a script may
-  // send runs of long ago. Whether the page knows the batch says nothing: the rail may have read it before this message came.
+  // The user's first batch that reports after the token was created. Both times are of the server's clocks, because a
+  // script may send old runs. The store is no indication: the sidebar may have fetched the batch before this message
+  // arrived.
   useChannel('dashboard', ({ batches }) => {
     if (make.data === undefined) return
     const { created_at: since, running } = make.data

@@ -1,4 +1,4 @@
-/** What is pasted into a training script, with the address and the token filled in. */
+/** The code to paste into a training script, with URL and token. */
 export const pythonSnippet = (url: string, token: string): string => `import math, time
 import svc_reporter as svc
 

@@ -19,7 +19,7 @@ const RerunFrom = lazy(async () => ({
   default: (await loaded(import('../batch/rerun-from.tsx'))).RerunFrom,
 }))
 const DAY_MS = 86_400_000
-/** An agent that has been away for longer is not missed any more. */
+/** An agent that has been offline for longer is not reported any more. */
 const MISSED_MS = 7 * DAY_MS
 const MAX_OF_A_KIND = 10
 
@@ -31,9 +31,9 @@ interface Need {
   /** What happened, and why if known. */
   why: string
   at: string
-  /** The page with the traceback. */
+  /** A link to the page with the traceback. */
   failure?: LinkProps
-  /** In place of the time, where that goes on: dismissed until it changes. */
+  /** For ongoing problems, used instead of the time: a dismissal holds until this changes. */
   once?: string
   action: { label: string } & ({ to: LinkProps } | { rerun: string })
 }
@@ -200,7 +200,7 @@ function useNeeds(batches: readonly Batch[]): Need[] {
     })
   }
   for (const host of hosts) {
-    // A host without an agent is known by what it reported: that it reports nothing now is no trouble.
+    // Hosts without an agent are known only from reports, so silence is not a problem.
     if (host.agent_id === null || host.online || host.revoked_at !== null) continue
     if (!lately(host.last_seen_at, MISSED_MS)) continue
     const waits =

@@ -7,7 +7,7 @@ import { duration } from '../../lib/words.ts'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
 
-/** A batch in one line. */
+/** One line about a batch. */
 export function EndedRow({ batch, said }: { batch: Batch; said: React.ReactNode }) {
   return (
     <div data-row className="flex flex-wrap items-center gap-x-4 gap-y-0.5 px-3 py-1.5 hover:bg-hover">

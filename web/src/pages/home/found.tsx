@@ -21,7 +21,7 @@ import { Section } from './section.tsx'
 
 const MOST = 50
 
-/** A query over all projects; the address has it. */
+/** A search field over all projects; the query is kept in the URL. */
 export function Find({ q }: { q: string }) {
   const navigate = useNavigate()
   const projects = useQuery(projectsQuery).data
@@ -45,7 +45,7 @@ export function Find({ q }: { q: string }) {
   )
 }
 
-/** The batches and jobs of all projects that match. */
+/** The matching batches and jobs of all projects. */
 export function Found({ q }: { q: string }) {
   const { filter } = parseQuery(q)
   const batches = useQuery({
@@ -93,7 +93,7 @@ export function Found({ q }: { q: string }) {
   )
 }
 
-/** What the query asks of jobs; null where it asks for what only batches have. */
+/** The part of the query that applies to jobs; null if it contains filters that only batches have. */
 function jobsAsked(filter: BatchFilter): Parameters<typeof fetchJobsWhere>[0] | null {
   const { status, tag, where, q, ...others } = filter
   if (Object.keys(others).length > 0) return null

@@ -24,7 +24,7 @@ const lately = (status: readonly string[]) => ({
     return page.items.map((batch) => batch.id)
   },
 })
-/** With the range of each estimate, which the stream does not tell. */
+/** Includes the range of each ETA, which the stream does not send. */
 const runningQuery = {
   queryKey: ['lately', 'running'],
   queryFn: async () => {
@@ -38,7 +38,7 @@ const runningQuery = {
 
 const route = getRouteApi('/')
 
-/** What runs, what needs attention, what ended. */
+/** The home page: running batches, problems, and recently ended batches. */
 export function Home() {
   const { q = '' } = route.useSearch()
   const running = useQuery(runningQuery)
@@ -87,7 +87,7 @@ export function Home() {
     <div className="flex flex-col gap-6 p-4">
       <h1 className="sr-only">Home</h1>
       <Find q={q} />
-      {/* Rows as long as a wide screen are not read: there the columns stand side by side. */}
+      {/* On very wide screens there are two columns, because long rows are hard to read. */}
       <div className="flex flex-col gap-6 min-[120rem]:grid min-[120rem]:grid-cols-[3fr_2fr] min-[120rem]:items-start min-[120rem]:gap-x-10">
         <div className="flex min-w-0 flex-col gap-6">
           <Attention batches={batches} />
@@ -150,7 +150,7 @@ function Figures() {
   )
 }
 
-/** How much of the time that GPUs were held they worked. */
+/** The share of reserved GPU time that was used. */
 function GpuBar({ used, idle }: { used: number; idle: number }) {
   const share = used / (used + idle)
   return (

@@ -18,7 +18,7 @@ import { Sparkline } from '../../ui/sparkline.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
 
 const POINTS = 96
-/** What is looked at first, in the names that frameworks give it. */
+/** The main metric, by the names that frameworks use, in order of preference. */
 const WATCHED = [
   'val_loss',
   'val/loss',
@@ -33,11 +33,11 @@ interface Point {
   values: Record<string, Numeric>
 }
 
-/** One batch that runs: is it alive, is it learning, when is it done. */
+/** A running batch: status, main curve and ETA. */
 export function RunningRow(props: {
   id: string
   watched: boolean
-  /** Between when it is likely done, in seconds from `at`. */
+  /** The range of the ETA, in seconds from `at`. */
   range: { eta: FieldValue | undefined; at: number } | undefined
 }) {
   const { id, watched, range } = props
@@ -81,7 +81,7 @@ export function RunningRow(props: {
   )
 }
 
-/** What the stream told last, with the range that was read before. */
+/** The latest ETA from the stream, with the range that was fetched before. */
 function etaOf(end: number, range: { eta: FieldValue | undefined; at: number } | undefined) {
   const seconds = (end - (range?.at ?? Date.now())) / 1000
   if (range?.eta === undefined) return { eta_s: seconds }

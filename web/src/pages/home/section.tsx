@@ -1,4 +1,4 @@
-/** A heading over rows that are told apart by thin rules. */
+/** A heading over rows separated by lines. */
 export function Section({
   title,
   note,

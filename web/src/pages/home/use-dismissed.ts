@@ -1,10 +1,10 @@
 import { useState } from 'react'
 
 const KEY = 'dismissed'
-/** The oldest are forgotten: what they name has left the page by then. */
+/** The oldest are dropped: their problems are no longer shown by then. */
 const MAX_KEPT = 500
 
-/** Problems that this person has seen, by name and time; kept in this browser. */
+/** Problems that the user dismissed, by name and time; saved in this browser. */
 export function useDismissed(): [ReadonlySet<string>, (next: ReadonlySet<string>) => void] {
   const [dismissed, setDismissed] = useState(read)
   return [
@@ -21,7 +21,7 @@ function read(): ReadonlySet<string> {
     const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? '[]')
     return new Set(Array.isArray(kept) ? kept.map(String) : [])
   } catch {
-    // What another page wrote there is no list of problems.
+    // Another page has stored something else under this key.
     return new Set()
   }
 }

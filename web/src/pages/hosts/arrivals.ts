@@ -6,7 +6,7 @@ import { useLiveBatches } from '../../lib/live/use-live-batches.ts'
 import { pointOf, type Snapshot } from '../batch/arrivals.ts'
 import { useBatchContext } from '../batch/context.ts'
 
-/** Channels of one stream are few: the newest of those that run are followed. */
+/** The number of channels per stream is limited: only the newest running batches are followed. */
 const MAX_FOLLOWED = 20
 
 export const ranOn =
@@ -16,7 +16,7 @@ export const ranOn =
     batch.owner?.id === host.owner.id &&
     !batch.deleted_at
 
-/** What the batches that run there use, as they tell it, named as `hostResourcesOf` names it. */
+/** Live resources of the batches that run on the host, named as in `hostResourcesOf`. */
 export function useArrivingThere(host: Host): void {
   const { resourceBus } = useBatchContext()
   const there = ranOn(host)

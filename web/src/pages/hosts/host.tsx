@@ -31,7 +31,7 @@ import { HostState } from './state.tsx'
 
 const route = getRouteApi('/hosts/$hostId')
 
-/** One host: its agent, what it does, what ran there, what that used. */
+/** The page of a host: its agent, what runs on it, past batches, and resources. */
 export function HostPage() {
   const { hostId } = route.useParams()
   const { zoom } = route.useSearch()
@@ -95,7 +95,7 @@ function Arriving({ host }: { host: Host }) {
   return null
 }
 
-/** What agents say of their machines. */
+/** Labels of the capabilities that agents report. */
 const CAPABILITIES: Readonly<Record<string, string>> = {
   kinds: 'Commands',
   system: 'System',
@@ -192,7 +192,7 @@ function Head({ host }: { host: Host }) {
 }
 
 const SHOWN = 20
-/** Batches that ran there, and what the agent was told about them. */
+/** Batches that ran on the host, and the agent's commands. */
 function Batches({ host }: { host: Host }) {
   const read = useQuery({
     queryKey: ['batches on host', host.id],

@@ -17,7 +17,7 @@ import { Sheet } from '../../ui/table.tsx'
 import { StartAgent } from './start-agent.tsx'
 import { HostState } from './state.tsx'
 
-/** The hosts whose agents are one's own, each with what it does now; kept fresh by the stream. */
+/** The user's hosts and what runs on them, kept up to date by the stream. */
 export function Hosts() {
   const me = useMe()
   const read = useQuery({ queryKey: ['hosts'], queryFn: fetchHosts, refetchOnMount: 'always' })
@@ -26,7 +26,7 @@ export function Hosts() {
     if (read.data) store.put(read.data)
   }, [read.data, store])
   useChannel(read.data ? 'hosts' : null, ({ host }) => store.put([host as Host]))
-  // Once a host has an agent, that it reported before is no row of its own.
+  // Once a host has an agent, its entry from reports is hidden.
   const all = useIds(store).flatMap((id) => store.get(id) ?? [])
   const hasAgent = (host: Host): boolean =>
     all.some(

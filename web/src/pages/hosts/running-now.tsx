@@ -17,21 +17,21 @@ import { Table } from '../../ui/table.tsx'
 import { useBatchContext } from '../batch/context.ts'
 import { ranOn } from './arrivals.ts'
 
-/** An older sample says nothing of now. */
+/** Older samples are not current. */
 const FRESH_S = 600
 const MAX_JOBS = 200
 
-/** Unix seconds, and the value of each series then. */
+/** A sample: Unix seconds, and the value of each series. */
 interface Sample {
   at: number
   values: Record<string, number>
 }
 
-/** The jobs that run on a host now, and what each of them uses. Within the host's context of resources. */
+/** The jobs that run on a host now, and their resource use. Requires the resource context of the host. */
 export function RunningNow({ host }: { host: Host }) {
   const there = ranOn(host)
   const batches = useLiveBatches((batch) => batch.status === 'running' && there(batch))
-  // Jobs are read again when the counts of one of these batches change.
+  // Jobs are fetched again when the counts of one of these batches change.
   const state = batches.map(({ id, n_running, n_done, n_failed }) => [id, n_running, n_done, n_failed])
   const jobs = useQuery({
     queryKey: ['running on host', host.id, state],
@@ -51,7 +51,7 @@ export function RunningNow({ host }: { host: Host }) {
     const whole = samples.get(batch.id)
     return [
       ...own.map((job) => ({ batch, job: job.id, sample: samples.get(`${batch.id} / ${job.id}`) })),
-      // Samples that belong to no job are of all of them.
+      // Samples without a job cover all jobs of the batch.
       ...(whole === undefined && own.length > 0 ? [] : [{ batch, job: null, sample: whole }]),
     ]
   })
@@ -118,7 +118,7 @@ function Use({ sample }: { sample: Sample | undefined }) {
   )
 }
 
-/** In MiB; the GPUs of a sample are those that its job uses. */
+/** In MiB. The GPUs of a sample are those that its job uses. */
 function totalOfGpus(values: Readonly<Record<string, number>>): number | undefined {
   const totals = Object.entries(values).flatMap(([key, value]) =>
     /^gpus\/.+\/mem_total_mb$/.test(key) ? [value] : [],
@@ -126,7 +126,7 @@ function totalOfGpus(values: Readonly<Record<string, number>>): number | undefin
   return totals.length > 0 ? totals.reduce((sum, one) => sum + one) : undefined
 }
 
-/** By index: `0, 1`; where one has no index, how many they are. */
+/** The indexes, such as `0, 1`; the number of GPUs if one has no index. */
 function gpusOf(sample: Sample | undefined): string {
   const { values = {} } = sample ?? {}
   const gpus = new Set(Object.keys(values).flatMap((key) => /^gpus\/(.+)\//.exec(key)?.[1] ?? []))
@@ -137,7 +137,7 @@ function gpusOf(sample: Sample | undefined): string {
   return indexes.some(Number.isNaN) ? String(indexes.length) : indexes.sort((a, b) => a - b).join(', ')
 }
 
-/** The newest sample of each job, or batch, that ran there lately: what is stored, then what arrives. */
+/** The newest sample of each job or batch that ran there recently: stored ones, then new ones as they arrive. */
 function useSamples(running: string): ReadonlyMap<string, Sample> {
   const { of, resources, resourceBus } = useBatchContext()
   const [arrived, setArrived] = useState<ReadonlyMap<string, Sample>>(new Map())

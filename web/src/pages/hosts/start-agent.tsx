@@ -3,7 +3,7 @@ import { installCommand } from '../../lib/install-command.ts'
 import { links } from '../../lib/links.ts'
 import { Code } from '../../ui/copy.tsx'
 
-/** How an agent is started, with the address of this service filled in. */
+/** How to start an agent, with the URL of this service. */
 export function StartAgent({ first = false }: { first?: boolean }) {
   return (
     <section aria-label="Start an agent" className="flex max-w-3xl flex-col gap-3">

@@ -2,14 +2,14 @@ import type { Host } from '../../lib/api/hosts.ts'
 import { duration, exact } from '../../lib/words.ts'
 import { useNow } from '../../ui/relative-time.tsx'
 
-/** Without a sign of life for longer, an agent is offline (contract §5). */
+/** An agent without a heartbeat for longer is offline (contract §5). */
 const ONLINE_MS = 90_000
 
-/** An agent that falls silent tells nothing: its last sign of life is judged here as well. */
+/** A silent agent sends no message, so the time of its last heartbeat is checked here too. */
 export const isOnline = (host: Host, now: number): boolean =>
   host.revoked_at === null && now - Date.parse(host.last_seen_at) < ONLINE_MS && host.online
 
-/** Online, or why not and since when; as colour, shape and word. */
+/** Whether the host is online; if not, why and since when. As colour, icon and word. */
 export function HostState({ host }: { host: Host }) {
   const now = useNow()
   if (host.agent_id === null)

@@ -34,7 +34,7 @@ type Embedded = Extract<ReportBlock, { id: string }>
 const MAX_CURVES = 20
 const MAX_ROWS = 50
 
-/** A run in a report: its state, its curves or its jobs, live. With a token it is read through that share. */
+/** A run embedded in a report: its status, curves or jobs, live. With a token it is read through that share. */
 export function Embed({ block, token }: { block: Embedded; token: string | undefined }) {
   return token === undefined ? (
     <Own batchId={block.id}>{(batch) => <Shown block={block} batch={batch} />}</Own>
@@ -196,7 +196,7 @@ function Curves({ wanted }: { wanted: readonly string[] }) {
   )
 }
 
-/** The jobs with the parameters in which they differ and what came of them. */
+/** The jobs with their varying parameters and results. */
 function JobsTable() {
   const { jobs: store, shared } = useBatchContext()
   const jobs = useJobs(store)

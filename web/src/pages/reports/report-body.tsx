@@ -3,10 +3,10 @@ import { type ReportBlock, reportBlocks } from '../../lib/report-blocks.ts'
 import { Markdown } from '../../ui/markdown.tsx'
 import { Embed } from './embed.tsx'
 
-/** Of a public link: the share token of a batch; undefined for one that the link does not open. */
+/** For a public link: the share token of a batch; undefined if the link does not include the batch. */
 type TokenOf = (batchId: string) => string | undefined
 
-/** A report, rendered. */
+/** A rendered report. */
 export function ReportBody({ body, tokenOf }: { body: string; tokenOf?: TokenOf }) {
   const blocks = useMemo(() => reportBlocks(body).map((block, i) => ({ block, key: String(i) })), [body])
   if (blocks.length === 0) return <p className="text-muted">This report is empty.</p>

@@ -10,7 +10,7 @@ const EMBEDS = [
   ['@jobs(id)', 'a table of its jobs'],
 ] as const
 
-/** Title and text beside what they will look like. */
+/** The title and text of a report, with a preview. */
 export function ReportForm(props: {
   title: string
   body: string

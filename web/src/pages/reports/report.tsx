@@ -15,7 +15,7 @@ import { ShareReport } from './share-report.tsx'
 
 const route = getRouteApi('/r/$reportId')
 
-/** One report, to read, print, edit and share. */
+/** A report, to read, print, edit and share. */
 export function ReportPage() {
   const { reportId } = route.useParams()
   const report = useQuery({ queryKey: ['report', reportId], queryFn: () => fetchReport(reportId) })

@@ -7,7 +7,7 @@ import { Code } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Failure } from '../../ui/notice.tsx'
 
-/** Public links to the report: made here and shown once; all of them are revoked together. */
+/** Public links to the report: shown once when created; all are revoked together. */
 export function ShareReport(props: { report: Report; onChange: () => void; onClose: () => void }) {
   const { report, onChange } = props
   const make = useMutation({ mutationFn: () => linkReport(report.id), onSuccess: onChange })

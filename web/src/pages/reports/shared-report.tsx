@@ -10,7 +10,7 @@ import { ReportBody } from './report-body.tsx'
 
 const route = getRouteApi('/sr/$token')
 
-/** A report for holders of its link. */
+/** A report opened through its public link. */
 export function SharedReportPage() {
   const { token } = route.useParams()
   const report = useQuery({ queryKey: ['shared report', token], queryFn: () => fetchSharedReport(token) })

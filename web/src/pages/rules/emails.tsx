@@ -1,12 +1,12 @@
 import { useId, useState } from 'react'
 import { Button, inputLook } from '../../ui/controls.tsx'
 
-/** A list of addresses that grows by typing one, and shrinks by a click. */
+/** An editable list of email addresses. */
 export function Emails(props: {
   label: string
   value: readonly string[]
   onChange: (emails: string[]) => void
-  /** Offered while typing. */
+  /** Suggestions while typing. */
   known: readonly string[]
   disabled?: boolean
 }) {
@@ -65,7 +65,7 @@ export function Emails(props: {
             event.preventDefault()
             add()
           }}
-          // What was typed and not added would be lost without a word.
+          // Otherwise a typed address that was not added would be lost silently.
           onBlur={add}
         />
         <datalist id={`${id}-known`}>

@@ -23,11 +23,11 @@ import { isNamed, KINDS, operatorText, ruleName, standardName } from './words.ts
 
 const COOLDOWNS = [0, 60, 600, 3600, 6 * 3600, 86_400]
 
-/** Makes a rule, or changes one: what it watches for, whom it mails, how often at most. */
+/** Creates or edits a rule: its trigger, its recipients, and its cooldown. */
 export function RuleForm(props: {
   slug: string
   rule: Rule | null
-  /** Whom mail goes to without recipients of its own, in words. */
+  /** The default recipients, as text. */
   usual: string
   onDone: (rule: Rule) => void
   onClose: () => void
@@ -45,7 +45,7 @@ export function RuleForm(props: {
   const kind = KINDS[trigger]
   const condition = trigger === 'metric' ? conditionOf(metric) : null
   const whole = trigger !== 'metric' || condition !== null
-  // What was not chosen goes with the trigger.
+  // A cooldown that the user did not choose follows the trigger.
   const cooldown_s = cooldown ?? kind.cooldown
   const preview = usePreview(slug, whole ? { trigger, condition, cooldown_s } : null)
   const standard = standardName({ trigger, condition })
@@ -140,7 +140,7 @@ const draftOf = (condition: Condition | null): Draft => ({
   op: condition?.op ?? 'is_nan',
   value: condition?.value == null ? '' : String(condition.value),
 })
-/** Null: something is missing still. */
+/** Null: incomplete. */
 function conditionOf({ key, op, value }: Draft): Condition | null {
   if (key.trim() === '') return null
   if (op === 'is_nan') return { key: key.trim(), op }
@@ -152,7 +152,7 @@ function MetricFields(props: {
   slug: string
   draft: Draft
   onChange: (draft: Draft) => void
-  /** Saving was tried: say what is missing. */
+  /** Whether saving was tried, so that missing fields are marked. */
   asked: boolean
 }) {
   const { draft, onChange } = props

@@ -10,7 +10,7 @@ import { RelativeTime } from '../../ui/relative-time.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { conditionText, cooldownText, KINDS, ruleName, standardName } from './words.ts'
 
-/** One rule: what it watches for, whom it mails, and whether it is on. */
+/** A rule: its trigger, its recipients, and whether it is enabled. */
 export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }) {
   const { rule, usual, onEdit } = props
   const called = ruleName(rule)

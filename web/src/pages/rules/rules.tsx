@@ -21,7 +21,7 @@ import { ruleName } from './words.ts'
 
 const route = getRouteApi('/p/$slug/rules')
 
-/** What mails when something happens in the project, and whom. */
+/** The notification rules of the project. */
 export function RulesPage() {
   const { slug } = route.useParams()
   const me = useMe()
@@ -123,7 +123,7 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
   )
 }
 
-/** The recipients of rules without recipients of their own. */
+/** The recipients of rules without their own recipients. */
 function Recipients({ slug, project }: { slug: string; project: Project }) {
   const queries = useQueryClient()
   const { queryKey } = projectQuery(slug)

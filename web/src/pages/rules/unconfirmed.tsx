@@ -6,7 +6,7 @@ import { Button } from '../../ui/controls.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 
-/** Addresses of the project and its rules that get no mail yet, and why. */
+/** Addresses of the project and its rules that get no mail yet, with the reason. */
 export function Unconfirmed({ slug }: { slug: string }) {
   const { data } = useQuery(addressesQuery(slug))
   const open = (data?.items ?? []).filter((one) => one.state !== 'confirmed')

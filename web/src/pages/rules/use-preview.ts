@@ -4,7 +4,7 @@ import { previewRule, type RuleFields } from '../../lib/api/rules.ts'
 
 const PAUSE_MS = 400
 
-/** How often a rule would have sent mail, counted again once typing pauses. Null if the rule is not complete. */
+/** How often a rule would have sent mail, recounted once typing pauses. Null if the rule is incomplete. */
 export function usePreview(
   slug: string,
   rule: Pick<RuleFields, 'trigger' | 'condition' | 'cooldown_s'> | null,

@@ -1,11 +1,11 @@
 import type { Condition, Op, RuleFields, Trigger } from '../../lib/api/rules.ts'
 import { duration, number } from '../../lib/words.ts'
 
-/** How rules are said: what each trigger watches for, and what goes well with it (docs/notifications.md). */
+/** The texts of rules: what each trigger watches for, with a suitable cooldown (docs/notifications.md). */
 interface Kind {
   title: string
   fires: string
-  /** Seconds between two mails that suit it. */
+  /** A suitable cooldown in seconds. */
   cooldown: number
   why: string
 }
@@ -64,10 +64,10 @@ export const operatorText: Record<Op, string> = { '<': '<', '<=': '≤', '>': '>
 export const conditionText = ({ key, op, value }: Condition): string =>
   op === 'is_nan' ? `${key} is NaN` : `${key} ${operatorText[op]} ${number(value)}`
 
-/** What a rule without a name is called. */
+/** The name of a rule that has none. */
 export const standardName = ({ trigger, condition }: Pick<RuleFields, 'trigger' | 'condition'>): string =>
   `When ${condition === null ? KINDS[trigger].title : conditionText(condition)}`
-/** The service names a rule that was made without a name after its trigger. */
+/** The service names a rule that was created without a name after its trigger. */
 export const isNamed = ({ name, trigger }: Pick<RuleFields, 'name' | 'trigger'>): boolean => name !== trigger
 export const ruleName = (rule: Pick<RuleFields, 'name' | 'trigger' | 'condition'>): string =>
   isNamed(rule) ? rule.name : standardName(rule)

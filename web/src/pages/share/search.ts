@@ -4,7 +4,7 @@ import { type LogSearch, readLogSearch } from '../../lib/log-search.ts'
 export const SHARE_TABS = ['charts', 'jobs', 'logs', 'resources'] as const
 export type ShareTab = (typeof SHARE_TABS)[number]
 
-/** What the address of a share says: which of its views, and what that view says of itself. */
+/** The search parameters of a shared page: the tab, and those of that tab. */
 export type ShareSearch = ChartSearch & LogSearch & { tab?: ShareTab; sort?: string; status?: string }
 
 export function readShareSearch(given: Record<string, unknown>): ShareSearch {

@@ -21,7 +21,7 @@ import { readShareSearch, SHARE_TABS, type ShareSearch } from './search.ts'
 
 const route = getRouteApi('/s/$token')
 
-/** One batch for holders of the link: its charts, jobs, log and resources, live and without any control. */
+/** The shared page of a batch: charts, jobs, log and resources, live but without actions. */
 export function SharedPage() {
   const { token } = route.useParams()
   const search = route.useSearch()
@@ -31,7 +31,7 @@ export function SharedPage() {
     queryKey: ['share', token],
     queryFn: () => fetchShared(token),
     refetchOnMount: 'always',
-    // A link that was revoked cuts the stream: the next answer says so.
+    // Revoking a share ends the stream; the next response then reports it.
     refetchInterval: stream === 'offline' ? 3_000 : false,
   })
   const anonymous = shared.data?.anonymous

@@ -1,4 +1,4 @@
-/** What became of a sign-in through a provider, by the service's word for it (docs/api.md), and what to do next. */
+/** Errors of a sign-in through a provider, by the service's code (docs/api.md), as sentences with the next step. */
 const FAULTS: Record<string, (provider: string) => string> = {
   sign_in_cancelled: (provider) => `The sign-in was cancelled at ${provider}. You can try again.`,
   sign_in_expired: () =>

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 
-/** The sheet on which one signs in or registers. */
+/** The layout of the sign-in and registration pages. */
 export const SignInFrame = ({ title, children }: { title: string; children: ReactNode }) => (
   <div className="mx-auto flex min-h-full max-w-sm flex-col justify-center gap-4 px-4 py-12">
     <div className="flex items-center gap-2">

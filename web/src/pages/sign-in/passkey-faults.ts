@@ -1,7 +1,7 @@
 import { WebAuthnError } from '@simplewebauthn/browser'
 import { errorText } from '../../lib/api/request.ts'
 
-/** Why nothing came of asking the device, in one sentence. */
+/** Explains a failed passkey request in one sentence. */
 export function passkeyFaultText(error: unknown): string {
   if (error instanceof WebAuthnError && error.code === 'ERROR_AUTHENTICATOR_PREVIOUSLY_REGISTERED')
     return 'This device has a passkey of your account already.'

@@ -6,7 +6,7 @@ import { Failure } from '../../ui/notice.tsx'
 import { faultText } from './faults.ts'
 import type { OutcomeSearch } from './search.ts'
 
-/** A button for each identity provider; nothing where there is none. Plain links: the whole page goes there. */
+/** A button for each identity provider. Plain links, because the page leaves the site. */
 export function Providers({ returnTo }: { returnTo: string | undefined }) {
   const providers = useQuery(providersQuery).data ?? []
   if (providers.length === 0) return null
@@ -28,7 +28,7 @@ export function Providers({ returnTo }: { returnTo: string | undefined }) {
   )
 }
 
-/** Why a sign-in through a provider came to nothing. */
+/** The error of a sign-in through a provider. */
 export function Outcome({ error, idp }: OutcomeSearch) {
   const providers = useQuery(providersQuery).data
   if (error === undefined) return null

@@ -16,7 +16,7 @@ const route = getRouteApi('/register')
 export function Register() {
   const { return_to: returnTo } = readReturn(route.useSearch())
   const first = useQuery(registrationQuery).data?.first === true
-  // Who comes first has nothing to look at yet: the next step is a first run.
+  // The first user has no data yet, so the next page is the guide to a first run.
   const enter = useEnter(register, first ? '/connect' : returnTo)
   return (
     <SignInFrame title={first ? 'Create the first account' : 'Register'}>

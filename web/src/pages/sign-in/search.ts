@@ -1,11 +1,11 @@
 /**
- * The parameters in the addresses of sign-in, and of the account page that links lead back to. Pages read it by these
- * functions as well: the router puts what `validateSearch` answers beside the former ones, and removes none.
+ * Search parameters of the sign-in pages, and of the account page that links lead back to. Pages also parse with these
+ * functions, because the router merges the result of `validateSearch` into the given parameters and removes none.
  */
 export interface ReturnSearch {
   return_to?: string
 }
-/** How a sign-in through a provider ended: the service's word for it, and which provider it was. */
+/** The error code of a sign-in through a provider, and the provider. */
 export interface OutcomeSearch {
   error?: string
   idp?: string

@@ -5,7 +5,7 @@ import { Failure } from '../../ui/notice.tsx'
 import { SignInFrame } from './frame.tsx'
 import { useEnter } from './use-enter.ts'
 
-/** The second step: the password was right, and a code is required. */
+/** The second step of signing in: the password was right, and a code is required. */
 export function SecondFactor(props: { challenge: string; returnTo: string | undefined; onBack: () => void }) {
   const enter = useEnter(signInWithCode, props.returnTo)
   return (

@@ -22,7 +22,7 @@ export function SignIn() {
   const challenge = enter.error instanceof Refusal ? enter.error.challenge : undefined
   if (challenge !== undefined)
     return <SecondFactor challenge={challenge} returnTo={returnTo} onBack={enter.reset} />
-  // A fresh service has no account to sign in to.
+  // A new service has no accounts yet.
   if (registration?.first && outcome.error === undefined)
     return <Navigate {...links.register(returnTo)} replace />
   return (

@@ -5,7 +5,7 @@ import { links } from '../../lib/links.ts'
 import { reconnect } from '../../lib/live/stream.ts'
 import { meQuery } from '../../lib/queries.ts'
 
-/** Signs in by `how`, then goes to where one wanted to be. */
+/** Signs in with `how`, then navigates to the requested page. */
 export function useEnter<T>(how: (given: T) => Promise<{ user: User }>, returnTo: string | undefined) {
   const queries = useQueryClient()
   const navigate = useNavigate()

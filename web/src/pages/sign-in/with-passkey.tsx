@@ -5,10 +5,10 @@ import { Failure } from '../../ui/notice.tsx'
 import { passkeyFaultText } from './passkey-faults.ts'
 import { useEnter } from './use-enter.ts'
 
-/** Browsers know no passkeys for an address of numbers. */
+/** Browsers do not support passkeys on IP addresses. */
 const atNumbers = /^[\d.]+$|^\[/.test(location.hostname)
 
-/** Signs in with a passkey, where this browser and this address can. */
+/** Signs in with a passkey, if the browser and the address support it. */
 export function WithPasskey({ returnTo }: { returnTo: string | undefined }) {
   const enter = useEnter((_: undefined) => signInWithPasskey(), returnTo)
   if (!browserSupportsWebAuthn() || atNumbers) return null

@@ -14,7 +14,7 @@ import { Refused } from '../../ui/refused.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
 
-/** What scripts and notebooks come in with. */
+/** The tokens of scripts and notebooks. */
 export function Tokens() {
   const queries = useQueryClient()
   const tokens = useQuery({ queryKey: ['tokens'], queryFn: fetchTokens })
@@ -107,7 +107,7 @@ export function Tokens() {
           danger
           run={async () => {
             await revokeToken(leaving.id)
-            // A revoked token should not be copied.
+            // Hides a revoked token, so that it is not copied.
             if (make.data?.id === leaving.id) make.reset()
             await renew()
           }}

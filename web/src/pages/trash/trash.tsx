@@ -15,7 +15,7 @@ import { showToast } from '../../ui/toasts.tsx'
 
 const DAY_MS = 86_400_000
 
-/** The deleted batches that I may restore, and until when. */
+/** Deleted batches that the user may restore, and until when. */
 export function Trash() {
   const [restored, setRestored] = useState<ReadonlySet<string>>(new Set())
   const keptDays = useKeptDays()

@@ -8,7 +8,7 @@ import { Refused } from '../../ui/refused.tsx'
 
 const route = getRouteApi('/v/$viewId')
 
-/** A link to a saved view: leads to its page. */
+/** The link of a saved view: redirects to its page. */
 export function OpenView() {
   const { viewId } = route.useParams()
   const view = useQuery({ queryKey: ['view', viewId], queryFn: () => fetchView(viewId), staleTime: 0 })
