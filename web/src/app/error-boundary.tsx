@@ -1,6 +1,6 @@
 import { useEffect } from 'react'
 import { errorText } from '../lib/api/request.ts'
-import { isAway, isUnloaded, whenServiceIsBack } from '../lib/away.ts'
+import { isChunkLoadError, isUnavailable, whenServiceIsBack } from '../lib/availability.ts'
 import { Button } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
 
@@ -9,7 +9,7 @@ const NOT_AGAIN_MS = 30_000
 
 /** Shown when a page failed to render. All data is stored on the server. */
 export function ErrorBoundary({ error, reset }: { error: unknown; reset?: () => void }) {
-  if (isAway(error) || isUnloaded(error)) return <NotYet />
+  if (isUnavailable(error) || isChunkLoadError(error)) return <NotYet />
   return (
     <Notice title="This page could not be shown" bad>
       <p>{errorText(error)}</p>

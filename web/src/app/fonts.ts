@@ -13,12 +13,12 @@ export function startFonts(): void {
     load()
     return
   }
-  let quiet = false
+  let isIdle = false
   const look = setInterval(() => {
-    const before = quiet
-    quiet = !router.state.isLoading && queryClient.isFetching() === 0
+    const before = isIdle
+    isIdle = !router.state.isLoading && queryClient.isFetching() === 0
     // There may be a short gap between two fetches of one page.
-    if (!quiet || !before) return
+    if (!isIdle || !before) return
     clearInterval(look)
     load()
     localStorage.setItem(KEY, 'cached')

@@ -5,7 +5,7 @@ import { reconnect } from '../lib/live/stream.ts'
 import { showToast } from '../ui/toasts.tsx'
 
 /** Signs out. An error is shown and changes nothing. */
-export async function leave(queries: QueryClient, then: () => Promise<void>): Promise<void> {
+export async function signOutAndLeave(queries: QueryClient, onSignedOut: () => Promise<void>): Promise<void> {
   try {
     await signOut()
   } catch (error) {
@@ -14,5 +14,5 @@ export async function leave(queries: QueryClient, then: () => Promise<void>): Pr
   }
   queries.clear()
   reconnect()
-  await then()
+  await onSignedOut()
 }

@@ -2,7 +2,7 @@ import './theme.css'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { createRoot } from 'react-dom/client'
-import { mendLanguage } from '../lib/language.ts'
+import { fixBrowserLanguage } from '../lib/language.ts'
 import { beforeRead } from '../lib/live/read-cursors.ts'
 import { meQuery, readAhead } from '../lib/queries.ts'
 import { queryClient } from '../lib/query-client.ts'
@@ -12,7 +12,7 @@ import { Toasts } from '../ui/toasts.tsx'
 import { startFonts } from './fonts.ts'
 import { router } from './router.tsx'
 
-mendLanguage()
+fixBrowserLanguage()
 startTheme()
 startPulse()
 startFonts()

@@ -13,7 +13,7 @@ import { projectsQuery, useMe, viewsQuery } from '../lib/queries.ts'
 import { chooseTheme } from '../lib/theme.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { StatusShape } from '../ui/status.tsx'
-import { leave } from './leave.ts'
+import { signOutAndLeave } from './leave.ts'
 
 interface Entry {
   kind: string
@@ -29,7 +29,7 @@ const LOOKED_AT = 2_000
 /** The command palette: fuzzy search over all pages and actions. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('')
-  const wanted = useLate(text.trim())
+  const wanted = useDebounced(text.trim())
   const found = useQuery({
     queryKey: ['palette', wanted],
     enabled: wanted.length > 1,
@@ -95,13 +95,13 @@ export function Palette({ onClose }: { onClose: () => void }) {
 }
 
 /** The debounced value. */
-function useLate(value: string): string {
-  const [late, setLate] = useState(value)
+function useDebounced(value: string): string {
+  const [debounced, setDebounced] = useState(value)
   useEffect(() => {
-    const timer = setTimeout(() => setLate(value), 150)
+    const timer = setTimeout(() => setDebounced(value), 150)
     return () => clearTimeout(timer)
   }, [value])
-  return late
+  return debounced
 }
 
 function useEntries(batchIds: readonly string[], jobs: readonly FoundJob[]): Entry[] {
@@ -135,7 +135,7 @@ function useEntries(batchIds: readonly string[], jobs: readonly FoundJob[]): Ent
       act('Dark theme', () => chooseTheme('dark')),
       act('Light theme', () => chooseTheme('light')),
       act('System theme', () => chooseTheme('system')),
-      ...(me ? [act('Sign out', () => void leave(queries, () => navigate(links.signIn())))] : []),
+      ...(me ? [act('Sign out', () => void signOutAndLeave(queries, () => navigate(links.signIn())))] : []),
     ]
     const known = [...new Set([...batchIds, ...[...batchStore.ids()].reverse().slice(0, LOOKED_AT)])]
     return [

@@ -169,17 +169,17 @@ function Count({
   )
 }
 
-const QUIET_MS = 200
+const IDLE_MS = 200
 /** True once the page has loaded its data, so that the sidebar's counts do not delay it. */
-function useQuiet(): boolean {
+function useIdle(): boolean {
   const reading = useIsFetching() > 0
-  const [quiet, setQuiet] = useState(false)
+  const [isIdle, setIsIdle] = useState(false)
   useEffect(() => {
-    if (reading || quiet) return
-    const timer = setTimeout(() => setQuiet(true), QUIET_MS)
+    if (reading || isIdle) return
+    const timer = setTimeout(() => setIsIdle(true), IDLE_MS)
     return () => clearTimeout(timer)
-  }, [reading, quiet])
-  return quiet
+  }, [reading, isIdle])
+  return isIdle
 }
 
 const DAY_MS = 86_400_000
@@ -188,7 +188,7 @@ const DAY_MS = 86_400_000
 function useCounts(known: boolean): { running: Map<string, number>; failed: Map<string, number> } {
   useQuery({
     queryKey: ['counted'],
-    enabled: useQuiet() && known,
+    enabled: useIdle() && known,
     queryFn: async () => {
       const pages = await Promise.all([
         fetchBatches({ status: ['running'] }, { limit: 500 }),

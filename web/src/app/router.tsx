@@ -7,7 +7,7 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { readAuditSearch } from '../lib/audit-search.ts'
-import { loaded } from '../lib/away.ts'
+import { loadedChunk } from '../lib/availability.ts'
 import { readChartSearch } from '../lib/charts/search.ts'
 import { readCompareSearch } from '../lib/compare-search.ts'
 import { links } from '../lib/links.ts'
@@ -28,7 +28,7 @@ import { only, signedIn, signedOut } from './route-guards.ts'
 import { Shell } from './shell.tsx'
 
 /** Every page is its own chunk, loaded when a link to it is hovered. If loading fails, `ErrorBoundary` is shown. */
-const page: typeof lazyRouteComponent = (code, name) => lazyRouteComponent(() => loaded(code()), name)
+const page: typeof lazyRouteComponent = (code, name) => lazyRouteComponent(() => loadedChunk(code()), name)
 
 const text = (value: unknown): string | undefined =>
   value === undefined || value === null || value === '' ? undefined : String(value)

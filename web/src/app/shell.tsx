@@ -19,7 +19,7 @@ const loadPalette = () => import('./palette.tsx').then((file) => file.Palette)
 /** Sidebar, top bar and page. Sign-in and shared pages have only the page. */
 export function Shell() {
   const path = useRouterState({ select: (state) => state.location.pathname })
-  const alone = useMatches({
+  const isBare = useMatches({
     select: (matches) =>
       matches.some(({ routeId }) => ['/sign-in', '/register', '/s/$token', '/sr/$token'].includes(routeId)),
   })
@@ -27,11 +27,11 @@ export function Shell() {
   const [rail, setRail] = useState(false)
   const palette = useLater(loadPalette, 'Search could not be loaded: the server cannot be reached.')
   // Changes of all visible batches, for the sidebar's counts and for lists.
-  useChannel(me && !alone ? 'dashboard' : null, ({ batches }) => batchStore.put(batches as Batch[]))
+  useChannel(me && !isBare ? 'dashboard' : null, ({ batches }) => batchStore.put(batches as Batch[]))
   const closeRail = useCallback(() => setRail(false), [])
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page closes it
   useEffect(() => setRail(false), [path])
-  if (alone) {
+  if (isBare) {
     return (
       <main id="content" className="h-full overflow-y-auto print:h-auto print:overflow-visible">
         <Title />
@@ -72,19 +72,19 @@ export function Shell() {
  * refuses the stream because the session has ended, for example after a password change elsewhere, it is not offline.
  */
 function Offline({ me }: { me: User | null | undefined }) {
-  const away = useStreamState() === 'offline'
+  const isOffline = useStreamState() === 'offline'
   const path = useRouterState({ select: (state) => state.location.href })
   const [shown, setShown] = useState(false)
   const [known, setKnown] = useState(false)
   if (me && !known) setKnown(true)
   useEffect(() => {
-    if (!away) return setShown(false)
+    if (!isOffline) return setShown(false)
     const timer = setTimeout(() => {
       setShown(true)
       void queryClient.invalidateQueries({ queryKey: meQuery.queryKey })
     }, 1500)
     return () => clearTimeout(timer)
-  }, [away])
+  }, [isOffline])
   const ended = known && me === null
   if (!shown && !ended) return null
   return (

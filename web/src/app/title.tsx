@@ -13,11 +13,11 @@ export function Title() {
   const { slug, batchId, jobId, hostId, token, reportId } = useParams({ strict: false })
   const path = useRouterState({ select: (state) => state.location.pathname })
   const status = useRowPart(batchStore, batchId ?? '', (batch) => batch?.status)
-  const called = useRowPart(batchStore, batchId ?? '', (batch) => batch?.name) ?? batchId
+  const batchLabel = useRowPart(batchStore, batchId ?? '', (batch) => batch?.name) ?? batchId
   const place = hostId === undefined ? PAGES[path] : 'Host'
-  const name = jobId ?? called ?? slug ?? place
+  const name = jobId ?? batchLabel ?? slug ?? place
   const sign = status === undefined || jobId !== undefined ? '' : `${SIGNS[status]} `
-  const within = jobId !== undefined ? called : undefined
+  const within = jobId !== undefined ? batchLabel : undefined
   useEffect(() => {
     // Shared batches and reports set their own title: their URLs do not contain a name.
     if (token !== undefined || reportId !== undefined) return

@@ -4,7 +4,7 @@ import { DropdownMenu } from 'radix-ui'
 import type { User } from '../lib/api/types.ts'
 import { links } from '../lib/links.ts'
 import { type Choice, chooseTheme, useThemeChoice } from '../lib/theme.ts'
-import { leave } from './leave.ts'
+import { signOutAndLeave } from './leave.ts'
 import { userButton } from './user-button.tsx'
 
 const CHOICES: readonly Choice[] = ['system', 'light', 'dark']
@@ -46,7 +46,7 @@ export function UserMenu({ me }: { me: User }) {
           <DropdownMenu.Separator className="my-1 h-px bg-line" />
           <DropdownMenu.Item
             className={entry}
-            onSelect={() => void leave(queries, () => navigate(links.signIn()))}
+            onSelect={() => void signOutAndLeave(queries, () => navigate(links.signIn()))}
           >
             Sign out
           </DropdownMenu.Item>

@@ -56,14 +56,15 @@ export function ChartCard(
   const [width, setWidth] = useState(0)
   // Popovers of a chart in a dialog must be inside the dialog: elements outside of a modal dialog cannot be clicked.
   const [container, setContainer] = useState<HTMLElement>()
-  const [said, setSaid] = useState({ drawn: 0, total: 0, unshown: 0, nonFinite: 0, beyond: 0 })
+  const [counts, setCounts] = useState({ drawn: 0, total: 0, unshown: 0, nonFinite: 0, beyond: 0 })
   const curves = useCurves(props)
   const wish = { ...props, curves }
   const query = useLines(wish, width)
   const clip = useClip(wish)
   const lines = query.data
   // On a slow connection a chart is first drawn from few points.
-  const coarse = query.isFetching && said.drawn > 0 && said.drawn < said.total && view.group === undefined
+  const coarse =
+    query.isFetching && counts.drawn > 0 && counts.drawn < counts.total && view.group === undefined
   const typed = view.y?.[name]
   const [low, high] = typed ?? [clip?.low ?? null, clip?.high ?? null]
 
@@ -72,7 +73,7 @@ export function ChartCard(
     const shown = shownOf(lines, jobs, curves)
     const { unshown } = plot.current.draw(shown, { x: view.zoom, y: [low, high] })
     const sum = (of: (line: Line) => number): number => shown.reduce((n, line) => n + of(line), 0)
-    setSaid({
+    setCounts({
       drawn: sum((line) => line.steps.length),
       total: sum((line) => line.total),
       nonFinite: sum((line) => line.nonFinite),
@@ -136,7 +137,7 @@ export function ChartCard(
       focused: () => latest.current.focus.get(),
     })
     plot.current = made
-    const unlight = focus.on(() => made.light(focus.get()))
+    const unlight = focus.on(() => made.highlight(focus.get()))
     return () => {
       unlight()
       made.destroy()
@@ -183,11 +184,11 @@ export function ChartCard(
     }
   }, [lines, jobs, curves, view.bus, view.group, draw, clip])
 
-  const hidden = typed === undefined && clip ? clip.hidden + said.beyond : 0
+  const hidden = typed === undefined && clip ? clip.hidden + counts.beyond : 0
   const drawn = view.group
-    ? `${count(said.total)} points, all counted`
-    : `${count(said.drawn)} of ${count(said.total)} points`
-  const points = said.total > 0 ? drawn : ''
+    ? `${count(counts.total)} points, all counted`
+    : `${count(counts.drawn)} of ${count(counts.total)} points`
+  const points = counts.total > 0 ? drawn : ''
   return (
     <figure
       aria-label={name}
@@ -211,8 +212,8 @@ export function ChartCard(
             </span>
           )}
           {points}
-          {said.nonFinite > 0 && `, ${count(said.nonFinite)} not finite`}
-          {said.unshown > 0 && `, ${count(said.unshown)} not above 0`}
+          {counts.nonFinite > 0 && `, ${count(counts.nonFinite)} not finite`}
+          {counts.unshown > 0 && `, ${count(counts.unshown)} not above 0`}
         </span>
         {onFullScreen && (
           <button

@@ -191,7 +191,7 @@ function Zoom({
   onZoom: (range: [number, number] | undefined) => void
 }) {
   const { zoom, x } = search
-  const said = (at: number): string =>
+  const smoothingText = (at: number): string =>
     x === 'relative' ? duration(at) : x === 'wall' ? placeOf('wall', at) : number(at)
   const unit =
     x === 'relative'
@@ -209,7 +209,7 @@ function Zoom({
           className: buttonLook(),
           title: 'Drag in a chart, or type; a double click steps out',
           children: zoom
-            ? `${x === 'relative' || x === 'wall' ? '' : `${unit} `}${said(zoom[0])} to ${said(zoom[1])}`
+            ? `${x === 'relative' || x === 'wall' ? '' : `${unit} `}${smoothingText(zoom[0])} to ${smoothingText(zoom[1])}`
             : 'Range…',
         }}
       >

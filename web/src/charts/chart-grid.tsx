@@ -22,9 +22,9 @@ export function ChartGrid(
     <>
       <div className={`grid gap-3 ${keys.length === 4 ? FOUR : keys.length === 6 ? SIX : ANY}`}>
         {keys.map((key) => (
-          <Place key={key}>
+          <LazyChart key={key}>
             <ChartCard name={key} {...rest} onFullScreen={() => setLarge(key)} />
-          </Place>
+          </LazyChart>
         ))}
       </div>
       {large !== undefined && (
@@ -40,13 +40,13 @@ export function ChartGrid(
   )
 }
 
-function Place({ children }: { children: React.ReactNode }) {
+function LazyChart({ children }: { children: React.ReactNode }) {
   const ref = useRef<HTMLDivElement>(null)
-  const [seen, setSeen] = useState(false)
+  const [isVisible, setIsVisible] = useState(false)
   useEffect(() => {
     const at = ref.current
     if (at === null) return
-    const watcher = new IntersectionObserver(([entry]) => setSeen(entry?.isIntersecting ?? false), {
+    const watcher = new IntersectionObserver(([entry]) => setIsVisible(entry?.isIntersecting ?? false), {
       rootMargin: '240px',
     })
     watcher.observe(at)
@@ -54,7 +54,7 @@ function Place({ children }: { children: React.ReactNode }) {
   }, [])
   return (
     <div ref={ref} className="min-w-0" style={{ minHeight: CHART_HEIGHT }}>
-      {seen && children}
+      {isVisible && children}
     </div>
   )
 }

@@ -44,8 +44,8 @@ export function groupNames(jobs: readonly Job[], by: string): GroupNames {
     of: (value) => {
       if (value === null) return `no ${name}`
       if (by === 'batch') return value
-      const told = numberOf(value)
-      return `${name} = ${told === undefined ? value : shortened(told, longer.get(told) ?? DIGITS)}`
+      const parsed = numberOf(value)
+      return `${name} = ${parsed === undefined ? value : shortened(parsed, longer.get(parsed) ?? DIGITS)}`
     },
     key: JSON.stringify([by, ...longer]),
   }

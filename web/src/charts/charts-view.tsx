@@ -234,12 +234,12 @@ function useChosen(ids: readonly string[], search: ChartSearch, top: number) {
     const found = ids.filter((job) => finds(job) || pinned.has(job))
     const first = [...found.filter((job) => pinned.has(job)), ...found.filter((job) => !pinned.has(job))]
     const listed = all ? first : first.slice(0, Math.max(top, pinned.size))
-    const seen = (job: string): boolean => !hidden.has(job)
+    const isVisible = (job: string): boolean => !hidden.has(job)
     const drawn =
       solo === undefined
-        ? listed.filter(seen)
-        : ids.filter((job) => job === solo || (pinned.has(job) && seen(job)))
-    return { found, listed, drawn, all: found.filter(seen), hidden, pinned }
+        ? listed.filter(isVisible)
+        : ids.filter((job) => job === solo || (pinned.has(job) && isVisible(job)))
+    return { found, listed, drawn, all: found.filter(isVisible), hidden, pinned }
   }, [ids, jobs, all, top, solo, hidden, pinned])
 }
 

@@ -34,17 +34,17 @@ export function CurveList(props: {
 }
 
 function Entry({ line, focus, colourOf }: { line: Line; focus: Focus; colourOf: ColourOf }) {
-  const lit = useFocused(focus, line.owner)
+  const isHighlighted = useFocused(focus, line.owner)
   return (
     <li
-      className={`flex items-center gap-2 rounded px-2 py-0.5 ${lit ? 'bg-hover' : ''}`}
+      className={`flex items-center gap-2 rounded px-2 py-0.5 ${isHighlighted ? 'bg-hover' : ''}`}
       onPointerEnter={() => focus.set(line.owner)}
       onPointerLeave={() => focus.set(null)}
     >
       <span
         aria-hidden="true"
         className="size-2 shrink-0 rounded-full"
-        style={{ background: colourOf(line.paint, useTheme()) }}
+        style={{ background: colourOf(line.colourKey, useTheme()) }}
       />
       <span className="min-w-0 truncate" title={line.name}>
         {line.name}

@@ -10,7 +10,7 @@ export interface Curves {
   /** The name of a curve. */
   nameOf: (owner: string, key: string) => string
   /** The name that determines its colour, for `colourOf`. */
-  paintOf: (owner: string, key: string) => string
+  colourKeyOf: (owner: string, key: string) => string
   /** How several series of one chart are distinguished. */
   distinct?: 'dashes' | 'colours'
   /** The unit of the y-axis. */
@@ -37,18 +37,18 @@ export interface AddedMetrics {
 export function curvesOf(name: string, { more, right }: AddedMetrics, alone = false): Curves {
   const keys = [name, ...(more?.[name] ?? []).filter((key) => key !== name)]
   const drawn = { keys, right: new Set((right?.[name] ?? []).filter((key) => keys.includes(key))) }
-  if (keys.length === 1) return { ...drawn, nameOf: (owner) => owner, paintOf: (owner) => owner }
+  if (keys.length === 1) return { ...drawn, nameOf: (owner) => owner, colourKeyOf: (owner) => owner }
   if (!alone)
     return {
       ...drawn,
       nameOf: (owner, key) => `${owner} · ${key}`,
-      paintOf: (owner) => owner,
+      colourKeyOf: (owner) => owner,
       distinct: 'dashes',
     }
   return {
     ...drawn,
     nameOf: (_, key) => key,
-    paintOf: (_, key) => key,
+    colourKeyOf: (_, key) => key,
     distinct: 'colours',
     colourOf: (key, theme) => colourAt(Math.max(0, keys.indexOf(key)) % COLOURS, theme),
   }

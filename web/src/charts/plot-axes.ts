@@ -37,7 +37,7 @@ export const xName = (x: XKind, unit: string): string =>
 
 /** The marks of an x-axis and what they say; uPlot leaves out, as null, what there is no room for. */
 export function xAxisOf(x: XKind, log: boolean, unit: string): Partial<uPlot.Axis> {
-  const said = (at: number, step: number): string =>
+  const tickText = (at: number, step: number): string =>
     isClock(x) ? timeOf(at, step) : at === 0 ? '0' : duration(at)
   const numbers = x === 'epoch' || x === 'metric'
   return {
@@ -49,7 +49,7 @@ export function xAxisOf(x: XKind, log: boolean, unit: string): Partial<uPlot.Axi
     values: (_, splits: readonly (number | null)[], __, ___, step) =>
       numbers
         ? tickTexts(splits, { log, most: MAX_ALONG })
-        : splits.map((at) => (at === null ? '' : said(at, step))),
+        : splits.map((at) => (at === null ? '' : tickText(at, step))),
   }
 }
 

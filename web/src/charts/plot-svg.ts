@@ -111,8 +111,8 @@ function curvesOf(u: uPlot, lines: readonly Line[], look: Look, height: number):
     steps.forEach((step, i) => {
       const value = values[i] ?? Number.NaN
       // Includes one point beyond either end, so that curves leave the plot as they do on the page.
-      const seen = (steps[i + 1] ?? step) >= from && (steps[i - 1] ?? step) <= to
-      if (!drawable(value) || !seen) pen = false
+      const isNearRange = (steps[i + 1] ?? step) >= from && (steps[i - 1] ?? step) <= to
+      if (!drawable(value) || !isNearRange) pen = false
       else {
         path += `${pen ? 'L' : 'M'}${round(x(step))} ${round(y(line, value))}`
         pen = true

@@ -77,14 +77,14 @@ export function createTooltip(
     hide,
     update(u, lines, focused, here) {
       const { left, top } = u.cursor
-      const seen = here ? lines : lines.filter(({ owner }) => owner === focused)
-      if (left === undefined || left < 0 || seen.length === 0) {
+      const shownLines = here ? lines : lines.filter(({ owner }) => owner === focused)
+      if (left === undefined || left < 0 || shownLines.length === 0) {
         hide()
         return null
       }
       const at = u.posToVal(left, 'x')
       const pixel = Math.abs(u.posToVal(left + 1, 'x') - at)
-      const rows = seen.flatMap((line): Row[] => {
+      const rows = shownLines.flatMap((line): Row[] => {
         const i = pointAt(line.steps, at, pixel)
         const value = line.mean?.values[i] ?? line.values[i]
         return i < 0 || value === undefined ? [] : [{ line, i, value }]
@@ -116,8 +116,8 @@ export function createTooltip(
  * always on the screen. A full-screen chart reserves space beside it, on phones below.
  */
 function placeOutside(element: HTMLElement, u: uPlot, left: number, near: Row | null, curves: Curves): void {
-  const alone = u.root.closest('[data-plot]')
-  const chart = (alone ?? u.root.closest('[data-chart]') ?? u.root).getBoundingClientRect()
+  const fullScreenPlot = u.root.closest('[data-plot]')
+  const chart = (fullScreenPlot ?? u.root.closest('[data-chart]') ?? u.root).getBoundingClientRect()
   const over = u.over.getBoundingClientRect()
   const phone = innerWidth < PHONE
   sizeFreely(element)
@@ -128,12 +128,12 @@ function placeOutside(element: HTMLElement, u: uPlot, left: number, near: Row | 
   const x = within(over.left + left - width / 2, width, innerWidth)
   const y = within(chart.top, height, innerHeight)
   const below = innerHeight - chart.bottom - GAP
-  const beside = innerWidth - chart.right - 2 * GAP
+  const spaceBeside = innerWidth - chart.right - 2 * GAP
   const placeBeside = (): void => {
-    element.style.maxWidth = `min(32rem, ${beside}px)`
+    element.style.maxWidth = `min(32rem, ${spaceBeside}px)`
     // Covers the list of curves completely.
-    const list = alone?.nextElementSibling?.getBoundingClientRect()
-    element.style.minWidth = `${Math.min(list?.width ?? 0, beside)}px`
+    const list = fullScreenPlot?.nextElementSibling?.getBoundingClientRect()
+    element.style.minWidth = `${Math.min(list?.width ?? 0, spaceBeside)}px`
     element.style.minHeight = `${Math.min(list?.height ?? 0, innerHeight - chart.top - GAP)}px`
     move(element, chart.right + 4, within(chart.top, element.offsetHeight, innerHeight))
   }
@@ -141,11 +141,11 @@ function placeOutside(element: HTMLElement, u: uPlot, left: number, near: Row | 
     const room = Math.max(below, 120) - GAP
     element.style.maxHeight = `${room}px`
     move(element, x, Math.min(chart.bottom + 4, innerHeight - Math.min(height, room) - GAP))
-  } else if (alone !== null && beside >= MIN_BESIDE) placeBeside()
+  } else if (fullScreenPlot !== null && spaceBeside >= MIN_BESIDE) placeBeside()
   else if (height <= below) move(element, x, chart.bottom + 4)
   else if (height <= chart.top - GAP) move(element, x, chart.top - height - 4)
   else if (width <= chart.left - GAP) move(element, chart.left - width - 4, y)
-  else if (Math.min(width, MIN_BESIDE) <= beside) placeBeside()
+  else if (Math.min(width, MIN_BESIDE) <= spaceBeside) placeBeside()
   else placeInside(element, u, left, near, curves)
 }
 
@@ -197,12 +197,12 @@ function nearestRow(u: uPlot, rows: readonly Row[], curves: Curves, left: number
   let least = Number.POSITIVE_INFINITY
   for (const row of rows) {
     const y = Number.isFinite(row.value) ? u.valToPos(row.value, scaleOf(curves, row.line)) : Number.NaN
-    const far = Number.isNaN(y)
+    const isOutside = Number.isNaN(y)
       ? 1e9
       : Math.abs(y - top) + Math.abs(u.valToPos(row.line.steps[row.i] ?? Number.NaN, 'x') - left) / 2
-    if (far < least) {
+    if (isOutside < least) {
       best = row
-      least = far
+      least = isOutside
     }
   }
   return best

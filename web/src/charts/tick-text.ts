@@ -9,14 +9,14 @@ export function tickTexts(
   values: readonly (number | null)[],
   options: { log: boolean; most: number },
 ): string[] {
-  const told = values.filter((value): value is number => value !== null && Number.isFinite(value))
+  const finite = values.filter((value): value is number => value !== null && Number.isFinite(value))
   const { log, most } = options
-  const decimals = Math.max(0, ...told.map(decimalsOf))
-  const plain = decimals <= MAX_DECIMALS && told.every((value) => Math.abs(value) < most)
-  const said = plain
+  const decimals = Math.max(0, ...finite.map(decimalsOf))
+  const plain = decimals <= MAX_DECIMALS && finite.every((value) => Math.abs(value) < most)
+  const texts = plain
     ? (value: number): string => count(log ? String(value) : value.toFixed(decimals))
     : (value: number): string => (value === 0 ? '0' : exponential(value))
-  return values.map((value) => (value === null ? '' : said(clean(value))))
+  return values.map((value) => (value === null ? '' : texts(clean(value))))
 }
 
 /** Ticks are sums of increments, with rounding errors. */

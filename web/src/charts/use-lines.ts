@@ -6,7 +6,7 @@ import type { Point } from '../lib/live/points.ts'
 import type { ChartView } from './chart-view.ts'
 import { type Curves, curveId } from './curves.ts'
 
-type Wish = ChartView & { name: string; jobs: readonly string[]; whole: boolean; curves: Curves }
+type LinesRequest = ChartView & { name: string; jobs: readonly string[]; whole: boolean; curves: Curves }
 
 /** Limit of one response, over all curves. */
 const MAX_POINTS = 400_000
@@ -14,7 +14,7 @@ const MAX_POINTS = 400_000
 const REGROUP_MS = 5_000
 
 /** The parts of a request other than the names of series and jobs. */
-const askedOf = ({ x, xKey, xLog, log, zoom, smooth }: Wish) => ({
+const requestOf = ({ x, xKey, xLog, log, zoom, smooth }: LinesRequest) => ({
   from: zoom?.[0],
   to: zoom?.[1],
   x: x === 'relative' || x === 'wall' ? x : undefined,
@@ -28,7 +28,7 @@ const askedOf = ({ x, xKey, xLog, log, zoom, smooth }: Wish) => ({
  * Four points per pixel, and two more with a mean; groups have one bucket per pixel. Rounded, so that small resizes
  * have no effect.
  */
-function pointsFor({ jobs, smooth, curves }: Wish, width: number, grouped: boolean): number {
+function pointsFor({ jobs, smooth, curves }: LinesRequest, width: number, grouped: boolean): number {
   const pixels = width * devicePixelRatio
   if (grouped) return Math.max(64, Math.ceil(pixels / 200) * 200)
   const wanted = Math.ceil((pixels * (smooth > 0 ? 6 : 4)) / 400) * 400
@@ -39,12 +39,12 @@ function pointsFor({ jobs, smooth, curves }: Wish, width: number, grouped: boole
 }
 
 /** The curves of a chart by name. They are fetched for its width, and arriving points are appended. */
-export function useLines(wish: Wish, width: number) {
-  const { name, jobs, whole, source, bus, of, smooth, group, curves } = wish
+export function useLines(request: LinesRequest, width: number) {
+  const { name, jobs, whole, source, bus, of, smooth, group, curves } = request
   const { keys } = curves
-  const asked = askedOf(wish)
+  const asked = requestOf(request)
   const by = source.groups === undefined ? undefined : group?.names.by
-  const points = pointsFor(wish, width, by !== undefined)
+  const points = pointsFor(request, width, by !== undefined)
   const axis = `${of} ${name} ${asked.x ?? ''} ${asked.x_key ?? ''} ${asked.x_scale ?? ''} ${by === undefined ? '' : group?.names.key}`
   const query = useQuery({
     queryKey: ['series', of, keys, whole ? 'all' : jobs, asked, points, axis],
@@ -58,8 +58,8 @@ export function useLines(wish: Wish, width: number) {
         )
         const found = new Map<string, Line>()
         for (const one of groups.flat()) {
-          const called = group?.names.of(one.group) ?? String(one.group)
-          const owner = found.has(curveId(called, one.key)) ? `${called} (${one.group})` : called
+          const groupName = group?.names.of(one.group) ?? String(one.group)
+          const owner = found.has(curveId(groupName, one.key)) ? `${groupName} (${one.group})` : groupName
           found.set(curveId(owner, one.key), lineOfGroup(one, owner, curves))
         }
         return found
@@ -69,7 +69,7 @@ export function useLines(wish: Wish, width: number) {
         const lines = new Map(
           answer.map((one) => [curveId(one.job_id ?? 'batch', one.key), lineOf(one, curves, smooth)]),
         )
-        for (const point of bus.recent()) arrive(lines, point, wish)
+        for (const point of bus.recent()) arrive(lines, point, request)
         return lines
       }
       const coarse = coarsePoints(points, jobs.length * keys.length)
@@ -114,12 +114,12 @@ export interface Clipped {
   later(): number
 }
 
-export function useClip(wish: Wish): Clipped | undefined {
+export function useClip(wish: LinesRequest): Clipped | undefined {
   const { name, jobs, whole, source, of, clip, y, curves } = wish
   // Outliers of one metric may be typical values of another on the same axis.
   const [key, ...others] = curves.keys.filter((one) => !curves.right.has(one))
   const alone = key !== undefined && others.length === 0
-  const asked = { ...askedOf(wish), smooth: undefined }
+  const asked = { ...requestOf(wish), smooth: undefined }
   const query = useQuery({
     queryKey: ['clip', of, key, whole ? 'all' : jobs, asked, clip],
     enabled:
@@ -164,9 +164,9 @@ export function arrive(
   if (view.zoom !== undefined && (x < view.zoom[0] || x > view.zoom[1])) return []
   const ownSteps = view.x === 'epoch' || view.x === 'time'
   return view.curves.keys.flatMap((key) => {
-    const told = point.values[key]
-    if (told === undefined) return []
-    const value = Number(told) / (view.curves.divisor ?? 1)
+    const reported = point.values[key]
+    if (reported === undefined) return []
+    const value = Number(reported) / (view.curves.divisor ?? 1)
     const id = curveId(point.job, key)
     const line = lines.get(id) ?? emptyLine(point.job, key, view, ownSteps)
     lines.set(id, line)

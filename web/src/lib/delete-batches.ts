@@ -13,7 +13,7 @@ type ShowToast = (
  * Removes the batches from the page at once, and shows how long this can be undone. Batches that the service refuses to
  * delete reappear, with the reason.
  */
-export async function deleteWithUndo(ids: readonly string[], tell: ShowToast): Promise<void> {
+export async function deleteWithUndo(ids: readonly string[], showToast: ShowToast): Promise<void> {
   const before = ids.flatMap((id) => batchStore.get(id) ?? [])
   const deletedAt = new Date().toISOString()
   batchStore.put(before.map((batch) => ({ ...batch, deleted_at: deletedAt })))
@@ -23,18 +23,18 @@ export async function deleteWithUndo(ids: readonly string[], tell: ShowToast): P
     const { deleted, forbidden } = await deleteBatches(ids)
     back(forbidden)
     if (forbidden.length > 0)
-      tell(`${some(forbidden.length, 'batch', 'batches')} kept: only their owners may delete them.`, {
+      showToast(`${some(forbidden.length, 'batch', 'batches')} kept: only their owners may delete them.`, {
         bad: true,
       })
     if (deleted.length === 0) return
     const days = await keptDays()
     const kept = days === undefined ? '' : `; kept for ${daysText(days)}`
-    tell(`${some(deleted.length, 'batch', 'batches')} deleted${kept}.`, {
-      action: { label: 'Undo', run: () => void undo(deleted, tell) },
+    showToast(`${some(deleted.length, 'batch', 'batches')} deleted${kept}.`, {
+      action: { label: 'Undo', run: () => void undo(deleted, showToast) },
     })
   } catch (error) {
     back(ids)
-    tell(`Nothing was deleted: ${errorText(error)}`, { bad: true })
+    showToast(`Nothing was deleted: ${errorText(error)}`, { bad: true })
   }
 }
 

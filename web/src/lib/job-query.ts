@@ -50,13 +50,13 @@ export function namesOf(jobs: readonly Job[]): string[] {
 }
 
 function holds(value: unknown, sign: string, wanted: string): boolean {
-  const said = typeof value === 'string' ? value : JSON.stringify(value)
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
   const [left, right] = [Number(value), Number(wanted)]
   const numeric = wanted.trim() !== '' && !Number.isNaN(right) && !Number.isNaN(left)
-  const same = numeric ? left === right : said.toLowerCase() === wanted.toLowerCase()
+  const same = numeric ? left === right : text.toLowerCase() === wanted.toLowerCase()
   switch (sign) {
     case ':':
-      return numeric ? same : said.toLowerCase().includes(wanted.toLowerCase())
+      return numeric ? same : text.toLowerCase().includes(wanted.toLowerCase())
     case '=':
       return same
     case '!=':

@@ -1,11 +1,11 @@
 import { QueryCache, QueryClient, type QueryFilters } from '@tanstack/react-query'
 import { Refusal } from './api/request.ts'
-import { isAway, whenServiceIsBack } from './away.ts'
+import { isUnavailable, whenServiceIsBack } from './availability.ts'
 import { onReset } from './live/stream.ts'
 
 /** The stream keeps displayed data up to date, so data is not refetched because of its age. */
 export const queryClient = new QueryClient({
-  queryCache: new QueryCache({ onError: (error) => isAway(error) && askAgainLater() }),
+  queryCache: new QueryCache({ onError: (error) => isUnavailable(error) && refetchOnceAvailable() }),
   defaultOptions: {
     queries: {
       staleTime: 15_000,
@@ -35,14 +35,14 @@ export function invalidateQueries(filters: QueryFilters = {}): Promise<void> {
 
 let waits = false
 /** Once the service is back, refetches everything that could not be fetched. */
-function askAgainLater(): void {
+function refetchOnceAvailable(): void {
   if (waits) return
   waits = true
   void whenServiceIsBack().then(() => {
     waits = false
     return queryClient.refetchQueries({
       type: 'active',
-      predicate: ({ state }) => state.status === 'error' && isAway(state.error),
+      predicate: ({ state }) => state.status === 'error' && isUnavailable(state.error),
     })
   })
 }

@@ -60,7 +60,7 @@ export interface QueryNames {
   valuesOf: (name: string) => readonly string[]
 }
 
-const MOST = 8
+const MAX_COMPLETIONS = 8
 /** The word being typed. Text in quotation marks may contain spaces. */
 function lastWord(text: string): string {
   const open = (text.match(/"/g)?.length ?? 0) % 2 === 1
@@ -70,9 +70,9 @@ function lastWord(text: string): string {
 /** Completions of the last word, except the word itself. */
 export function completions(text: string, { names, valuesOf }: QueryNames): string[] {
   const last = lastWord(text)
-  const [, name, sign = '', begun = ''] = CONDITION.exec(last) ?? []
+  const [, name, sign = '', valueStart = ''] = CONDITION.exec(last) ?? []
   const lead = name === undefined ? '' : name + sign
-  const wanted = (name === undefined ? last : unquoted(begun)).toLowerCase()
+  const wanted = (name === undefined ? last : unquoted(valueStart)).toLowerCase()
   const words = name === undefined ? names : valuesOf(name).map((value) => lead + quoted(value))
   const rank = (word: string): number => {
     const at = unquoted(word.slice(lead.length)).toLowerCase().indexOf(wanted)
@@ -81,7 +81,7 @@ export function completions(text: string, { names, valuesOf }: QueryNames): stri
   return [...new Set(words)]
     .filter((word) => rank(word) >= 0 && word.toLowerCase() !== last.toLowerCase())
     .sort((a, b) => rank(a) - rank(b))
-    .slice(0, MOST)
+    .slice(0, MAX_COMPLETIONS)
 }
 export const complete = (text: string, word: string): string =>
   `${text.slice(0, text.length - lastWord(text).length)}${word}${/[:=<>]$/.test(word) ? '' : ' '}`

@@ -9,7 +9,7 @@ import { Button } from '../ui/controls.tsx'
 
 const LINE_PX = 20
 /** On touch screens, scrolling may continue this long after the finger is lifted. */
-const GOES_ON_MS = 300
+const MOMENTUM_MS = 300
 const LEVEL_COLOUR: Record<string, string> = {
   warning: 'text-amber',
   warn: 'text-amber',
@@ -46,12 +46,12 @@ export function LogLines(props: {
   const scroller = useRef<HTMLDivElement>(null)
   const top = useRef(0)
   /** Until when scrolling counts as done by the user, in milliseconds. */
-  const held = useRef(0)
-  const hold = (): void => {
-    held.current = Number.POSITIVE_INFINITY
+  const userScrollUntil = useRef(0)
+  const startUserScroll = (): void => {
+    userScrollUntil.current = Number.POSITIVE_INFINITY
   }
-  const letGo = (): void => {
-    held.current = Math.min(held.current, performance.now() + GOES_ON_MS)
+  const endUserScroll = (): void => {
+    userScrollUntil.current = Math.min(userScrollUntil.current, performance.now() + MOMENTUM_MS)
   }
   const rows = useVirtualizer({
     count: lines.length,
@@ -96,11 +96,11 @@ export function LogLines(props: {
           event.deltaY < 0 && follow && event.currentTarget.scrollTop > 0 && props.onFollow(false)
         }
         // Touch and the scroll bar cause no wheel event.
-        onPointerDown={hold}
+        onPointerDown={startUserScroll}
         // Not every browser sends an event when the scroll bar is released.
-        onPointerMove={(event) => event.buttons === 0 && letGo()}
-        onTouchStart={hold}
-        onTouchEnd={letGo}
+        onPointerMove={(event) => event.buttons === 0 && endUserScroll()}
+        onTouchStart={startUserScroll}
+        onTouchEnd={endUserScroll}
         onKeyDown={(event) =>
           ['PageUp', 'ArrowUp', 'Home'].includes(event.key) && follow && props.onFollow(false)
         }
@@ -110,7 +110,8 @@ export function LogLines(props: {
           const [goesUp, goesDown] = [box.scrollTop < top.current, box.scrollTop > top.current]
           top.current = box.scrollTop
           if (follow) {
-            if (performance.now() < held.current && goesUp && below > LINE_PX) props.onFollow(false)
+            if (performance.now() < userScrollUntil.current && goesUp && below > LINE_PX)
+              props.onFollow(false)
             return
           }
           if (goesDown && below < 2 && props.isNewest) return props.onFollow(true)

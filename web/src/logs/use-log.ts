@@ -2,7 +2,7 @@ import { useCallback, useEffect, useRef, useState } from 'react'
 import type { LogWanted } from '../lib/api/batches.ts'
 import { errorText } from '../lib/api/request.ts'
 import type { LogLine } from '../lib/api/types.ts'
-import { useArrivingLines } from '../pages/batch/arrivals.ts'
+import { useNewLines } from '../pages/batch/arrivals.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
 
 const FIRST = 500
@@ -11,7 +11,7 @@ const AROUND = 200
 /**
  * Lines kept in memory, so that pages that stay open for weeks do not grow. Older lines are loaded again when needed.
  */
-const MOST = 20_000
+const MAX_LINES = 20_000
 export const LEVELS = ['debug', 'info', 'warning', 'error', 'critical'] as const
 
 export interface LogFilter {
@@ -80,10 +80,10 @@ export function useLog({ level, stream, q, job, line }: LogFilter, follow: boole
     }
   }, [of, read, line])
 
-  useArrivingLines((told) => {
+  useNewLines((newLines) => {
     // There may be lines in between; these are shown once the gap is loaded.
     if (more.after) return
-    const fresh = told.filter(
+    const fresh = newLines.filter(
       (one) =>
         (!job || one.job_id === job) &&
         (!stream || one.stream === stream) &&
@@ -92,7 +92,7 @@ export function useLog({ level, stream, q, job, line }: LogFilter, follow: boole
     )
     if (fresh.length === 0) return
     if (state === 'pending') early.current.push(...fresh)
-    else setLines((before) => merged(before, fresh).slice(-MOST))
+    else setLines((before) => merged(before, fresh).slice(-MAX_LINES))
   })
 
   /** Loads more lines at one end; returns their number. */

@@ -12,7 +12,7 @@ import { Table } from '../ui/table.tsx'
 
 const FIRST = 20
 /** More rows would make the page slow; brushing selects the others. */
-const MOST = 500
+const MAX_ROWS = 500
 
 /** The selected jobs, best first, with their values on the axes. */
 export function SweepTable(props: {
@@ -25,7 +25,7 @@ export function SweepTable(props: {
 }) {
   const { batchId, rows, axes, strokeOf, focus } = props
   const [all, setAll] = useState(false)
-  const shown = rows.slice(-(all ? MOST : FIRST)).reverse()
+  const shown = rows.slice(-(all ? MAX_ROWS : FIRST)).reverse()
   if (rows.length === 0) return <p className="text-muted">No job is within the brush.</p>
   return (
     <div className="flex flex-col gap-1">
@@ -75,8 +75,8 @@ export function SweepTable(props: {
           <Button look="quiet" className="self-start" onClick={() => setAll(!all)}>
             {all
               ? `Show the best ${FIRST}`
-              : rows.length > MOST
-                ? `Show the best ${MOST} of ${rows.length}`
+              : rows.length > MAX_ROWS
+                ? `Show the best ${MAX_ROWS} of ${rows.length}`
                 : `Show all ${rows.length}`}
           </Button>
         )}

@@ -55,11 +55,11 @@ export function BatchSweep() {
   const theme = useTheme()
   const rows = useMemo(() => {
     const batch = batchStore.get(batchId)
-    const asked = search.jobs && new Set(search.jobs)
+    const requestedIds = search.jobs && new Set(search.jobs)
     return batch === undefined
       ? []
       : jobs
-          .filter((job) => asked === undefined || asked.has(job.id))
+          .filter((job) => requestedIds === undefined || requestedIds.has(job.id))
           .map((job): Compared => ({ name: job.id, batch, job }))
   }, [jobs, batchId, search.jobs])
   const axes = useMemo(

@@ -24,7 +24,7 @@ export function useImportance(
 ): ParameterImportance | undefined {
   const [found, setFound] = useState<ParameterImportance>()
   const worker = useRef<Worker | undefined>(undefined)
-  const asked = useRef<{ id: number; of: string; at: number }>({ id: 0, of: '', at: 0 })
+  const lastRequest = useRef<{ id: number; of: string; at: number }>({ id: 0, of: '', at: 0 })
   useEffect(() => () => worker.current?.terminate(), [])
   useEffect(() => {
     if (metric === undefined) return
@@ -38,17 +38,17 @@ export function useImportance(
       ended.length,
       target.reduce((a, b) => a + b, 0),
     ])
-    if (of === asked.current.of) return
+    if (of === lastRequest.current.of) return
     const ask = (): void => {
-      const id = asked.current.id + 1
-      asked.current = { id, of, at: Date.now() }
+      const id = lastRequest.current.id + 1
+      lastRequest.current = { id, of, at: Date.now() }
       const columns = parameters.map((axis) => ({
         values: Float64Array.from(ended, (row) => axis.at(row) ?? Number.NaN),
         categories: axis.words !== null,
       }))
       worker.current ??= new Worker(new URL('./importance.worker.ts', import.meta.url), { type: 'module' })
       worker.current.onmessage = ({ data }: MessageEvent<ImportanceAnswer>) => {
-        if (data.id !== asked.current.id) return
+        if (data.id !== lastRequest.current.id) return
         const known = parameters.map((axis, i) => ({
           axis,
           ...itemAt(data.found.columns, i),
@@ -64,8 +64,8 @@ export function useImportance(
       worker.current.postMessage({ id, columns, target } satisfies ImportanceRequest)
     }
     // Another metric is computed at once; more jobs of the same metric can wait.
-    const same = asked.current.of.startsWith(JSON.stringify([metric.id]).slice(0, -1))
-    const wait = same ? Math.max(0, asked.current.at + AGAIN_MS - Date.now()) : 0
+    const same = lastRequest.current.of.startsWith(JSON.stringify([metric.id]).slice(0, -1))
+    const wait = same ? Math.max(0, lastRequest.current.at + AGAIN_MS - Date.now()) : 0
     const timer = setTimeout(ask, wait)
     return () => clearTimeout(timer)
   }, [rows, axes, metric])

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { Button } from './controls.tsx'
 
 /** Copies text. Pages over plain HTTP have no clipboard API, and browsers may deny it; then a selection is copied. */
-export async function copyText(text: string, beside: HTMLElement): Promise<boolean> {
+export async function copyText(text: string, anchor: HTMLElement): Promise<boolean> {
   try {
     if (navigator.clipboard) {
       await navigator.clipboard.writeText(text)
@@ -16,12 +16,12 @@ export async function copyText(text: string, beside: HTMLElement): Promise<boole
   area.value = text
   area.className = 'fixed opacity-0'
   // Within an open modal dialog, only its own content can be selected.
-  const place = beside.closest('dialog') ?? document.body
+  const place = anchor.closest('dialog') ?? document.body
   place.append(area)
   area.select()
   const done = document.execCommand('copy')
   area.remove()
-  beside.focus()
+  anchor.focus()
   return done
 }
 
@@ -35,25 +35,25 @@ export function Copy({
   /** Whether only the icon is shown, to save space. */
   sign?: boolean
 }) {
-  const [said, setSaid] = useState<string | null>(null)
+  const [message, setMessage] = useState<string | null>(null)
   const Sign = sign ? LinkIcon : CopyIcon
   return (
     <Button
       title={sign ? label : undefined}
       onClick={({ currentTarget }) =>
         void copyText(text, currentTarget).then((done) => {
-          setSaid(done ? 'Copied' : 'Not copied: select the text')
-          setTimeout(() => setSaid(null), done ? 1500 : 5000)
+          setMessage(done ? 'Copied' : 'Not copied: select the text')
+          setTimeout(() => setMessage(null), done ? 1500 : 5000)
         })
       }
     >
-      {said === 'Copied' ? (
+      {message === 'Copied' ? (
         <Check className="size-3.5" aria-hidden="true" />
       ) : (
         <Sign className="size-3.5" aria-hidden="true" />
       )}
       <span aria-live="polite" className={sign ? 'sr-only' : ''}>
-        {said ?? label}
+        {message ?? label}
       </span>
     </Button>
   )

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { errorText, Refusal } from '../lib/api/request.ts'
-import { isAway } from '../lib/away.ts'
+import { isUnavailable } from '../lib/availability.ts'
 import { links } from '../lib/links.ts'
 import { useMe } from '../lib/queries.ts'
 import { buttonLook } from './controls.tsx'
@@ -12,7 +12,7 @@ import { Notice } from './notice.tsx'
  */
 export function Refused({ error, children }: { error: Error; children?: ReactNode }) {
   const me = useMe()
-  if (isAway(error))
+  if (isUnavailable(error))
     return (
       <Notice title={errorText(error)} bad>
         <p>The content appears as soon as there is an answer.</p>

@@ -26,7 +26,7 @@ export function Traceback({
     queryFn: async () => stderr?.read() ?? [],
     staleTime: 60_000,
   })
-  const said = before.data?.filter((line) => !text.includes(line.trimEnd())) ?? []
+  const stderrLines = before.data?.filter((line) => !text.includes(line.trimEnd())) ?? []
   return (
     <details open data-traceback className="rounded-md border border-line border-l-3 border-l-failed bg-bg">
       <summary className="flex cursor-pointer flex-wrap items-baseline gap-x-3 px-3 py-1.5 font-medium text-failed">
@@ -34,14 +34,14 @@ export function Traceback({
         {place && <span className="font-mono text-xs font-normal text-muted">{placeText(place)}</span>}
       </summary>
       <div className="relative border-t border-line">
-        {said.length > 0 && (
+        {stderrLines.length > 0 && (
           <section
             // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
             tabIndex={0}
             aria-label={`Last lines of stderr of ${of}`}
             className="max-h-40 overflow-auto border-b border-line px-3 py-2 font-mono text-xs leading-5 whitespace-pre-wrap text-muted"
           >
-            {said.join('\n')}
+            {stderrLines.join('\n')}
           </section>
         )}
         <pre

@@ -6,14 +6,17 @@ import { showToast } from './toasts.tsx'
  * unchanged.
  * @param load returns the same promise at every call, unless loading failed
  */
-export function useLater<Props extends object>(load: () => Promise<ComponentType<Props>>, sorry: string) {
+export function useLater<Props extends object>(
+  load: () => Promise<ComponentType<Props>>,
+  errorMessage: string,
+) {
   const [Part, setPart] = useState<ComponentType<Props> | null>(null)
   const open = useCallback((): void => {
     load().then(
       (part) => setPart(() => part),
-      () => showToast(sorry, { bad: true }),
+      () => showToast(errorMessage, { bad: true }),
     )
-  }, [load, sorry])
+  }, [load, errorMessage])
   const close = useCallback(() => setPart(null), [])
   return { Part, open, close }
 }

@@ -36,7 +36,7 @@ export interface BatchFilter {
   where?: readonly string[]
 }
 /** Converts the filter to GraphQL variables. */
-export const asked = ({ status, ...words }: BatchFilter) => ({
+export const filterVariables = ({ status, ...words }: BatchFilter) => ({
   ...Object.fromEntries(Object.entries(words).map(([name, list]) => [name, list && [...list]])),
   status: status && (status.map((one) => one.toUpperCase()) as BatchStatus[]),
 })
@@ -46,7 +46,7 @@ export async function fetchBatches(
   page: { limit: number; cursor?: string | undefined },
 ): Promise<Page<Batch>> {
   const { batches } = await queryWithCursor(BatchesDocument, {
-    filter: asked(filter),
+    filter: filterVariables(filter),
     first: page.limit,
     after: page.cursor,
     columns: [],

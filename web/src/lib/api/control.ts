@@ -21,7 +21,7 @@ export async function fetchControl(id: string): Promise<{ commands: Command[]; t
   // The schema declares kinds as strings.
   return { commands, timeline: timeline.map((step) => wireRow(step) as Step) }
 }
-export interface RerunWish {
+export interface RerunRequest {
   jobs: 'all' | 'failed'
   command?: string
   cwd?: string
@@ -30,8 +30,8 @@ export interface RerunWish {
 }
 export const rerunBatch = (
   id: string,
-  wish: RerunWish,
-): Promise<{ cmd_id: string; host_id: string; state: 'pending' }> => post(`${batchAt(id)}/rerun`, wish)
+  request: RerunRequest,
+): Promise<{ cmd_id: string; host_id: string; state: 'pending' }> => post(`${batchAt(id)}/rerun`, request)
 export const cancelCommand = (id: string, cmdId: string): Promise<void> =>
   post(`${batchAt(id)}/commands/${encodeURIComponent(cmdId)}/cancel`)
 

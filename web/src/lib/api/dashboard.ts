@@ -49,7 +49,7 @@ export interface AuditEntry {
   subject: string
   detail: Record<string, unknown>
 }
-export async function fetchAudit(asked: {
+export async function fetchAudit(filter: {
   subject?: string | undefined
   action?: string | undefined
   actor?: string | undefined
@@ -57,11 +57,11 @@ export async function fetchAudit(asked: {
   cursor?: string | undefined
 }): Promise<Page<AuditEntry>> {
   const { audit } = await query(AuditDocument, {
-    subject: asked.subject,
-    action: asked.action,
-    actor: asked.actor,
-    address: asked.address,
-    after: asked.cursor,
+    subject: filter.subject,
+    action: filter.action,
+    actor: filter.actor,
+    address: filter.address,
+    after: filter.cursor,
   })
   if (audit === null) throw forbidden()
   return {

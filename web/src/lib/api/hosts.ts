@@ -41,15 +41,15 @@ type HostSeries = Omit<Series, 'non_finite'> & { batch_id: string }
 /** Resources of what ran on the host, with series named by batch and job. By default of the last day. */
 export function hostResourcesOf(id: string): SeriesSource {
   // The server has no filter by series, so one response serves all charts that request it at the same time.
-  const asked = new Map<string, { at: number; answer: Promise<HostSeries[]> }>()
+  const recent = new Map<string, { at: number; answer: Promise<HostSeries[]> }>()
   return async ({ keys, points = 1_000, from, to }) => {
     const name = JSON.stringify([points, from, to])
-    let one = asked.get(name)
+    let one = recent.get(name)
     if (one === undefined || Date.now() - one.at > 5_000) {
       const answer = get<{ series: HostSeries[] }>(`${at(id)}/resources`, { points, from, to })
       one = { at: Date.now(), answer: answer.then(({ series }) => series) }
-      asked.set(name, one)
-      if (asked.size > 8) asked.delete(itemAt([...asked.keys()], 0))
+      recent.set(name, one)
+      if (recent.size > 8) recent.delete(itemAt([...recent.keys()], 0))
     }
     const wanted = keys && new Set(keys)
     return (await one.answer)

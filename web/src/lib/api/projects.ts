@@ -6,7 +6,7 @@ import {
   type ProjectsQuery,
 } from '../../__generated__/graphql.ts'
 import type { KnownNames } from '../batch-query.ts'
-import { asked, type BatchFilter, batchOf } from './batches.ts'
+import { type BatchFilter, batchOf, filterVariables } from './batches.ts'
 import { forbidden, nextOf, nodesOf, notFound, query, queryWithCursor } from './graphql.ts'
 import { projectPart } from './project-parts.ts'
 import { patch, post, remove } from './request.ts'
@@ -63,7 +63,7 @@ export async function fetchTable(filter: BatchFilter, page: TablePage): Promise<
   const { sort = 'started_at', order = 'desc', columns = [], limit, cursor } = page
   const direction = upper(order)
   const { batches } = await queryWithCursor(BatchesDocument, {
-    filter: asked(filter),
+    filter: filterVariables(filter),
     orderBy: /[.]/.test(sort)
       ? { by: 'FIELD', field: sort, direction }
       : { by: sort.toUpperCase() as BatchOrderBy, direction },

@@ -8,7 +8,7 @@ export interface Line {
   owner: string
   key: string
   /** The name that determines the colour. */
-  paint: string
+  colourKey: string
   /** The x values: epochs, seconds, or values of a series; never decreasing. */
   steps: number[]
   /** Includes NaN and infinities. */
@@ -45,16 +45,16 @@ export interface Mean {
 /** The name and the colour of a curve, by owner and series. */
 export interface Naming {
   nameOf: (owner: string, key: string) => string
-  paintOf: (owner: string, key: string) => string
+  colourKeyOf: (owner: string, key: string) => string
   /** Values are divided by this for display. */
   divisor?: number
 }
 
-export const labelled = (owner: string, key: string, { nameOf, paintOf }: Naming) => ({
+export const labelled = (owner: string, key: string, { nameOf, colourKeyOf }: Naming) => ({
   name: nameOf(owner, key),
   owner,
   key,
-  paint: paintOf(owner, key),
+  colourKey: colourKeyOf(owner, key),
 })
 
 export const lineOf = (series: Series, naming: Naming, weight = 0): Line => ({
@@ -186,12 +186,12 @@ export function pointAt(steps: readonly number[], x: number, reach: number): num
   const at = nearest(steps, x)
   if (at < 0) return -1
   const here = steps[at] ?? Number.NaN
-  const away = Math.abs(here - x)
-  if (away <= reach) return at
+  const distance = Math.abs(here - x)
+  if (distance <= reach) return at
   const inside = x > (steps[0] ?? Number.NaN) && x < (steps.at(-1) ?? Number.NaN)
   if (inside) return at
-  const beside = steps[at === 0 ? 1 : at - 1]
-  return beside !== undefined && away <= Math.abs(here - beside) / 2 ? at : -1
+  const neighbour = steps[at === 0 ? 1 : at - 1]
+  return neighbour !== undefined && distance <= Math.abs(here - neighbour) / 2 ? at : -1
 }
 
 /** The index of the point nearest to `x`; -1 if the curve is empty. */

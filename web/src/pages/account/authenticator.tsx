@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { beginTotp, confirmTotp, disableTotp, type Proof, renewRecoveryCodes } from '../../lib/api/factors.ts'
 import { errorText } from '../../lib/api/request.ts'
-import { faultOf } from '../../lib/away.ts'
+import { faultOf } from '../../lib/availability.ts'
 import { factorsQuery } from '../../lib/queries.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Code } from '../../ui/copy.tsx'
@@ -58,7 +58,7 @@ export function Authenticator({ password }: { password: boolean }) {
         <SetUp password={password} onDone={(made) => void done(made)} onClose={() => setOpen(null)} />
       )}
       {open === 'remove' && (
-        <Prove
+        <ConfirmIdentity
           title="Remove the authenticator app?"
           yes="Remove it"
           password={password}
@@ -67,10 +67,10 @@ export function Authenticator({ password }: { password: boolean }) {
           onClose={() => setOpen(null)}
         >
           You then sign in with your password alone. The recovery codes are removed as well.
-        </Prove>
+        </ConfirmIdentity>
       )}
       {open === 'codes' && (
-        <Prove
+        <ConfirmIdentity
           title="New recovery codes"
           yes="Make new codes"
           password={password}
@@ -79,7 +79,7 @@ export function Authenticator({ password }: { password: boolean }) {
           onClose={() => setOpen(null)}
         >
           The old codes stop working.
-        </Prove>
+        </ConfirmIdentity>
       )}
       {codes && (
         <Dialog title="Recovery codes" onClose={() => setCodes(null)}>
@@ -105,10 +105,10 @@ function SetUp(props: { password: boolean; onDone: (codes: string[]) => void; on
     mutationFn: confirmTotp,
     onSuccess: ({ recovery_codes: made }) => props.onDone(made),
   })
-  const begun = begin.data
+  const setup = begin.data
   return (
     <Dialog title="Set up an authenticator app" onClose={props.onClose}>
-      {begun === undefined ? (
+      {setup === undefined ? (
         <form
           className="flex flex-col gap-3"
           onSubmit={(event) => {
@@ -138,8 +138,8 @@ function SetUp(props: { password: boolean; onDone: (codes: string[]) => void; on
           }}
         >
           <p className="text-muted">Scan this with the app, or type in the secret. Then enter its code.</p>
-          <Qr text={begun.uri} label="QR code for the authenticator app" />
-          <Code text={begun.secret} label="Secret" />
+          <Qr text={setup.uri} label="QR code for the authenticator app" />
+          <Code text={setup.secret} label="Secret" />
           <CodeField label="Code from the app" />
           {confirm.error && <Failure>{errorText(confirm.error)}</Failure>}
           <div className="flex justify-end">
@@ -154,7 +154,7 @@ function SetUp(props: { password: boolean; onDone: (codes: string[]) => void; on
 }
 
 /** Asks for the password, or a code if the account has none, before something is removed. */
-function Prove<T>(props: {
+function ConfirmIdentity<T>(props: {
   title: string
   yes: string
   password: boolean

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { closeOtherSessions, closeSession, fetchSessions } from '../../lib/api/factors.ts'
 import { errorText } from '../../lib/api/request.ts'
-import { faultOf } from '../../lib/away.ts'
+import { faultOf } from '../../lib/availability.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { Refused } from '../../ui/refused.tsx'

@@ -3,7 +3,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { beginLink, type Identity, type Provider, unlink } from '../../lib/api/identity.ts'
 import { errorText } from '../../lib/api/request.ts'
-import { faultOf } from '../../lib/away.ts'
+import { faultOf } from '../../lib/availability.ts'
 import { providersQuery, signInMethodsQuery } from '../../lib/queries.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -52,7 +52,7 @@ function Identities(props: { items: Identity[]; password: boolean; providers: Pr
   const { items, password, providers } = props
   const { linked, ...outcome } = readAccountSearch(route.useSearch())
   const [linking, setLinking] = useState<Provider | null>(null)
-  const [leaving, setLeaving] = useState<Identity | null>(null)
+  const [removing, setRemoving] = useState<Identity | null>(null)
   const last = items.length === 1 && !password
   const added = items.find(({ provider }) => provider !== null && provider.id === linked)?.provider
   const free = providers.filter((one) => !items.some(({ provider }) => provider?.id === one.id))
@@ -81,7 +81,7 @@ function Identities(props: { items: Identity[]; password: boolean; providers: Pr
                   aria-label={`Unlink ${nameOf(identity)}`}
                   disabled={last}
                   title={last ? 'It is your only way to sign in' : ''}
-                  onClick={() => setLeaving(identity)}
+                  onClick={() => setRemoving(identity)}
                 >
                   Unlink
                 </Button>
@@ -100,7 +100,7 @@ function Identities(props: { items: Identity[]; password: boolean; providers: Pr
         </div>
       )}
       {linking && <Link provider={linking} password={password} onClose={() => setLinking(null)} />}
-      {leaving && <Unlink identity={leaving} onClose={() => setLeaving(null)} />}
+      {removing && <Unlink identity={removing} onClose={() => setRemoving(null)} />}
     </Section>
   )
 }

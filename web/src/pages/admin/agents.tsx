@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { fetchHosts, type Host, revokeHost } from '../../lib/api/hosts.ts'
-import { faultOf } from '../../lib/away.ts'
+import { faultOf } from '../../lib/availability.ts'
 import { links } from '../../lib/links.ts'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Button } from '../../ui/controls.tsx'
@@ -14,7 +14,7 @@ import { Sheet, Table } from '../../ui/table.tsx'
 /** The agents of all users. */
 export function Agents() {
   const queries = useQueryClient()
-  const [asked, setAsked] = useState<Host | null>(null)
+  const [confirming, setConfirming] = useState<Host | null>(null)
   const agents = useQuery({
     queryKey: ['agents'],
     queryFn: fetchHosts,
@@ -62,7 +62,7 @@ export function Agents() {
                   <Button
                     look="danger"
                     aria-label={`Revoke ${agent.hostname}`}
-                    onClick={() => setAsked(agent)}
+                    onClick={() => setConfirming(agent)}
                   >
                     Revoke
                   </Button>
@@ -72,17 +72,19 @@ export function Agents() {
           ))}
         </Table>
       )}
-      {asked && (
+      {confirming && (
         <Confirm
-          title={`Revoke the agent on ${asked.hostname}?`}
+          title={`Revoke the agent on ${confirming.hostname}?`}
           no="Keep it"
           yes="Revoke it"
           danger
-          run={() => revokeHost(asked.id).then(() => queries.invalidateQueries({ queryKey: ['agents'] }))}
-          onClose={() => setAsked(null)}
+          run={() =>
+            revokeHost(confirming.id).then(() => queries.invalidateQueries({ queryKey: ['agents'] }))
+          }
+          onClose={() => setConfirming(null)}
         >
-          It gets no more commands, and its token becomes invalid at once. {asked.owner.name} can register it
-          again, under a new token. This cannot be undone here.
+          It gets no more commands, and its token becomes invalid at once. {confirming.owner.name} can
+          register it again, under a new token. This cannot be undone here.
         </Confirm>
       )}
     </Sheet>

@@ -4,7 +4,7 @@ import { resetFactors } from '../../lib/api/factors.ts'
 import { type Account, changeUser, fetchUsers } from '../../lib/api/identity.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { User } from '../../lib/api/types.ts'
-import { faultOf } from '../../lib/away.ts'
+import { faultOf } from '../../lib/availability.ts'
 import { useMe } from '../../lib/queries.ts'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Button, Choice } from '../../ui/controls.tsx'
@@ -28,7 +28,7 @@ export function Users() {
     queryFn: ({ pageParam }) => fetchUsers(pageParam),
     getNextPageParam: (last) => last.next_cursor ?? undefined,
   })
-  const [asked, setAsked] = useState<{ user: Account; change: Change } | null>(null)
+  const [confirming, setConfirming] = useState<{ user: Account; change: Change } | null>(null)
   const apply = ({ user, change }: { user: Account; change: Change }) =>
     ('factors' in change ? resetFactors(user.id) : changeUser(user.id, change)).then(() =>
       queries.invalidateQueries({ queryKey: ['users'] }),
@@ -59,7 +59,7 @@ export function Users() {
                       label={`Role of ${user.name}`}
                       hideLabel
                       value={user.role}
-                      onChange={(role) => setAsked({ user, change: { role } })}
+                      onChange={(role) => setConfirming({ user, change: { role } })}
                       options={[
                         ['user', 'user'],
                         ['admin', 'admin'],
@@ -76,7 +76,7 @@ export function Users() {
                   {user.id !== me?.id && (
                     <Button
                       aria-label={`Reset factors of ${user.name}`}
-                      onClick={() => setAsked({ user, change: { factors: 'none' } })}
+                      onClick={() => setConfirming({ user, change: { factors: 'none' } })}
                     >
                       Reset factors
                     </Button>
@@ -94,7 +94,7 @@ export function Users() {
                       <Button
                         look="danger"
                         aria-label={`Disable ${user.name}`}
-                        onClick={() => setAsked({ user, change: { disabled: true } })}
+                        onClick={() => setConfirming({ user, change: { disabled: true } })}
                       >
                         Disable
                       </Button>
@@ -112,11 +112,11 @@ export function Users() {
           </Button>
         </div>
       )}
-      {asked && (
+      {confirming && (
         <Confirm
-          {...wordsFor(asked.user, asked.change)}
-          run={() => apply(asked)}
-          onClose={() => setAsked(null)}
+          {...wordsFor(confirming.user, confirming.change)}
+          run={() => apply(confirming)}
+          onClose={() => setConfirming(null)}
         />
       )}
     </Sheet>

@@ -8,12 +8,12 @@ import { showToast } from '../../ui/toasts.tsx'
 
 /** Hides a batch from lists, or shows it again. */
 export function ArchiveEntry({ batch }: { batch: Batch }) {
-  const turn = useMutation({
+  const toggle = useMutation({
     mutationFn: (archived: boolean) => changeBatch(batch.id, { archived }),
     onSuccess: (changed) => {
       batchStore.put([changed])
       showToast(changed.archived ? 'Archived: hidden from lists.' : 'Shown in lists again.', {
-        action: { label: 'Undo', run: () => turn.mutate(!changed.archived) },
+        action: { label: 'Undo', run: () => toggle.mutate(!changed.archived) },
       })
     },
     onError: (error) => showToast(`Not changed: ${errorText(error)}`, { bad: true }),
@@ -21,7 +21,7 @@ export function ArchiveEntry({ batch }: { batch: Batch }) {
   return (
     <DropdownMenu.CheckboxItem
       checked={batch.archived}
-      onCheckedChange={(archived) => turn.mutate(archived)}
+      onCheckedChange={(archived) => toggle.mutate(archived)}
       className="flex cursor-pointer items-center justify-between gap-4 rounded px-2 py-1 outline-none data-highlighted:bg-hover"
     >
       Archived: hidden from lists

@@ -20,7 +20,7 @@ export interface Snapshot {
   gpus: unknown
 }
 
-export function takeIn(context: BatchContext, payload: Record<string, unknown>): void {
+export function applyPayload(context: BatchContext, payload: Record<string, unknown>): void {
   if (payload.batch) batchStore.put([payload.batch as Batch])
   if (payload.jobs) context.jobs.put(payload.jobs as Job[])
   if (payload.points)
@@ -55,18 +55,18 @@ function gpuValues(gpus: unknown): Record<string, Numeric> {
 }
 
 /** Follows the batch's log while the component is mounted. In a share, lines arrive on its single channel. */
-export function useArrivingLines(hear: (lines: readonly LogLine[]) => void): void {
+export function useNewLines(handler: (lines: readonly LogLine[]) => void): void {
   const context = useBatchContext()
-  const latest = useRef(hear)
+  const latest = useRef(handler)
   useEffect(() => {
-    latest.current = hear
+    latest.current = handler
   })
-  useChannel(context.channels.logs, (payload) => takeIn(context, payload))
+  useChannel(context.channels.logs, (payload) => applyPayload(context, payload))
   useEffect(() => context.lines.on((lines) => latest.current(lines)), [context])
 }
 
 /** Follows the batch's resource snapshots in the same way. */
-export function useArrivingResources(): void {
+export function useNewResources(): void {
   const context = useBatchContext()
-  useChannel(context.channels.resources, (payload) => takeIn(context, payload))
+  useChannel(context.channels.resources, (payload) => applyPayload(context, payload))
 }

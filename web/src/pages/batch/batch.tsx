@@ -12,7 +12,7 @@ import { batchQuery, jobsQuery, noLongerOpening, useBatch, useMe } from '../../l
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
 import { showToast } from '../../ui/toasts.tsx'
-import { takeIn } from './arrivals.ts'
+import { applyPayload } from './arrivals.ts'
 import { createBatchContext, InBatch, useBatchContext } from './context.ts'
 import { takeInControl, useControl } from './control.ts'
 import { Failures } from './failures.tsx'
@@ -34,7 +34,7 @@ function OneBatch({ batchId }: { batchId: string }) {
   // The page of a job shows that job's failure itself; links from Home open the first traceback.
   const ofJob = useParams({ strict: false }).jobId !== undefined
   const openFailure = useRouterState({ select: (state) => state.location.hash === 'failures' })
-  const seen = useRowPart(batchStore, batchId, (batch) => batch !== undefined)
+  const isKnown = useRowPart(batchStore, batchId, (batch) => batch !== undefined)
   const context = useMemo(
     () =>
       createBatchContext(`batch ${batchId}`, {
@@ -63,13 +63,13 @@ function OneBatch({ batchId }: { batchId: string }) {
     (batch) => batch !== undefined && showsStop(batch, Date.now()),
   )
   const control = useControl(batchId, { enabled: stops })
-  useChannel(seen ? `batch:${batchId}` : null, (payload) => {
+  useChannel(isKnown ? `batch:${batchId}` : null, (payload) => {
     takeInControl(batchId, payload, batchStore.get(batchId))
-    takeIn(context, payload)
+    applyPayload(context, payload)
   })
-  useChannel(seen ? `metrics:${batchId}` : null, (payload) => takeIn(context, payload))
+  useChannel(isKnown ? `metrics:${batchId}` : null, (payload) => applyPayload(context, payload))
   // A message may bring a deleted batch into the store although its jobs cannot be read.
-  if (read.error && (!seen || (jobs.error && jobs.data === undefined))) {
+  if (read.error && (!isKnown || (jobs.error && jobs.data === undefined))) {
     return (
       <Notice title={errorText(read.error)} bad>
         {me === null ? (
@@ -96,7 +96,8 @@ function OneBatch({ batchId }: { batchId: string }) {
       </Notice>
     )
   }
-  if (!seen || jobs.isPending || (!shown.current && stops && control.isPending)) return <Waiting rows={8} />
+  if (!isKnown || jobs.isPending || (!shown.current && stops && control.isPending))
+    return <Waiting rows={8} />
   shown.current = true
   return (
     <InBatch value={context}>

@@ -7,7 +7,7 @@ import { useIds } from '../../lib/live/row-store.ts'
 import { count, number, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { StatusShape } from '../../ui/status.tsx'
-import { leftOf } from './rerun-dialog.tsx'
+import { remainingJobs } from './rerun-dialog.tsx'
 
 /** Styled on the button itself: buttons clip their children, and a thousand clips are slow to scroll. */
 const FILL = {
@@ -105,7 +105,7 @@ function rowOf(box: HTMLElement | null): number {
 }
 
 function Counts({ store }: { store: JobStore }) {
-  const said = useSyncExternalStore(store.onAny, () => {
+  const label = useSyncExternalStore(store.onAny, () => {
     const counts = new Map<Status, number>()
     for (const id of store.ids()) {
       const status = store.get(id)?.status
@@ -113,7 +113,7 @@ function Counts({ store }: { store: JobStore }) {
     }
     return ORDER.map((status) => counts.get(status) ?? 0).join()
   })
-  return said.split(',').map((n, i) => {
+  return label.split(',').map((n, i) => {
     const status = itemAt(ORDER, i)
     return n === '0' ? null : (
       <span key={status} className="inline-flex items-center gap-1">
@@ -124,9 +124,9 @@ function Counts({ store }: { store: JobStore }) {
 }
 
 function Rest(props: { batch: Batch; store: JobStore; onRerun: () => void }) {
-  useSyncExternalStore(props.store.onAny, () => leftOf(props.batch, props.store).said)
-  const left = leftOf(props.batch, props.store)
-  return left.n === 0 ? null : <Button onClick={props.onRerun}>Rerun {left.said}</Button>
+  useSyncExternalStore(props.store.onAny, () => remainingJobs(props.batch, props.store).description)
+  const left = remainingJobs(props.batch, props.store)
+  return left.n === 0 ? null : <Button onClick={props.onRerun}>Rerun {left.description}</Button>
 }
 
 /** Cells that render together: a thousand separate subscriptions would take longer than the rest of the page. */
@@ -158,7 +158,7 @@ const Cells = memo(function Cells(props: {
   const { ids, store, focus } = props
   const jobs = useRows(store, ids)
   const among = useMemo(() => new Set(ids), [ids])
-  const lit = useSyncExternalStore(focus.on, () => {
+  const isHighlighted = useSyncExternalStore(focus.on, () => {
     const now = focus.get()
     return now !== null && among.has(now) ? now : null
   })
@@ -169,7 +169,7 @@ const Cells = memo(function Cells(props: {
       size={props.size}
       focus={focus}
       picked={job.id === props.picked}
-      lit={job.id === lit}
+      lit={job.id === isHighlighted}
       entry={job.id === props.entry}
       pulse={props.pulse}
       onPick={props.onPick}
@@ -209,7 +209,7 @@ const Cell = memo(function Cell(props: {
 }) {
   const { job, focus } = props
   const said = `${job.id}: ${job.status}, ${some(job.epochs, 'epoch')}${job.latest.val_loss != null ? `, val_loss ${number(job.latest.val_loss)}` : ''}`
-  const light = (): void => focus.set(job.id)
+  const highlight = (): void => focus.set(job.id)
   const unlight = (): void => focus.set(null)
   return (
     <button
@@ -221,9 +221,9 @@ const Cell = memo(function Cell(props: {
       tabIndex={props.entry ? 0 : -1}
       className={`${props.size} ${FILL[job.status]} ${props.pulse && job.status === 'running' ? 'pulse' : ''} ${props.picked ? 'outline-2 outline-ink' : props.lit ? 'outline-2 outline-accent' : ''}`}
       onClick={() => props.onPick(job.id)}
-      onFocus={light}
+      onFocus={highlight}
       onBlur={unlight}
-      onPointerEnter={light}
+      onPointerEnter={highlight}
       onPointerLeave={unlight}
     />
   )

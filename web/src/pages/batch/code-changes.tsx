@@ -67,7 +67,7 @@ export function CodeChanges({ before, after }: { before: Batch; after: Batch }) 
   )
   if (typeof from !== 'string' || typeof to !== 'string') return null
   const error = first.error ?? second.error
-  const lacks = [before, after].filter((_, i) => (i === 0 ? first.data : second.data) === null)
+  const missingDiffs = [before, after].filter((_, i) => (i === 0 ? first.data : second.data) === null)
   return (
     <section aria-label="Code" className="flex flex-col gap-2">
       <h3 className="font-medium">Code</h3>
@@ -83,9 +83,9 @@ export function CodeChanges({ before, after }: { before: Batch; after: Batch }) 
       )}
       {error ? (
         <Failure>{errorText(error)}</Failure>
-      ) : lacks.length > 0 ? (
+      ) : missingDiffs.length > 0 ? (
         <p className="text-muted">
-          {lacks.map(batchName).join(' and ')} had uncommitted changes that were not recorded.
+          {missingDiffs.map(batchName).join(' and ')} had uncommitted changes that were not recorded.
         </p>
       ) : between === undefined ? (
         <Waiting rows={2} />

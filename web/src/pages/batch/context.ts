@@ -33,7 +33,7 @@ export interface BatchContext {
 /** New log lines as they arrive. */
 export interface LineBus {
   publish(lines: readonly LogLine[]): void
-  on(hear: (lines: readonly LogLine[]) => void): () => void
+  on(handler: (lines: readonly LogLine[]) => void): () => void
 }
 
 function createLineBus(): LineBus {

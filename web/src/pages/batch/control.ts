@@ -33,13 +33,13 @@ export function takeInControl(
       timeline: payload.timeline as Step[],
     })
   }
-  const told = payload.batch as Batch | undefined
+  const newBatch = payload.batch as Batch | undefined
   // The end is a timeline step too, and arrives with the summary.
-  if (told && before && told.status !== before.status) void invalidateQueries({ queryKey })
+  if (newBatch && before && newBatch.status !== before.status) void invalidateQueries({ queryKey })
 }
 
 /** A step of a stop or a rerun. */
-export interface Rung {
+export interface LadderStep {
   title: string
   /** Undefined if it has not happened yet. */
   at?: string
@@ -52,7 +52,7 @@ const ACTOR = { user: '', agent: 'agent on ', reporter: 'reporter of ', service:
 export const actorText = ({ actor }: Step): string =>
   actor.kind === 'service' ? ACTOR.service : `${ACTOR[actor.kind]}${actor.name ?? 'someone who left'}`
 
-export const rungOf = (title: string, step: Step | undefined, note?: string): Rung =>
+export const rungOf = (title: string, step: Step | undefined, note?: string): LadderStep =>
   step === undefined
     ? { title, ...(note !== undefined && { note }) }
     : { title, at: step.at, actor: actorText(step), ...(note !== undefined && { note }) }
@@ -77,36 +77,36 @@ export function exitText({ detail, step }: Step): string {
 }
 
 /** The steps of a rerun: requested → taken by the agent → started → reports as a batch → ended. */
-export function rerunLadder(command: Command, timeline: readonly Step[]): Rung[] {
+export function rerunLadder(command: Command, timeline: readonly Step[]): LadderStep[] {
   const of = (name: Step['step']): Step | undefined =>
     timeline.find((step) => step.cmd_id === command.cmd_id && step.step === name)
-  const rungs = [rungOf('Rerun requested', of('requested'))]
+  const steps = [rungOf('Rerun requested', of('requested'))]
   const stopped = of('cancelled') ?? of('expired')
   if (stopped !== undefined) {
     const why = stopped.step === 'expired' ? 'no agent took it for a day' : 'cancelled before it began'
     return [
-      ...rungs,
+      ...steps,
       { ...rungOf(stopped.step === 'expired' ? 'Expired' : 'Cancelled', stopped, why), bad: true },
     ]
   }
-  rungs.push(
+  steps.push(
     rungOf('Agent has the command', of('delivered')),
     rungOf('Agent acknowledged', of('acknowledged')),
   )
   const started = of('started')
   const failed = of('failed')
   if (started || !failed)
-    rungs.push(rungOf('Process started', started, started ? `pid ${started.detail.pid}` : undefined))
+    steps.push(rungOf('Process started', started, started ? `pid ${started.detail.pid}` : undefined))
   const linked = of('linked')
-  if (linked || !failed) rungs.push(rungOf('Reports as a batch', linked))
+  if (linked || !failed) steps.push(rungOf('Reports as a batch', linked))
   const exit = of('exited') ?? failed
   if (exit)
-    rungs.push({
+    steps.push({
       ...rungOf(started ? 'Process ended' : 'Not started', exit, exitText(exit)),
       bad: command.state === 'failed',
     })
-  else rungs.push({ title: 'Process ended' })
-  return rungs
+  else steps.push({ title: 'Process ended' })
+  return steps
 }
 
 const MAIL: Record<string, string> = {

@@ -9,7 +9,7 @@ import { count, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Help } from '../../ui/help.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
-import { JobReceipts, lacks } from './job-receipts.tsx'
+import { hasMissingEpochs, JobReceipts } from './job-receipts.tsx'
 
 const route = getRouteApi('/b/$batchId/delivery')
 
@@ -33,7 +33,7 @@ export function BatchDelivery() {
   })
   const [onlyGaps, setOnlyGaps] = useState(false)
   const rows = useMemo(
-    () => (jobs.data ?? []).filter((job) => !onlyGaps || lacks(job)),
+    () => (jobs.data ?? []).filter((job) => !onlyGaps || hasMissingEpochs(job)),
     [jobs.data, onlyGaps],
   )
   if (whole.error) {
@@ -44,7 +44,7 @@ export function BatchDelivery() {
     )
   }
   if (whole.data === undefined || batch === undefined) return <Waiting />
-  const lacking = (jobs.data ?? []).filter(lacks).length
+  const lacking = (jobs.data ?? []).filter(hasMissingEpochs).length
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-4 p-4">
       <Receipt delivery={whole.data} batch={batch} />
@@ -189,7 +189,7 @@ const LOSSES = new Set(['Dropped', 'Rejected', 'Still to come', 'Epochs missing'
 
 /** What is missing, and whether it is still expected. */
 function lossesText({ missing, missing_epochs, senders }: Delivery, batch: Batch): string {
-  const said: string[] = []
+  const parts: string[] = []
   const lacking = senders.filter((one) => one.missing)
   const hostsOf = (those: typeof senders): string =>
     [...new Set(those.map(({ host }) => host ?? batch.host ?? 'the host'))].join(', ')
@@ -198,21 +198,21 @@ function lossesText({ missing, missing_epochs, senders }: Delivery, batch: Batch
   const kept = (missing ?? 0) - unsure
   if (kept > 0) {
     const hosts = hostsOf(lacking.filter(({ final }) => final))
-    said.push(
+    parts.push(
       `${some(kept, 'event')} still to come: on the disk of ${hosts}, sent when a reporter starts there again or by svc-reporter sync.`,
     )
   }
   if (unsure > 0) {
-    said.push(
+    parts.push(
       `${some(unsure, 'event')} or more of ${some(sudden.length, 'process', 'processes')} without a last count: on the disk of ${hostsOf(sudden)}, or lost with the process.`,
     )
   }
   const dropped = senders.reduce((total, { reported }) => total + (reported?.dropped ?? 0), 0)
   const rejected = senders.reduce((total, { reported }) => total + (reported?.rejected ?? 0), 0)
-  if (dropped) said.push(`${some(dropped, 'event')} dropped by the reporter: they are lost.`)
-  if (rejected) said.push(`${some(rejected, 'event')} rejected by the service.`)
-  if (missing_epochs > 0) said.push(`${some(missing_epochs, 'epoch')} missing between those that arrived.`)
-  return said.join(' ')
+  if (dropped) parts.push(`${some(dropped, 'event')} dropped by the reporter: they are lost.`)
+  if (rejected) parts.push(`${some(rejected, 'event')} rejected by the service.`)
+  if (missing_epochs > 0) parts.push(`${some(missing_epochs, 'epoch')} missing between those that arrived.`)
+  return parts.join(' ')
 }
 
 /** Whether late events are arriving: more are stored than a moment ago although the batch has ended. */

@@ -26,7 +26,7 @@ export function IdleStretches(props: {
     refetchInterval: 60_000,
     placeholderData: (before) => before,
   })
-  if (read.isPending) return <Place rows={Math.min(keys.length, MAX_ROWS)} />
+  if (read.isPending) return <Placeholder rows={Math.min(keys.length, MAX_ROWS)} />
   const series = (read.data ?? []).filter((one) => one.steps.length > 1)
   if (series.length === 0) return null
   const first = Math.min(...series.map((one) => one.steps[0] ?? Number.NaN))
@@ -88,7 +88,7 @@ export function IdleStretches(props: {
 const ROW = 'grid items-center gap-x-3 sm:grid-cols-[16rem_1fr_16rem]'
 
 /** A placeholder of the final height, so that the charts below do not move. */
-const Place = ({ rows }: { rows: number }) => (
+const Placeholder = ({ rows }: { rows: number }) => (
   <section aria-hidden="true" className="flex flex-col gap-1.5">
     <h2 className="font-medium">GPU use</h2>
     <ul className="flex flex-col gap-1">

@@ -30,13 +30,13 @@ function order(a: unknown, b: unknown): number {
 export interface JobColumn {
   id: string
   title: string
-  say: (job: Job) => string
+  format: (job: Job) => string
   /** The sort value. */
   definition: AccessorFnColumnDef<typeof features, Job, unknown>
 }
 
 const MAX_COLUMNS = 40
-/** Column ids in URLs. The common losses had columns before other series did, hence no prefix. */
+/** Column ids in URLs. The common losses had columns before other series did, so they have no prefix. */
 const latestId = (name: string): string => (name === 'val_loss' || name === 'train_loss' ? name : `l.${name}`)
 
 /**
@@ -54,11 +54,11 @@ export function columnsOf(jobs: readonly Job[], sort?: string): JobColumn[] {
     id: string,
     title: string,
     value: (job: Job) => unknown,
-    said: (value: unknown) => string = number,
+    formatValue: (value: unknown) => string = number,
   ): JobColumn => ({
     id,
     title,
-    say: (job) => said(value(job)),
+    format: (job) => formatValue(value(job)),
     definition: helper.accessor((job): unknown => value(job), {
       id,
       sortFn: (a, b) => order(value(a.original), value(b.original)),

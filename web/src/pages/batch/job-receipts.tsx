@@ -8,7 +8,7 @@ import { count, number } from '../../lib/words.ts'
 const ROW_PX = 32
 
 /** Whether epochs of the job are missing, in between or at its end. */
-export const lacks = (job: JobDelivery): boolean =>
+export const hasMissingEpochs = (job: JobDelivery): boolean =>
   job.missing > 0 || (job.said_epochs !== null && job.epochs < job.said_epochs)
 
 const HEADS = [
@@ -59,8 +59,12 @@ export function JobReceipts({ rows, batchId }: { rows: readonly JobDelivery[]; b
             count(job.epochs),
             job.first_epoch === null ? '–' : `${number(job.first_epoch)} to ${number(job.last_epoch)}`,
             job.said_epochs === null ? '–' : count(job.said_epochs),
-            <span key="gaps" className={lacks(job) ? 'text-amber' : 'text-muted'} title={gapsText(job)}>
-              {lacks(job)
+            <span
+              key="gaps"
+              className={hasMissingEpochs(job) ? 'text-amber' : 'text-muted'}
+              title={gapsText(job)}
+            >
+              {hasMissingEpochs(job)
                 ? job.missing > 0
                   ? `${count(job.missing)}: ${gapsText(job)}`
                   : short

@@ -26,8 +26,8 @@ export const JobRow = memo(function JobRow(props: {
 }) {
   const { job, columns, numeric } = props
   const { focus } = useBatchContext()
-  const lit = useFocused(focus, job.id)
-  const light = (on: boolean) => () => focus.set(on ? job.id : null)
+  const isHighlighted = useFocused(focus, job.id)
+  const highlight = (on: boolean) => () => focus.set(on ? job.id : null)
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: its link is what the keyboard opens; a click beside it picks the row
     <div
@@ -36,16 +36,16 @@ export const JobRow = memo(function JobRow(props: {
       aria-rowindex={props.index + 2}
       data-row
       data-job={job.id}
-      data-lit={lit || undefined}
-      className={`job-row absolute top-0 left-0 w-full cursor-default border-t border-line ${props.picked || props.checked ? 'bg-accent-soft' : lit ? 'bg-hover' : 'bg-bg'}`}
+      data-lit={isHighlighted || undefined}
+      className={`job-row absolute top-0 left-0 w-full cursor-default border-t border-line ${props.picked || props.checked ? 'bg-accent-soft' : isHighlighted ? 'bg-hover' : 'bg-bg'}`}
       style={{ height: ROW_PX, transform: `translateY(${props.start}px)` }}
       onClick={({ target }) => {
         if (target instanceof Element && target.closest('a, label') === null) props.onPick(job.id)
       }}
-      onPointerEnter={light(true)}
-      onPointerLeave={light(false)}
-      onFocus={light(true)}
-      onBlur={light(false)}
+      onPointerEnter={highlight(true)}
+      onPointerLeave={highlight(false)}
+      onFocus={highlight(true)}
+      onBlur={highlight(false)}
     >
       {columns.map((column) =>
         column.id === 'id' ? (
@@ -61,14 +61,14 @@ export const JobRow = memo(function JobRow(props: {
                   ? 'job-status bg-inherit px-2'
                   : 'truncate px-2'
             }
-            title={column.id === 'reason' || column.id === 'tags' ? column.say(job) : undefined}
+            title={column.id === 'reason' || column.id === 'tags' ? column.format(job) : undefined}
           >
             {column.id === 'status' ? (
               <State job={job} />
             ) : column.id === 'tags' ? (
               job.tags.map((tag) => <Tag key={tag}>{tag}</Tag>)
             ) : (
-              column.say(job)
+              column.format(job)
             )}
           </div>
         ),

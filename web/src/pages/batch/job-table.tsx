@@ -48,7 +48,7 @@ export const JobTable = memo(function JobTable(props: {
   const sorted = useSorted(jobs, columns, sort)
   const { onSorted } = props
   useEffect(() => onSorted(sorted), [sorted, onSorted])
-  const rows = useSteady(sorted, over, `${sort} ${jobs.length}`)
+  const rows = useStableRows(sorted, over, `${sort} ${jobs.length}`)
   // As state, because the rows need the scroll container, which exists only after the first render.
   const [scroller, setScroller] = useState<HTMLDivElement | null>(null)
   const latest = useRef({ pick: props.onPick, selected: props.onSelected, rows })
@@ -228,13 +228,13 @@ function useSorted(
 }
 
 /** Rows keep their places while the pointer is over them; their content keeps updating. */
-function useSteady(rows: readonly Job[], over: boolean, asked: string): readonly Job[] {
-  const kept = useRef<{ asked: string; rows: readonly Job[] }>({ asked: '', rows })
-  if (over && kept.current.asked === asked) {
+function useStableRows(rows: readonly Job[], over: boolean, orderKey: string): readonly Job[] {
+  const kept = useRef<{ orderKey: string; rows: readonly Job[] }>({ orderKey: '', rows })
+  if (over && kept.current.orderKey === orderKey) {
     const byId = new Map(rows.map((job) => [job.id, job]))
     const steady = kept.current.rows.flatMap(({ id }) => byId.get(id) ?? [])
     if (steady.length === rows.length) return steady
   }
-  kept.current = { asked, rows }
+  kept.current = { orderKey, rows }
   return rows
 }

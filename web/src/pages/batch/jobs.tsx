@@ -12,7 +12,7 @@ import {
 import { CHART_HEIGHT } from '../../charts/plot-height.ts'
 import { seriesNames } from '../../charts/series-names.ts'
 import type { Batch, Job, Status } from '../../lib/api/types.ts'
-import { loaded } from '../../lib/away.ts'
+import { loadedChunk } from '../../lib/availability.ts'
 import { jobNames, namesOf, parseJobQuery } from '../../lib/job-query.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
@@ -31,7 +31,7 @@ import { useJobs } from './use-jobs.ts'
 
 /** Loaded after the table: the plotting code is as large as everything else here. */
 const SeriesCharts = lazy(async () => ({
-  default: (await loaded(import('../../charts/series-charts.tsx'))).SeriesCharts,
+  default: (await loadedChunk(import('../../charts/series-charts.tsx'))).SeriesCharts,
 }))
 
 const route = getRouteApi('/b/$batchId/jobs')
@@ -71,7 +71,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
     () => jobs.filter((job) => (!search.status || job.status === search.status) && query.matches(job)),
     [jobs, search.status, query],
   )
-  const charted = useCharted(jobs)
+  const charted = useChartedSeries(jobs)
   const watched = charted[0]
   // In the order of the table: the charts draw its first rows.
   const [sorted, setSorted] = useState<readonly Job[]>(found)
@@ -81,7 +81,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
   const selectedHidden =
     selected.size === inTable.size ? [] : jobs.filter((job) => selected.has(job.id) && !inTable.has(job))
   const drawn = selectedListed.length > 0 ? selectedListed : listed
-  const curves = useSame(drawn.slice(0, MAX_CURVES).map((job) => job.id))
+  const curves = useStableList(drawn.slice(0, MAX_CURVES).map((job) => job.id))
   // Stable callbacks, so that only affected components render while jobs report.
   const latest = useRef({ search, onSearch })
   useEffect(() => {
@@ -114,13 +114,13 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
     )
   const mayRerun = batch.can?.rerun === true && batch.status !== 'running' && !context.shared
   const filtered = Boolean(search.q || search.status)
-  const beside = watched !== undefined && curves.length > 0
+  const chartsBeside = watched !== undefined && curves.length > 0
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-3 p-3">
       {/* On wide screens the curves are beside board and table, and stay visible while the table scrolls. */}
       <div
         className={
-          beside
+          chartsBeside
             ? 'grid grid-cols-[minmax(0,1fr)] gap-3 xl:grid-cols-[fit-content(66%)_minmax(360px,1fr)] xl:grid-rows-[auto_1fr]'
             : 'flex flex-col gap-3'
         }
@@ -133,7 +133,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
           onPick={pickOrNot}
           onRerun={mayRerun ? () => setRerun(true) : undefined}
         />
-        {beside && (
+        {chartsBeside && (
           <div className="min-w-0 xl:col-start-2 xl:row-span-2 xl:row-start-1">
             <div className="xl:sticky xl:top-3">
               <Suspense fallback={<div style={{ height: CHART_HEIGHT }} />}>
@@ -219,7 +219,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
 }
 
 /** A stable array while its content is equal, because a new one redraws the charts. */
-function useSame(list: readonly string[]): readonly string[] {
+function useStableList(list: readonly string[]): readonly string[] {
   const [kept, setKept] = useState(list)
   if (kept === list || (kept.length === list.length && kept.every((one, i) => one === list[i]))) return kept
   setKept(list)
@@ -231,11 +231,11 @@ const CHARTS_BESIDE = 2
 const CHARTS_ON_WIDE = 4
 
 /** The series that are drawn beside the table, as many as fit: losses first. */
-function useCharted(jobs: readonly Job[]): readonly string[] {
+function useChartedSeries(jobs: readonly Job[]): readonly string[] {
   const beside = useAtLeast('80rem')
   const wide = useAtLeast('120rem')
   const names = seriesNames(jobs.slice(0, MAX_CURVES))
-  return useSame(names.slice(0, wide ? CHARTS_ON_WIDE : beside ? CHARTS_BESIDE : 1))
+  return useStableList(names.slice(0, wide ? CHARTS_ON_WIDE : beside ? CHARTS_BESIDE : 1))
 }
 
 /** Whether the window is currently at least this wide. */

@@ -8,7 +8,7 @@ import { exact, timeOfDay } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { useNow } from '../../ui/relative-time.tsx'
 import { showToast } from '../../ui/toasts.tsx'
-import { type Rung, rerunLadder, useControl } from './control.ts'
+import { type LadderStep, rerunLadder, useControl } from './control.ts'
 import { stopLadder } from './stop-ladder.ts'
 
 /** Stops that ended longer ago are only in the timeline. */
@@ -92,7 +92,7 @@ export function RerunLinks({ command, batchId }: { command: Command; batchId: st
 
 function Panel(props: {
   title: string
-  rungs: readonly Rung[]
+  rungs: readonly LadderStep[]
   onHide: (() => void) | undefined
   children?: React.ReactNode
 }) {
@@ -123,7 +123,7 @@ function Panel(props: {
 }
 
 /** Steps in order: completed ones with time and actor, the current one waiting, later ones hollow. */
-export function Ladder({ rungs }: { rungs: readonly Rung[] }) {
+export function Ladder({ rungs }: { rungs: readonly LadderStep[] }) {
   const next = rungs.findIndex((rung) => rung.at === undefined)
   return (
     <ol className="flex flex-wrap gap-x-1 gap-y-1.5">
@@ -169,7 +169,7 @@ export function Ladder({ rungs }: { rungs: readonly Rung[] }) {
   )
 }
 
-function Mark({ rung, waiting }: { rung: Rung; waiting: boolean }) {
+function Mark({ rung, waiting }: { rung: LadderStep; waiting: boolean }) {
   if (rung.at !== undefined)
     return (
       <span aria-hidden="true" className={`inline-block w-4 text-center ${rung.bad ? '' : 'text-completed'}`}>

@@ -16,7 +16,7 @@ export function MuteEntry({ batch }: { batch: Batch }) {
   const put = (muted: boolean): void => {
     queries.setQueryData(queryKey, { muted })
   }
-  const turn = useMutation({
+  const toggle = useMutation({
     mutationFn: (muted: boolean) => setMute(batch.id, muted),
     onMutate: put,
     onSuccess: ({ muted }) => {
@@ -25,7 +25,7 @@ export function MuteEntry({ batch }: { batch: Batch }) {
         muted
           ? 'Muted: rules send no mail about this batch.'
           : 'No longer muted: rules send mail about this batch again.',
-        { action: { label: 'Undo', run: () => turn.mutate(!muted) } },
+        { action: { label: 'Undo', run: () => toggle.mutate(!muted) } },
       )
     },
     onError: (error, muted) => {
@@ -38,7 +38,7 @@ export function MuteEntry({ batch }: { batch: Batch }) {
       <DropdownMenu.CheckboxItem
         checked={data?.muted ?? false}
         disabled={data === undefined}
-        onCheckedChange={(muted) => turn.mutate(muted)}
+        onCheckedChange={(muted) => toggle.mutate(muted)}
         className="flex cursor-pointer items-center justify-between gap-4 rounded px-2 py-1 outline-none data-disabled:opacity-60 data-highlighted:bg-hover"
       >
         Mute: no mail about this batch

@@ -2,7 +2,7 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { fetchBatches } from '../../lib/api/batches.ts'
-import { type Command, fetchAgentOf, type RerunWish, rerunBatch } from '../../lib/api/control.ts'
+import { type Command, fetchAgentOf, type RerunRequest, rerunBatch } from '../../lib/api/control.ts'
 import { errorText, Refusal } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { differences, environmentOf, valueText } from '../../lib/batch-facts.ts'
@@ -25,7 +25,7 @@ import { type Control, useControl } from './control.ts'
 export function RerunBatch(props: {
   batch: Batch
   jobs: JobStore
-  first: RerunWish['jobs']
+  first: RerunRequest['jobs']
   onClose: () => void
 }) {
   const { batch, onClose } = props
@@ -34,8 +34,8 @@ export function RerunBatch(props: {
   const environment = environmentOf(batch)
   const recorded = { command: text(environment.command), cwd: text(environment.cwd) }
   const redacted = environment.command_redacted === true
-  const left = leftOf(batch, props.jobs)
-  const [jobs, setJobs] = useState<RerunWish['jobs']>(left.n > 0 ? props.first : 'all')
+  const left = remainingJobs(batch, props.jobs)
+  const [jobs, setJobs] = useState<RerunRequest['jobs']>(left.n > 0 ? props.first : 'all')
   const [changing, setChanging] = useState(redacted && owner)
   const [command, setCommand] = useState(recorded.command)
   const [cwd, setCwd] = useState(recorded.cwd)
@@ -81,7 +81,7 @@ export function RerunBatch(props: {
             onChange={() => setJobs('failed')}
           />
           <span className={left.n === 0 ? 'text-muted' : ''}>
-            {left.n === 0 ? 'no job failed, was lost or is missing' : `only ${left.said}`}
+            {left.n === 0 ? 'no job failed, was lost or is missing' : `only ${left.description}`}
           </span>
         </label>
       </fieldset>
@@ -128,7 +128,7 @@ export function RerunBatch(props: {
         </dd>
         <dt className="text-muted">Environment</dt>
         <dd>
-          <Since batch={batch} />
+          <ChangesSince batch={batch} />
         </dd>
         <dt className="text-muted">Agent</dt>
         <dd>
@@ -198,7 +198,7 @@ const lastRerun = (control: Control | null | undefined, batchId: string): Comman
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** The jobs that a rerun of the rest would run: failed ones, and planned ones that never started. */
-export function leftOf(batch: Batch, store: JobStore): { n: number; said: string } {
+export function remainingJobs(batch: Batch, store: JobStore): { n: number; description: string } {
   const known = store.ids().map((id) => store.get(id)?.status)
   const of = (status: string): number => known.filter((one) => one === status).length
   const missing = batch.status === 'running' ? 0 : Math.max(0, (batch.n_total ?? 0) - known.length)
@@ -211,7 +211,7 @@ export function leftOf(batch: Batch, store: JobStore): { n: number; said: string
   const there = parts.filter(([n]) => n > 0)
   return {
     n: there.reduce((sum, [n]) => sum + n, 0),
-    said: there.map(([n, word]) => `${count(n)} ${word}`).join(', '),
+    description: there.map(([n, word]) => `${count(n)} ${word}`).join(', '),
   }
 }
 
@@ -235,7 +235,7 @@ function Git({ environment, commit }: { environment: Record<string, unknown>; co
 }
 
 /** Differences of the environment on the host since then, from a later batch on it. */
-function Since({ batch }: { batch: Batch }) {
+function ChangesSince({ batch }: { batch: Batch }) {
   const newest = useQuery({
     queryKey: ['newest on host', batch.project, batch.host],
     enabled: batch.host !== null,

@@ -8,7 +8,7 @@ import { useTheme } from '../../lib/theme.ts'
 import { clock } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
-import { useArrivingResources } from './arrivals.ts'
+import { useNewResources } from './arrivals.ts'
 import { useBatchContext } from './context.ts'
 import { IdleStretches } from './idle-stretches.tsx'
 import { gpuColours, resourceCharts } from './resource-charts.ts'
@@ -24,31 +24,31 @@ export function ResourcesView(props: {
 }) {
   const { zoom, onZoom, job } = props
   const { of, resources: source, resourceBus: bus } = useBatchContext()
-  useArrivingResources()
+  useNewResources()
   // Fetches a few points of each series to learn their names.
-  const there = useQuery({
+  const names = useQuery({
     ...resourceNamesQuery(of, source, job),
     refetchInterval: (query) => (query.state.data?.length === 0 ? 10_000 : false),
     refetchOnMount: 'always',
   })
-  const arrived = useArrived(bus, job)
+  const arrived = useNewNames(bus, job)
   const jobs = useMemo(
-    () => [...new Set([...(there.data ?? []).map((one) => one.job_id ?? 'batch'), ...arrived])],
-    [there.data, arrived],
+    () => [...new Set([...(names.data ?? []).map((one) => one.job_id ?? 'batch'), ...arrived])],
+    [names.data, arrived],
   )
   const several = jobs.length > 1
   const { groups, curves, gpuNames, utilisation } = useMemo(
-    () => resourceCharts(there.data ?? [], several),
-    [there.data, several],
+    () => resourceCharts(names.data ?? [], several),
+    [names.data, several],
   )
-  if (there.error) {
+  if (names.error) {
     return (
-      <Notice title={errorText(there.error)} bad>
-        <Button onClick={() => void there.refetch()}>Try again</Button>
+      <Notice title={errorText(names.error)} bad>
+        <Button onClick={() => void names.refetch()}>Try again</Button>
       </Notice>
     )
   }
-  if (there.isPending) return <Waiting />
+  if (names.isPending) return <Waiting />
   if (groups.length === 0) {
     return (
       <Notice
@@ -136,14 +136,14 @@ function GpuLegend({ names }: { names: ReadonlyMap<string, string> }) {
 }
 
 /** The batches or jobs that sent resources since the page was opened, so that new ones get curves. */
-function useArrived(bus: PointBus, job: string | undefined): readonly string[] {
+function useNewNames(bus: PointBus, job: string | undefined): readonly string[] {
   const [names, setNames] = useState<readonly string[]>([])
   useEffect(
     () =>
       bus.on((points) => {
-        const told = points.map((point) => point.job).filter((name) => job === undefined || name === job)
+        const newNames = points.map((point) => point.job).filter((name) => job === undefined || name === job)
         setNames((before) =>
-          told.every((name) => before.includes(name)) ? before : [...new Set([...before, ...told])],
+          newNames.every((name) => before.includes(name)) ? before : [...new Set([...before, ...newNames])],
         )
       }),
     [bus, job],

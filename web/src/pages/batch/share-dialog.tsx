@@ -19,7 +19,7 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
   const shares = useQuery({ queryKey, queryFn: () => fetchShares(batch.id) })
   const [days, setDays] = useState('30')
   const [anonymous, setAnonymous] = useState(false)
-  const renew = () => queries.invalidateQueries({ queryKey })
+  const refresh = () => queries.invalidateQueries({ queryKey })
   const make = useMutation({
     mutationFn: () =>
       createShare(batch.id, {
@@ -28,16 +28,16 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
           expires_at: new Date(Date.now() + Number(days) * DAY_MS).toISOString().replace(/\.\d+/, ''),
         }),
       }),
-    onSuccess: () => void renew(),
+    onSuccess: () => void refresh(),
   })
-  const [leaving, setLeaving] = useState<string | null>(null)
+  const [revoking, setRevoking] = useState<string | null>(null)
   const revoke = useMutation({
     mutationFn: revokeShare,
     onSuccess: (_, id) => {
       // Hides a revoked link, so that it is not copied.
       if (make.data?.id === id) make.reset()
-      setLeaving(null)
-      return renew()
+      setRevoking(null)
+      return refresh()
     },
   })
   const failed = make.error ?? revoke.error ?? shares.error
@@ -87,11 +87,11 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
                 {share.anonymous && ', anonymous'}
                 <span className="text-muted">, {endOf(share.expires_at)}</span>
               </span>
-              {leaving !== share.id ? (
+              {revoking !== share.id ? (
                 <Button
                   look="danger"
                   aria-label={`Revoke the link made ${exact(share.created_at)}`}
-                  onClick={() => setLeaving(share.id)}
+                  onClick={() => setRevoking(share.id)}
                 >
                   Revoke
                 </Button>
@@ -102,7 +102,7 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
                   className="flex flex-wrap items-center gap-2"
                 >
                   Open pages lose access immediately.
-                  <Button autoFocus onClick={() => setLeaving(null)}>
+                  <Button autoFocus onClick={() => setRevoking(null)}>
                     Keep it
                   </Button>
                   <Button look="danger" disabled={revoke.isPending} onClick={() => revoke.mutate(share.id)}>

@@ -8,7 +8,7 @@ import { showToast } from '../../ui/toasts.tsx'
 
 /** The star of a batch; a button if the user may edit it. */
 export function Star({ batch }: { batch: Batch }) {
-  const turn = useMutation({
+  const toggle = useMutation({
     mutationFn: (starred: boolean) => changeBatch(batch.id, { starred }),
     onSuccess: (changed) => batchStore.put([changed]),
     onError: (error) => showToast(`The star was not changed: ${errorText(error)}`, { bad: true }),
@@ -27,8 +27,8 @@ export function Star({ batch }: { batch: Batch }) {
       aria-pressed={starred}
       aria-label="Star"
       title={starred ? 'Remove the star' : 'Add a star'}
-      disabled={turn.isPending}
-      onClick={() => turn.mutate(!starred)}
+      disabled={toggle.isPending}
+      onClick={() => toggle.mutate(!starred)}
       className={`rounded-sm p-1 hover:bg-hover ${look}`}
     >
       <StarIcon className={`size-4 ${starred ? 'fill-current' : ''}`} aria-hidden="true" />

@@ -1,25 +1,25 @@
 import type { Step } from '../../lib/api/control.ts'
 import type { Batch } from '../../lib/api/types.ts'
-import { type Control, exitText, type Rung, rungOf } from './control.ts'
+import { type Control, exitText, type LadderStep, rungOf } from './control.ts'
 
 /** The steps of a stop: requested → sent to the agent → SIGTERM → SIGKILL → ended; undefined if none was requested. */
-export function stopLadder(batch: Batch, { commands, timeline }: Control): Rung[] | undefined {
+export function stopLadder(batch: Batch, { commands, timeline }: Control): LadderStep[] | undefined {
   const steps = timeline.filter((step) => step.kind === 'stop')
-  const asked = steps.find((step) => step.step === 'requested')
-  if (asked === undefined) return undefined
+  const requestStep = steps.find((step) => step.step === 'requested')
+  if (requestStep === undefined) return undefined
   const command = commands.find((one) => one.kind === 'stop')
   const of = (name: Step['step']): Step | undefined =>
     steps.findLast((step) => step.step === name && (step.cmd_id === null || step.cmd_id === command?.cmd_id))
   const over = batch.status !== 'running'
   const pid = pidOf(timeline)
-  const rungs = [rungOf('Stop requested', asked)]
-  const seen = of('seen_by_reporter')
-  if (seen || !over)
+  const rungs = [rungOf('Stop requested', requestStep)]
+  const seenStep = of('seen_by_reporter')
+  if (seenStep || !over)
     rungs.push(
       rungOf(
         'Seen by the script',
-        seen,
-        seen ? undefined : 'it looks every 10 seconds, and raises at its next call or 10 seconds later',
+        seenStep,
+        seenStep ? undefined : 'it looks every 10 seconds, and raises at its next call or 10 seconds later',
       ),
     )
   if (command !== undefined) {
@@ -58,7 +58,7 @@ function byHand(batch: Batch, pid: number | undefined): string {
 }
 
 /** The planned steps of a stop, before it is requested. */
-export function stopPlan(batch: Batch, { timeline }: Control, agentOnline: boolean): Rung[] {
+export function stopPlan(batch: Batch, { timeline }: Control, agentOnline: boolean): LadderStep[] {
   const pid = pidOf(timeline)
   return [
     { title: 'Stop requested', note: 'at once' },

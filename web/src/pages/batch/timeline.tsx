@@ -56,7 +56,7 @@ export function BatchTimeline() {
               />
             )
           const step = entry
-          const said = stepText(step)
+          const texts = stepText(step)
           return (
             <li
               // biome-ignore lint/suspicious/noArrayIndexKey: a timeline only grows
@@ -67,13 +67,13 @@ export function BatchTimeline() {
               <When at={step.at} before={before?.at} />
               <span aria-hidden="true" className="flex flex-col items-center">
                 <span
-                  className={`mt-1.5 size-2.5 shrink-0 rounded-full ${said.bad ? 'rotate-45 rounded-none bg-failed' : KIND[step.kind]}`}
+                  className={`mt-1.5 size-2.5 shrink-0 rounded-full ${texts.bad ? 'rotate-45 rounded-none bg-failed' : KIND[step.kind]}`}
                 />
                 {i < timeline.length - 1 && <span className="w-px flex-1 bg-line-strong" />}
               </span>
               <span className="pb-4">
-                <span className={said.bad ? 'text-failed' : 'font-medium'}>{said.title}</span>
-                {said.note && <Note step={step} note={said.note} batchId={batchId} />}
+                <span className={texts.bad ? 'text-failed' : 'font-medium'}>{texts.title}</span>
+                {texts.note && <Note step={step} note={texts.note} batchId={batchId} />}
                 <span className="block text-xs text-muted">
                   {actorText(step)} · <RelativeTime at={step.at} />
                 </span>

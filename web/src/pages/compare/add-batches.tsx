@@ -17,7 +17,7 @@ import { QueryField } from '../../ui/query-field.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusShape } from '../../ui/status.tsx'
 
-const MOST = 30
+const MAX_FOUND = 30
 
 /** Searches batches of any project and adds them to the comparison. */
 export function AddBatches({ search, onClose }: { search: CompareSearch; onClose: () => void }) {
@@ -30,7 +30,7 @@ export function AddBatches({ search, onClose }: { search: CompareSearch; onClose
     queryKey: ['found to compare', filter],
     placeholderData: keepPreviousData,
     queryFn: async () => {
-      const { items } = await fetchBatches(filter, { limit: MOST })
+      const { items } = await fetchBatches(filter, { limit: MAX_FOUND })
       batchStore.put(items)
       return items
     },

@@ -18,7 +18,7 @@ export interface Axis {
 /** Axis scales that the user chose; the other scales follow the data. */
 export type Scales = Readonly<Record<string, 'log' | 'linear'>>
 
-function said({ job, batch }: Compared, id: string): unknown {
+function rawValueOf({ job, batch }: Compared, id: string): unknown {
   const name = id.slice(id.indexOf('.') + 1)
   if (id.startsWith('param.'))
     return name === 'model' || name === 'dataset' ? job[name] : flatOf(job.params)[name]
@@ -66,14 +66,16 @@ export function axesOf(rows: readonly Compared[]): Axis[] {
 }
 
 function axisOf(rows: readonly Compared[], id: string, title: string): Axis | undefined {
-  const values = rows.map((row) => said(row, id)).filter((value) => value !== undefined && value !== null)
+  const values = rows
+    .map((row) => rawValueOf(row, id))
+    .filter((value) => value !== undefined && value !== null)
   if (values.length === 0) return undefined
   if (values.every(isNumber)) {
     const finite = values.map(Number).filter(Number.isFinite)
     const low = finite.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY)
     const high = finite.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY)
     const at = (row: Compared): number | undefined => {
-      const value = said(row, id)
+      const value = rawValueOf(row, id)
       return value === undefined || value === null ? undefined : Number(value)
     }
     return { id, title, words: null, at, low, high, log: suitsLog(finite) }
@@ -82,7 +84,7 @@ function axisOf(rows: readonly Compared[], id: string, title: string): Axis | un
   const words = [...new Set(values.map(text))].sort()
   const place = new Map(words.map((word, i) => [word, i]))
   const at = (row: Compared): number | undefined => {
-    const value = said(row, id)
+    const value = rawValueOf(row, id)
     return value === undefined || value === null ? undefined : place.get(text(value))
   }
   return { id, title, words, at, low: 0, high: Math.max(1, words.length - 1), log: false }

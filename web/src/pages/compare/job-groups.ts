@@ -51,13 +51,13 @@ export function jobGroups(rows: readonly Compared[], by: readonly Axis[], metric
 export function groupingAxes(rows: readonly Compared[], axes: readonly Axis[]): Axis[] {
   const values = (axis: Axis): number => new Set(rows.map((row) => axis.at(row))).size
   return axes
-    .filter((axis) => axis.id.startsWith('param.') && (differs(axis) || rows.some(lacks(axis))))
+    .filter((axis) => axis.id.startsWith('param.') && (differs(axis) || rows.some(hasNoValue(axis))))
     .map((axis) => ({ axis, values: values(axis) }))
     .sort((a, b) => a.values - b.values)
     .map(({ axis }) => axis)
 }
 
-const lacks = (axis: Axis) => (row: Compared) => axis.at(row) === undefined
+const hasNoValue = (axis: Axis) => (row: Compared) => axis.at(row) === undefined
 
 /** The label of a job's value, or of its bin. */
 function labelling(rows: readonly Compared[], axis: Axis): (row: Compared) => string {

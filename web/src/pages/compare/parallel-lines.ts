@@ -88,12 +88,13 @@ export function nearestLine({ rows, kept, heights, xs }: Lines, x: number, y: nu
   const [from, to] = [xs[right - 1], xs[right]]
   if (from === undefined || to === undefined) return -1
   const share = (x - from) / (to - from)
-  let [nearest, distance] = [-1, NEAR]
+  let [nearest, nearestDistance] = [-1, NEAR]
   for (let n = 0; n < rows.length; n++) {
     const at = n * xs.length + right
     const [a, b] = [heights[at - 1] ?? Number.NaN, heights[at] ?? Number.NaN]
-    const away = Math.abs(a + (b - a) * share - y)
-    if (away < distance && kept.has(rows[n]?.name ?? '')) [nearest, distance] = [n, away]
+    const distance = Math.abs(a + (b - a) * share - y)
+    if (distance < nearestDistance && kept.has(rows[n]?.name ?? ''))
+      [nearest, nearestDistance] = [n, distance]
   }
   return nearest
 }

@@ -118,7 +118,7 @@ export function Scatter(props: {
             onPointerEnter={() => focus.set(one.row.name)}
             onPointerLeave={() => focus.set(null)}
           >
-            <title>{`${one.row.name}\n${x?.title}: ${x && said(x, x.at(one.row))}\n${y?.title}: ${y && said(y, y.at(one.row))}`}</title>
+            <title>{`${one.row.name}\n${x?.title}: ${x && valueText(x, x.at(one.row))}\n${y?.title}: ${y && valueText(y, y.at(one.row))}`}</title>
           </circle>
         ))}
       </svg>
@@ -188,7 +188,7 @@ function niceStep(rough: number): number {
   return power * ([1, 2, 5, 10].find((one) => one * power >= rough) ?? 10)
 }
 
-const said = (axis: Axis, value: number | undefined): string =>
+const valueText = (axis: Axis, value: number | undefined): string =>
   value === undefined ? '–' : axis.words === null ? number(value) : (axis.words[value] ?? '')
 function label(axis: Axis, tick: number, log: boolean): string {
   if (axis.words !== null) return (axis.words[tick] ?? '').slice(0, 12)

@@ -5,7 +5,7 @@ import { lazy, Suspense, useState } from 'react'
 import { fetchLostJobs, fetchRunningJobs } from '../../lib/api/dashboard.ts'
 import { fetchHosts } from '../../lib/api/hosts.ts'
 import type { Batch } from '../../lib/api/types.ts'
-import { loaded } from '../../lib/away.ts'
+import { loadedChunk } from '../../lib/availability.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { links } from '../../lib/links.ts'
 import { ago, duration, some } from '../../lib/words.ts'
@@ -16,7 +16,7 @@ import { Section } from './section.tsx'
 import { useDismissed } from './use-dismissed.ts'
 
 const RerunFrom = lazy(async () => ({
-  default: (await loaded(import('../batch/rerun-from.tsx'))).RerunFrom,
+  default: (await loadedChunk(import('../batch/rerun-from.tsx'))).RerunFrom,
 }))
 const DAY_MS = 86_400_000
 /** An agent that has been offline for longer is not reported any more. */
@@ -113,16 +113,16 @@ function Act({
   name,
   onRerun,
 }: Pick<Need, 'action' | 'name'> & { onRerun: (batchId: string) => void }) {
-  const said = {
+  const described = {
     className: `${buttonLook()} sm:w-28`,
     'aria-label': `${action.label}: ${name}`,
   }
   return 'rerun' in action ? (
-    <button type="button" {...said} onClick={() => onRerun(action.rerun)}>
+    <button type="button" {...described} onClick={() => onRerun(action.rerun)}>
       {action.label}
     </button>
   ) : (
-    <Link {...action.to} {...said}>
+    <Link {...action.to} {...described}>
       {action.label}
     </Link>
   )

@@ -8,7 +8,7 @@ import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
 
 /** One line about a batch. */
-export function EndedRow({ batch, said }: { batch: Batch; said: React.ReactNode }) {
+export function EndedRow({ batch, note }: { batch: Batch; note: React.ReactNode }) {
   return (
     <div data-row className="flex flex-wrap items-center gap-x-4 gap-y-0.5 px-3 py-1.5 hover:bg-hover">
       <span className="w-24 shrink-0 sm:w-36">
@@ -22,7 +22,7 @@ export function EndedRow({ batch, said }: { batch: Batch; said: React.ReactNode 
         {batchName(batch)}
       </Link>
       <span className="truncate text-muted max-sm:hidden sm:w-24">{batch.project}</span>
-      <span className="flex min-w-0 flex-1 max-sm:order-last max-sm:basis-full">{said}</span>
+      <span className="flex min-w-0 flex-1 max-sm:order-last max-sm:basis-full">{note}</span>
       <span className="text-muted max-sm:hidden">{duration(elapsedOf(batch, Date.now()))}</span>
       <span className="w-20 text-right text-muted">
         <RelativeTime at={batch.ended_at ?? batch.last_seen_at} />

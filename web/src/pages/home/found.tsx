@@ -19,7 +19,7 @@ import { StatusBadge } from '../../ui/status.tsx'
 import { EndedRow } from './ended-row.tsx'
 import { Section } from './section.tsx'
 
-const MOST = 50
+const MAX_FOUND = 50
 
 /** A search field over all projects; the query is kept in the URL. */
 export function Find({ q }: { q: string }) {
@@ -52,7 +52,7 @@ export function Found({ q }: { q: string }) {
     queryKey: ['found batches', filter],
     placeholderData: keepPreviousData,
     queryFn: async () => {
-      const page = await fetchBatches(filter, { limit: MOST })
+      const page = await fetchBatches(filter, { limit: MAX_FOUND })
       batchStore.put(page.items)
       return { ids: page.items.map((batch) => batch.id), more: page.next_cursor !== null }
     },
@@ -62,7 +62,7 @@ export function Found({ q }: { q: string }) {
     queryKey: ['found jobs', ofJobs],
     enabled: ofJobs !== null,
     placeholderData: keepPreviousData,
-    queryFn: () => fetchJobsWhere(ofJobs ?? {}, { limit: MOST }),
+    queryFn: () => fetchJobsWhere(ofJobs ?? {}, { limit: MAX_FOUND }),
   })
   const error = batches.error ?? jobs.error
   if (error) return <Failure>{errorText(error)}</Failure>
@@ -72,7 +72,7 @@ export function Found({ q }: { q: string }) {
     <div
       className={`flex flex-col gap-6 ${ofJobs === null ? '' : 'min-[120rem]:grid min-[120rem]:grid-cols-[2fr_3fr] min-[120rem]:items-start min-[120rem]:gap-x-10'} ${batches.isPlaceholderData ? 'refreshing' : ''}`}
     >
-      <Section title="Batches" note={more ? `the newest ${MOST}` : some(ids.length, 'batch', 'batches')}>
+      <Section title="Batches" note={more ? `the newest ${MAX_FOUND}` : some(ids.length, 'batch', 'batches')}>
         {ids.length === 0 && <p className="px-3 py-3 text-muted">No batch matches.</p>}
         {ids.map((id) => (
           <FoundBatch key={id} id={id} />
@@ -81,7 +81,7 @@ export function Found({ q }: { q: string }) {
       {ofJobs !== null && jobs.data && (
         <Section
           title="Jobs"
-          note={jobs.data.next_cursor ? `the newest ${MOST}` : some(jobs.data.items.length, 'job')}
+          note={jobs.data.next_cursor ? `the newest ${MAX_FOUND}` : some(jobs.data.items.length, 'job')}
         >
           {jobs.data.items.length === 0 && <p className="px-3 py-3 text-muted">No job matches.</p>}
           {jobs.data.items.map((job) => (
@@ -111,7 +111,7 @@ function FoundBatch({ id }: { id: string }) {
   return (
     <EndedRow
       batch={batch}
-      said={
+      note={
         <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />
       }
     />

@@ -110,7 +110,7 @@ export function Home() {
             <EndedRow
               key={batch.id}
               batch={batch}
-              said={
+              note={
                 <Progress
                   done={batch.n_done}
                   failed={batch.n_failed}

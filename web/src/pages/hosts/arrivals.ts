@@ -17,10 +17,10 @@ export const ranOn =
     !batch.deleted_at
 
 /** Live resources of the batches that run on the host, named as in `hostResourcesOf`. */
-export function useArrivingThere(host: Host): void {
+export function useHostResources(host: Host): void {
   const { resourceBus } = useBatchContext()
-  const there = ranOn(host)
-  const running = useLiveBatches((batch) => batch.status === 'running' && there(batch))
+  const isOnHost = ranOn(host)
+  const running = useLiveBatches((batch) => batch.status === 'running' && isOnHost(batch))
     .slice(0, MAX_FOLLOWED)
     .map((batch) => batch.id)
     .sort()

@@ -5,7 +5,7 @@ import { fetchBatches } from '../../lib/api/batches.ts'
 import { fetchControl } from '../../lib/api/control.ts'
 import { fetchHost, type Host, hostResourcesOf, revokeHost } from '../../lib/api/hosts.ts'
 import { errorText } from '../../lib/api/request.ts'
-import { faultOf } from '../../lib/away.ts'
+import { faultOf } from '../../lib/availability.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { readChartSearch } from '../../lib/charts/search.ts'
 import { links } from '../../lib/links.ts'
@@ -24,7 +24,7 @@ import { showToast } from '../../ui/toasts.tsx'
 import { createBatchContext, InBatch } from '../batch/context.ts'
 import { reasonText } from '../batch/control.ts'
 import { ResourcesView } from '../batch/resources-view.tsx'
-import { ranOn, useArrivingThere } from './arrivals.ts'
+import { ranOn, useHostResources } from './arrivals.ts'
 import { RunningNow } from './running-now.tsx'
 import { StartAgent } from './start-agent.tsx'
 import { HostState } from './state.tsx'
@@ -91,7 +91,7 @@ export function HostPage() {
 }
 
 function Arriving({ host }: { host: Host }) {
-  useArrivingThere(host)
+  useHostResources(host)
   return null
 }
 

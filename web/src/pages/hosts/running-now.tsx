@@ -29,8 +29,8 @@ interface Sample {
 
 /** The jobs that run on a host now, and their resource use. Requires the resource context of the host. */
 export function RunningNow({ host }: { host: Host }) {
-  const there = ranOn(host)
-  const batches = useLiveBatches((batch) => batch.status === 'running' && there(batch))
+  const isOnHost = ranOn(host)
+  const batches = useLiveBatches((batch) => batch.status === 'running' && isOnHost(batch))
   // Jobs are fetched again when the counts of one of these batches change.
   const state = batches.map(({ id, n_running, n_done, n_failed }) => [id, n_running, n_done, n_failed])
   const jobs = useQuery({

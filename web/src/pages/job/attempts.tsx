@@ -119,14 +119,14 @@ const epochsOf = ({ epochs, first_epoch: first, last_epoch: last }: Attempt): st
 /** The epochs that a later attempt reported again. */
 export function supersededOf({ superseded_epochs: n, superseded_ranges: ranges }: Attempt): string {
   if (n === 0) return 'none'
-  const told = ranges.slice(0, 5)
-  const covered = told.reduce((sum, [first, last]) => sum + last - first + 1, 0)
+  const shownRanges = ranges.slice(0, 5)
+  const covered = shownRanges.reduce((sum, [first, last]) => sum + last - first + 1, 0)
   const more = n > covered ? ` and ${count(n - covered)} more` : ''
-  return `${n === 1 ? 'epoch' : 'epochs'} ${told.map(stretch).join(', ')}${more}`
+  return `${n === 1 ? 'epoch' : 'epochs'} ${shownRanges.map(stretch).join(', ')}${more}`
 }
 
 /** The curves of an earlier attempt, drawn faded behind the job's own. */
-export interface Behind {
+export interface BackgroundCurves {
   /** Cache key of the drawn data. */
   of: string
   source: SeriesSource
@@ -135,7 +135,7 @@ export interface Behind {
 }
 
 /** @param n the number of the attempt in the job's own batch; undefined for none */
-export function useBehind(job: Job, n: number | undefined): Behind {
+export function useBackgroundCurves(job: Job, n: number | undefined): BackgroundCurves {
   const { of, source, colourOf } = useBatchContext()
   const { batch_id: batchId, id } = job
   // Ids contain no line breaks, so no other job has this name.

@@ -9,7 +9,7 @@ import { matcher } from '../../lib/charts/search.ts'
 import type { SearchChange } from '../../lib/search-change.ts'
 import { stepUnit } from '../../lib/step-unit.ts'
 import { useBatchContext } from '../batch/context.ts'
-import { SupersededNotice, useBehind } from './attempts.tsx'
+import { SupersededNotice, useBackgroundCurves } from './attempts.tsx'
 import { useMachineSeries } from './machine-series.ts'
 import type { JobPageSearch } from './search.ts'
 
@@ -27,7 +27,7 @@ export function JobCharts(props: {
 }) {
   const { job, search, attempt, onSearch } = props
   const { focus } = useBatchContext()
-  const { source: metrics, ...behind } = useBehind(job, attempt?.n)
+  const { source: metrics, ...behind } = useBackgroundCurves(job, attempt?.n)
   const { names, source, bus } = useMachineSeries(job, metrics)
   const keys = useMemo(() => seriesNames([job]), [job])
   // If x is a metric, resource samples have no x value.

@@ -200,18 +200,18 @@ function LinesOf(props: {
 }) {
   const { times } = props
   const { log } = useBatchContext()
-  const [said, setSaid] = useState('')
+  const [message, setMessage] = useState('')
   if (log === null) return null
   const find = async (epoch: number): Promise<void> => {
     const span = timesOfEpoch(times, epoch)
-    if (span === undefined) return setSaid(`no ${props.unit} ${number(epoch)}`)
+    if (span === undefined) return setMessage(`no ${props.unit} ${number(epoch)}`)
     const line = await firstLineFrom(
       (after) => log({ job_id: props.job, after, limit: 500 }),
       span[0],
       span[1],
     )
-    if (line === undefined) return setSaid(`nothing was logged in ${props.unit} ${number(epoch)}`)
-    setSaid('')
+    if (line === undefined) return setMessage(`nothing was logged in ${props.unit} ${number(epoch)}`)
+    setMessage('')
     props.onLine(line)
   }
   return (
@@ -220,7 +220,7 @@ function LinesOf(props: {
       onSubmit={(event) => {
         event.preventDefault()
         const epoch = Number(new FormData(event.currentTarget).get('epoch'))
-        void find(epoch).catch(() => setSaid('the lines could not be read'))
+        void find(epoch).catch(() => setMessage('the lines could not be read'))
       }}
     >
       <label className="flex items-center gap-1.5">
@@ -237,7 +237,7 @@ function LinesOf(props: {
       </label>
       <Button type="submit">Go</Button>
       <span role="status" className="text-xs text-muted">
-        {said}
+        {message}
       </span>
     </form>
   )

@@ -27,9 +27,9 @@ export const epochTimesQuery = (batchId: string, job: string) =>
 export function useMachineSeries(job: Job, metrics: SeriesSource) {
   const { of, resources, resourceBus, bus } = useBatchContext()
   const { batch_id: batchId, id, started_at: startedAt } = job
-  const there = useQuery(resourceNamesQuery(of, resources, id)).data
+  const resourceNames = useQuery(resourceNamesQuery(of, resources, id)).data
   const times = useQuery({ ...epochTimesQuery(batchId, id), enabled: job.epochs > 0 }).data
-  const named = useMemo(() => namedResources(there ?? []), [there])
+  const named = useMemo(() => namedResources(resourceNames ?? []), [resourceNames])
   const start = Date.parse(startedAt) / 1000
   const source: SeriesSource = useMemo(() => {
     const read = async (wanted: SeriesWanted, signal?: AbortSignal): Promise<Series[]> => {
@@ -77,8 +77,8 @@ export function useMachineSeries(job: Job, metrics: SeriesSource) {
     }
     return {
       publish: bus.publish,
-      on: (hear) => {
-        const offs = [bus.on(hear), resourceBus.on((points) => hear(points.flatMap(asMetric)))]
+      on: (handler) => {
+        const offs = [bus.on(handler), resourceBus.on((points) => handler(points.flatMap(asMetric)))]
         return () => {
           for (const off of offs) off()
         }
@@ -89,7 +89,7 @@ export function useMachineSeries(job: Job, metrics: SeriesSource) {
   return { names: useMemo(() => [...named.keys()], [named]), source, bus: both }
 }
 
-interface Place {
+interface Placement {
   name: string
   times: Times
   /** The start of the job in Unix seconds. */
@@ -97,7 +97,11 @@ interface Place {
   divisor: number
 }
 
-function placed(series: Series, { x, smooth }: SeriesWanted, { name, times, start, divisor }: Place): Series {
+function placed(
+  series: Series,
+  { x, smooth }: SeriesWanted,
+  { name, times, start, divisor }: Placement,
+): Series {
   const epochs = series.steps.map((at) => epochOf(at, times))
   const seen = series.steps.flatMap((_, i) => (x !== undefined || Number.isFinite(epochs[i]) ? [i] : []))
   const only = <T>(all: readonly T[]): T[] => seen.flatMap((i) => all[i] ?? [])

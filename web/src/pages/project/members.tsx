@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { addMember, changeProject, removeMember } from '../../lib/api/projects.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Member, Project } from '../../lib/api/types.ts'
-import { faultOf } from '../../lib/away.ts'
+import { faultOf } from '../../lib/availability.ts'
 import { membersQuery, projectQuery, projectsQuery, useMe } from '../../lib/queries.ts'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Button, Choice, Field } from '../../ui/controls.tsx'
@@ -26,7 +26,7 @@ export function Members() {
   const me = useMe()
   const project = useQuery(projectQuery(slug))
   const members = useQuery(membersQuery(slug))
-  const [leaving, setLeaving] = useState<Member | null>(null)
+  const [removing, setRemoving] = useState<Member | null>(null)
   const fault = faultOf(project) ?? faultOf(members)
   if (fault)
     return (
@@ -52,7 +52,11 @@ export function Members() {
             </td>
             <td className="text-right">
               {rules && member.role !== 'owner' && (
-                <Button look="danger" aria-label={`Remove ${member.name}`} onClick={() => setLeaving(member)}>
+                <Button
+                  look="danger"
+                  aria-label={`Remove ${member.name}`}
+                  onClick={() => setRemoving(member)}
+                >
                   Remove
                 </Button>
               )}
@@ -63,7 +67,7 @@ export function Members() {
       {rules && <Pending slug={slug} />}
       {rules && <Invite slug={slug} />}
       {rules && <Rename project={project.data} />}
-      {leaving && <Remove project={project.data} member={leaving} onClose={() => setLeaving(null)} />}
+      {removing && <Remove project={project.data} member={removing} onClose={() => setRemoving(null)} />}
     </Sheet>
   )
 }
@@ -75,10 +79,10 @@ function useRenew(slug: string): () => Promise<void> {
 
 /** Shows the chosen role immediately; an error reverts it and is shown. */
 function RoleOf({ slug, member }: { slug: string; member: Member }) {
-  const renew = useRenew(slug)
+  const refresh = useRenew(slug)
   const change = useMutation({
     mutationFn: (role: Role) => addMember(slug, { email: member.email, role }),
-    onSuccess: renew,
+    onSuccess: refresh,
     onError: (error) =>
       showToast(`${member.name} is still a ${member.role}: ${errorText(error)}`, { bad: true }),
   })
@@ -126,7 +130,7 @@ function useChange(slug: string) {
 
 function Access({ project, rules }: { project: Project; rules: boolean }) {
   const change = useChange(project.slug)
-  const [asked, setAsked] = useState(false)
+  const [confirming, setConfirming] = useState(false)
   const open = project.visibility === 'public'
   const next = open ? 'private' : 'public'
   return (
@@ -137,17 +141,17 @@ function Access({ project, rules }: { project: Project; rules: boolean }) {
       </p>
       {rules && (
         <div>
-          <Button onClick={() => setAsked(true)}>Make it {next}</Button>
+          <Button onClick={() => setConfirming(true)}>Make it {next}</Button>
         </div>
       )}
-      {asked && (
+      {confirming && (
         <Confirm
           title={`Make ${project.display_name} ${next}?`}
           no={`Leave it ${project.visibility}`}
           yes={`Make it ${next}`}
           danger={!open}
           run={() => change({ visibility: next })}
-          onClose={() => setAsked(false)}
+          onClose={() => setConfirming(false)}
         >
           {open
             ? 'From now on only its members see it. Links that share a batch stay valid.'

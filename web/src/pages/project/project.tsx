@@ -3,7 +3,7 @@ import { getRouteApi, Link, useNavigate, useRouter } from '@tanstack/react-route
 import { Bookmark, ChartLine } from 'lucide-react'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { errorText } from '../../lib/api/request.ts'
-import { faultOf } from '../../lib/away.ts'
+import { faultOf } from '../../lib/availability.ts'
 import { batchNames, parseQuery } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
 import { openView } from '../../lib/open-view.ts'

@@ -7,12 +7,12 @@ import type { BatchList } from './use-batch-list.ts'
  */
 export function useFilledColumns(
   columns: readonly Column[],
-  usual: boolean,
+  areDefaults: boolean,
   list: BatchList,
   sort: string,
 ): readonly Column[] {
   const isFilled = ({ id }: Column): boolean =>
-    !usual ||
+    !areDefaults ||
     !isField(id) ||
     id === sort ||
     list.ids.some((batch) => list.fields.get(batch)?.values[id] !== undefined)

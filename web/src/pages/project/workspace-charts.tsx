@@ -58,15 +58,15 @@ export function WorkspaceCharts(props: {
   // Bands of many batches would cover each other.
   const band: BandKind = search.band ?? 'none'
   const jobs = useMemo(() => rows.map((row) => row.job), [rows])
-  const called = useGroupNames(jobs, by)
+  const groupNames = useGroupNames(jobs, by)
   const group = useMemo(() => {
-    if (called?.by !== 'batch') return called && { names: called, band }
-    const of = (value: string | null): string => (value === null ? called.of(value) : labels.of(value))
-    return { names: { ...called, of }, band }
-  }, [called, band, labels])
+    if (groupNames?.by !== 'batch') return groupNames && { names: groupNames, band }
+    const of = (value: string | null): string => (value === null ? groupNames.of(value) : labels.of(value))
+    return { names: { ...groupNames, of }, band }
+  }, [groupNames, band, labels])
   const groups = useMemo(
-    () => (called === undefined || called.by === 'batch' ? [] : groupsOf(jobs, called)),
-    [jobs, called],
+    () => (groupNames === undefined || groupNames.by === 'batch' ? [] : groupsOf(jobs, groupNames)),
+    [jobs, groupNames],
   )
   const colourOfGroup = useGroupColours(groups)
   const { colourOfBatch } = props

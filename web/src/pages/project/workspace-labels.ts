@@ -8,12 +8,12 @@ export const hasSeveralJobs = (rows: readonly Compared[]): boolean =>
 
 /** The names of curves: the batch's name, with its id if names are equal, and with the job if the batch has several. */
 export function useLabels(found: Comparison | undefined) {
-  const said = JSON.stringify([
+  const namesKey = JSON.stringify([
     found?.batches.map((batch) => [batch.id, batch.name]),
     found?.rows.map((row) => [row.batch.id, row.job.id]),
   ])
   // biome-ignore lint/correctness/useExhaustiveDependencies: other changes of a batch or a job change no name
-  return useMemo(() => labelsOf(found?.batches ?? [], found?.rows ?? []), [said])
+  return useMemo(() => labelsOf(found?.batches ?? [], found?.rows ?? []), [namesKey])
 }
 
 function labelsOf(batches: readonly Batch[], rows: readonly Compared[]) {
@@ -27,10 +27,10 @@ function labelsOf(batches: readonly Batch[], rows: readonly Compared[]) {
   )
   const of = (id: string): string => byId.get(id) ?? id
   const several = hasSeveralJobs(rows)
-  const alone = new Set(several ? [] : rows.map((row) => `${row.batch.id}\n${row.job.id}`))
+  const onlyJobs = new Set(several ? [] : rows.map((row) => `${row.batch.id}\n${row.job.id}`))
   // A job that started since then must not be mistaken for the batch's former only job.
   const nameOf = (id: string, job: string): string =>
-    alone.has(`${id}\n${job}`) ? of(id) : `${of(id)} / ${job}`
+    onlyJobs.has(`${id}\n${job}`) ? of(id) : `${of(id)} / ${job}`
   const ids = new Map([...byId].map(([id, label]) => [label, id]))
   for (const { batch, job } of rows) ids.set(nameOf(batch.id, job.id), batch.id)
   return { of, nameOf, batchOf: (name: string): string | undefined => ids.get(name) }

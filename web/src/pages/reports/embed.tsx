@@ -26,7 +26,7 @@ import { Progress } from '../../ui/controls.tsx'
 import { Waiting } from '../../ui/notice.tsx'
 import { StatusBadge, StatusShape } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
-import { takeIn } from '../batch/arrivals.ts'
+import { applyPayload } from '../batch/arrivals.ts'
 import { createBatchContext, InBatch, useBatchContext } from '../batch/context.ts'
 import { useJobs } from '../batch/use-jobs.ts'
 
@@ -72,8 +72,8 @@ function Own({ batchId, children }: { batchId: string; children: (batch: Batch) 
     if (jobs.data) context.jobs.put(jobs.data)
   }, [jobs.data, context])
   const live = batch?.status === 'running'
-  useChannel(live ? `batch:${batchId}` : null, (payload) => takeIn(context, payload))
-  useChannel(live ? `metrics:${batchId}` : null, (payload) => takeIn(context, payload))
+  useChannel(live ? `batch:${batchId}` : null, (payload) => applyPayload(context, payload))
+  useChannel(live ? `metrics:${batchId}` : null, (payload) => applyPayload(context, payload))
   const error = read.error ?? jobs.error
   if (error && batch === undefined) return <Missing id={batchId} error={error} />
   if (batch === undefined || jobs.data === undefined) return <Waiting rows={2} />
@@ -98,7 +98,9 @@ function Shared({ token, children }: { token: string; children: (batch: Batch) =
     context.jobs.put(shared.data.jobs)
   }, [shared.data, context])
   const batch = useBatch(shared.data?.batch.id ?? '')
-  useChannel(batch?.status === 'running' ? `share:${token}` : null, (payload) => takeIn(context, payload))
+  useChannel(batch?.status === 'running' ? `share:${token}` : null, (payload) =>
+    applyPayload(context, payload),
+  )
   if (shared.error) return <Missing id="of this link" error={shared.error} />
   if (batch === undefined) return <Waiting rows={2} />
   return <InBatch value={context}>{children(batch)}</InBatch>

@@ -37,7 +37,7 @@ function OneReport({ report }: { report: Report }) {
   const navigate = useNavigate()
   const [open, setOpen] = useState<'edit' | 'share' | 'delete' | null>(null)
   const close = (): void => setOpen(null)
-  const renew = () => {
+  const refresh = () => {
     void queries.invalidateQueries({ queryKey: ['reports', report.project] })
     return queries.invalidateQueries({ queryKey: ['report', report.id] })
   }
@@ -45,7 +45,7 @@ function OneReport({ report }: { report: Report }) {
     mutationFn: (change: { title: string; body: string }) => changeReport(report.id, change),
     onSuccess: (changed) => {
       queries.setQueryData(['report', report.id], changed)
-      void renew()
+      void refresh()
       close()
     },
   })
@@ -99,7 +99,7 @@ function OneReport({ report }: { report: Report }) {
         </div>
       </header>
       <ReportBody body={report.body} />
-      {open === 'share' && <ShareReport report={report} onChange={() => void renew()} onClose={close} />}
+      {open === 'share' && <ShareReport report={report} onChange={() => void refresh()} onClose={close} />}
       {open === 'delete' && (
         <Confirm
           title="Delete the report?"

@@ -40,7 +40,7 @@ export function RuleForm(props: {
   const [cooldown, setCooldown] = useState<number | null>(rule?.cooldown_s ?? null)
   const [own, setOwn] = useState(rule?.recipients != null)
   const [emails, setEmails] = useState<string[]>(rule?.recipients ?? [])
-  const [asked, setAsked] = useState(false)
+  const [submitted, setSubmitted] = useState(false)
 
   const kind = KINDS[trigger]
   const condition = trigger === 'metric' ? conditionOf(metric) : null
@@ -63,7 +63,7 @@ export function RuleForm(props: {
     onSuccess: onDone,
   })
   const submit = (): void => {
-    setAsked(true)
+    setSubmitted(true)
     if (whole) save.mutate()
   }
   return (
@@ -86,7 +86,7 @@ export function RuleForm(props: {
           <p className="text-xs text-muted">{kind.fires}</p>
         </div>
         {trigger === 'metric' && (
-          <MetricFields slug={slug} draft={metric} onChange={setMetric} asked={asked} />
+          <MetricFields slug={slug} draft={metric} onChange={setMetric} asked={submitted} />
         )}
         <Field
           label="Name, shown in the mail"

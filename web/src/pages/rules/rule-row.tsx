@@ -13,17 +13,17 @@ import { conditionText, cooldownText, KINDS, ruleName, standardName } from './wo
 /** A rule: its trigger, its recipients, and whether it is enabled. */
 export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }) {
   const { rule, usual, onEdit } = props
-  const called = ruleName(rule)
+  const name = ruleName(rule)
   const queries = useQueryClient()
   const { queryKey } = rulesQuery(rule.project)
   const [asking, setAsking] = useState(false)
-  const renew = () => queries.invalidateQueries({ queryKey })
+  const refresh = () => queries.invalidateQueries({ queryKey })
   const change = (next: (items: Rule[]) => Rule[]): void => {
     queries.setQueryData<Rules>(queryKey, (rules) => rules && { ...rules, items: next(rules.items) })
   }
   const put = (enabled: boolean): void =>
     change((items) => items.map((one) => (one.id === rule.id ? { ...one, enabled } : one)))
-  const turn = useMutation({
+  const toggle = useMutation({
     mutationFn: (enabled: boolean) => changeRule(rule.id, { enabled }),
     onMutate: async (enabled) => {
       await queries.cancelQueries({ queryKey })
@@ -31,7 +31,7 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
     },
     onError: (error, enabled) => {
       put(!enabled)
-      showToast(`“${called}” was not switched ${enabled ? 'on' : 'off'}: ${errorText(error)}`, {
+      showToast(`“${name}” was not switched ${enabled ? 'on' : 'off'}: ${errorText(error)}`, {
         bad: true,
       })
     },
@@ -41,8 +41,8 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
     onSuccess: ({ mail }) =>
       showToast(
         mail.configured
-          ? `A test mail of “${called}” is on its way to ${to}.`
-          : `The test mail of “${called}” was only written to the service’s log: no mail server is set.`,
+          ? `A test mail of “${name}” is on its way to ${to}.`
+          : `The test mail of “${name}” was only written to the service’s log: no mail server is set.`,
       ),
     onError: (error) => showToast(`No test mail was sent: ${errorText(error)}`, { bad: true }),
   })
@@ -50,9 +50,9 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
     const { name, trigger, condition, recipients, enabled, cooldown_s } = rule
     try {
       await createRule(rule.project, { name, trigger, condition, recipients, enabled, cooldown_s })
-      await renew()
+      await refresh()
     } catch (error) {
-      showToast(`“${called}” was not made again: ${errorText(error)}`, { bad: true })
+      showToast(`“${name}” was not made again: ${errorText(error)}`, { bad: true })
     }
   }
   const drop = useMutation({
@@ -60,9 +60,9 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
     onSuccess: () => {
       setAsking(false)
       change((items) => items.filter((one) => one.id !== rule.id))
-      showToast(`“${called}” deleted.`, { action: { label: 'Undo', run: () => void again() } })
+      showToast(`“${name}” deleted.`, { action: { label: 'Undo', run: () => void again() } })
     },
-    onError: (error) => showToast(`“${called}” was not deleted: ${errorText(error)}`, { bad: true }),
+    onError: (error) => showToast(`“${name}” was not deleted: ${errorText(error)}`, { bad: true }),
   })
   const to = rule.recipients === null ? usual : rule.recipients.join(', ')
   return (
@@ -71,18 +71,18 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
       className="flex flex-wrap items-center gap-x-4 gap-y-1.5 border-t border-line px-2 py-2"
     >
       <Switch
-        label={`${called} is on`}
+        label={`${name} is on`}
         on={rule.enabled}
-        onTurn={(enabled) => turn.mutate(enabled)}
-        disabled={turn.isPending}
+        onTurn={(enabled) => toggle.mutate(enabled)}
+        disabled={toggle.isPending}
       />
       <div className={`min-w-0 flex-1 basis-52 ${rule.enabled ? '' : 'text-muted'}`}>
         <p className="font-medium break-words">
-          {called}
+          {name}
           {!rule.enabled && <span className="font-normal text-muted"> · off</span>}
         </p>
         <p className="text-muted">
-          {called === standardName(rule) ? (
+          {name === standardName(rule) ? (
             <span className="inline-block first-letter:uppercase">{cooldownText(rule.cooldown_s)}</span>
           ) : (
             <>
@@ -108,21 +108,21 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
       </span>
       <div className="flex gap-1.5">
         <Button
-          aria-label={`Send a test mail of ${called}`}
+          aria-label={`Send a test mail of ${name}`}
           disabled={test.isPending}
           onClick={() => test.mutate()}
         >
           {test.isPending ? 'Sending …' : 'Send a test mail'}
         </Button>
-        <Button aria-label={`Change ${called}`} onClick={onEdit}>
+        <Button aria-label={`Change ${name}`} onClick={onEdit}>
           Change
         </Button>
-        <Button look="danger" aria-label={`Delete ${called}`} onClick={() => setAsking(true)}>
+        <Button look="danger" aria-label={`Delete ${name}`} onClick={() => setAsking(true)}>
           Delete
         </Button>
       </div>
       {asking && (
-        <Dialog title={`Delete “${called}”?`} onClose={() => setAsking(false)}>
+        <Dialog title={`Delete “${name}”?`} onClose={() => setAsking(false)}>
           <p className="text-muted">
             It no longer fires, and its pending mail is not sent. Undo, in the note at the foot of the page,
             creates the same rule again. To silence it for a while, switch it off instead.

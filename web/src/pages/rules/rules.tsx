@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { errorText } from '../../lib/api/request.ts'
 import { type Rule, setRecipients } from '../../lib/api/rules.ts'
 import type { Project } from '../../lib/api/types.ts'
-import { faultOf } from '../../lib/away.ts'
+import { faultOf } from '../../lib/availability.ts'
 import { addressesQuery, membersQuery, projectQuery, rulesQuery, useMe } from '../../lib/queries.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
@@ -63,7 +63,7 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
   if (rules.data === undefined) return <Waiting />
   const { items, mail } = rules.data
   const set = project.recipients ?? []
-  const usual =
+  const defaultRecipients =
     set.length === 0
       ? `the project’s owner, ${project.owner.name}`
       : `the project’s recipients (${some(set.length, 'address', 'addresses')})`
@@ -93,7 +93,7 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
         ) : (
           <ul aria-label="Rules of the project" className="border-b border-line">
             {items.map((rule) => (
-              <RuleRow key={rule.id} rule={rule} usual={usual} onEdit={() => setOpen(rule)} />
+              <RuleRow key={rule.id} rule={rule} usual={defaultRecipients} onEdit={() => setOpen(rule)} />
             ))}
           </ul>
         )}
@@ -107,7 +107,7 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
         <RuleForm
           slug={slug}
           rule={open === 'new' ? null : open}
-          usual={usual}
+          usual={defaultRecipients}
           onClose={() => setOpen(null)}
           onDone={(rule) => {
             setOpen(null)

@@ -30,7 +30,7 @@ export function Unconfirmed({ slug }: { slug: string }) {
 }
 
 function Row({ slug, address }: { slug: string; address: MailAddress }) {
-  const { email, state, confirmation_requested_at: asked } = address
+  const { email, state, confirmation_requested_at: requestedAt } = address
   const queries = useQueryClient()
   const again = useMutation({
     mutationFn: () => requestConfirmation(slug, email),
@@ -46,11 +46,11 @@ function Row({ slug, address }: { slug: string; address: MailAddress }) {
       ) : (
         <>
           <span className="text-amber">
-            {asked === null ? (
+            {requestedAt === null ? (
               'not asked yet'
             ) : (
               <>
-                unconfirmed, asked <RelativeTime at={asked} />
+                unconfirmed, asked <RelativeTime at={requestedAt} />
               </>
             )}
           </span>
@@ -59,7 +59,7 @@ function Row({ slug, address }: { slug: string; address: MailAddress }) {
             disabled={again.isPending}
             onClick={() => again.mutate()}
           >
-            {asked === null ? 'Send confirmation' : 'Send confirmation again'}
+            {requestedAt === null ? 'Send confirmation' : 'Send confirmation again'}
           </Button>
         </>
       )}

@@ -12,7 +12,7 @@ import { exact } from '../../lib/words.ts'
 import { LogView } from '../../logs/log-view.tsx'
 import { Button } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
-import { takeIn } from '../batch/arrivals.ts'
+import { applyPayload } from '../batch/arrivals.ts'
 import { createBatchContext, InBatch } from '../batch/context.ts'
 import { BatchHeader } from '../batch/header.tsx'
 import { JobsView } from '../batch/jobs.tsx'
@@ -50,7 +50,9 @@ export function SharedPage() {
     batchStore.put([shared.data.batch])
     context.jobs.put(shared.data.jobs)
   }, [shared.data, context])
-  useChannel(shared.data && !shared.error ? `share:${token}` : null, (payload) => takeIn(context, payload))
+  useChannel(shared.data && !shared.error ? `share:${token}` : null, (payload) =>
+    applyPayload(context, payload),
+  )
   const batch = useBatch(shared.data?.batch.id ?? '')
   const name = batch?.id
   useEffect(() => {

@@ -33,6 +33,6 @@ export function Outcome({ error, idp }: OutcomeSearch) {
   const providers = useQuery(providersQuery).data
   if (error === undefined) return null
   const name = providers?.find((one) => one.id === idp)?.name ?? 'the identity provider'
-  const said = faultText(error, name)
-  return <Failure>{said.charAt(0).toUpperCase() + said.slice(1)}</Failure>
+  const message = faultText(error, name)
+  return <Failure>{message.charAt(0).toUpperCase() + message.slice(1)}</Failure>
 }

@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { createToken, fetchTokens, revokeToken } from '../../lib/api/identity.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Token } from '../../lib/api/types.ts'
-import { faultOf } from '../../lib/away.ts'
+import { faultOf } from '../../lib/availability.ts'
 import { links } from '../../lib/links.ts'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Button, Choice, Field } from '../../ui/controls.tsx'
@@ -19,12 +19,12 @@ export function Tokens() {
   const queries = useQueryClient()
   const tokens = useQuery({ queryKey: ['tokens'], queryFn: fetchTokens })
   const [scope, setScope] = useState<Token['scope']>('reporter')
-  const [leaving, setLeaving] = useState<Token | null>(null)
-  const renew = () => queries.invalidateQueries({ queryKey: ['tokens'] })
+  const [revoking, setRevoking] = useState<Token | null>(null)
+  const refresh = () => queries.invalidateQueries({ queryKey: ['tokens'] })
   // Not awaited: the token is shown only once, so it must appear even if the list fails.
   const make = useMutation({
     mutationFn: (name: string) => createToken({ name, scope }),
-    onSuccess: () => void renew(),
+    onSuccess: () => void refresh(),
   })
   const fault = faultOf(tokens)
   if (fault) return <Refused error={fault} />
@@ -91,7 +91,7 @@ export function Tokens() {
               </td>
               <td>{token.last_used_at ? <RelativeTime at={token.last_used_at} /> : 'never'}</td>
               <td className="text-right">
-                <Button look="danger" aria-label={`Revoke ${token.name}`} onClick={() => setLeaving(token)}>
+                <Button look="danger" aria-label={`Revoke ${token.name}`} onClick={() => setRevoking(token)}>
                   Revoke
                 </Button>
               </td>
@@ -99,19 +99,19 @@ export function Tokens() {
           ))}
         </Table>
       )}
-      {leaving && (
+      {revoking && (
         <Confirm
-          title={`Revoke ${leaving.name}?`}
+          title={`Revoke ${revoking.name}?`}
           no="Keep it"
           yes="Revoke it"
           danger
           run={async () => {
-            await revokeToken(leaving.id)
+            await revokeToken(revoking.id)
             // Hides a revoked token, so that it is not copied.
-            if (make.data?.id === leaving.id) make.reset()
-            await renew()
+            if (make.data?.id === revoking.id) make.reset()
+            await refresh()
           }}
-          onClose={() => setLeaving(null)}
+          onClose={() => setRevoking(null)}
         >
           Programs that use it are refused at once; this cannot be undone. Data that was sent with it is kept.
         </Confirm>

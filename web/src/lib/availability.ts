@@ -1,20 +1,20 @@
 import { Refusal } from './api/request.ts'
 
 /** Code of the page that could not be loaded: the service is unreachable, or serves another version now. */
-class Unloaded extends Error {
+class ChunkLoadError extends Error {
   constructor(cause: unknown) {
     super('A part of this page could not be loaded.', { cause })
   }
 }
 /** Replaces the error of a failed import(), whose message differs between browsers. */
-export const loaded = <Code>(code: Promise<Code>): Promise<Code> =>
+export const loadedChunk = <Code>(code: Promise<Code>): Promise<Code> =>
   code.catch((error: unknown) => {
-    throw new Unloaded(error)
+    throw new ChunkLoadError(error)
   })
 
-export const isUnloaded = (error: unknown): boolean => error instanceof Unloaded
+export const isChunkLoadError = (error: unknown): boolean => error instanceof ChunkLoadError
 /** Whether the service is unreachable or temporarily unavailable, so that a retry may succeed later. */
-export const isAway = (error: unknown): boolean =>
+export const isUnavailable = (error: unknown): boolean =>
   error instanceof Refusal && [0, 502, 503, 504].includes(error.status)
 
 const FIRST_WAIT_MS = 1_000
@@ -39,4 +39,4 @@ async function poll(): Promise<void> {
 
 /** The error to show instead of data: none if there is earlier data and the service is unavailable. */
 export const faultOf = ({ error, data }: { error: Error | null; data: unknown }): Error | null =>
-  data !== undefined && isAway(error) ? null : error
+  data !== undefined && isUnavailable(error) ? null : error
