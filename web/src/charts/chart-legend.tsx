@@ -69,7 +69,7 @@ function Entry(props: Choices & { job: string }) {
         {job}
       </button>
       <span
-        // The acts take the place of the value, not of a part of it.
+        // The action buttons replace the value completely, not a part of it.
         className={`flex min-w-0 items-center gap-1 ${kept ? '' : 'lg:group-hover:invisible lg:group-focus-within:invisible'}`}
       >
         <span className="max-w-24 truncate text-xs text-muted" title={told.name}>

@@ -11,31 +11,31 @@ import type { PointBus } from '../lib/live/points.ts'
 import { beforeRead } from '../lib/live/read-cursors.ts'
 import { follow } from '../lib/live/stream.ts'
 
-/** One of the jobs that are compared; jobs of different batches may have one name, so it is called by both. */
+/** A compared job. Jobs of different batches may have the same name, so `name` includes the batch. */
 export interface Compared {
   name: string
   batch: Batch
   job: Job
 }
 export const MAX_JOBS = 1_000
-/** Filters of one request. */
+/** Batches per request. */
 const AT_ONCE = 50
-/** Channels of one stream are few: the first of those that run are followed. */
+/** The number of channels per stream is limited: only the first running batches are followed. */
 const MAX_FOLLOWED = 40
 
 export interface Comparison {
   rows: readonly Compared[]
   batches: readonly Batch[]
-  /** Asked for and not available: deleted, mistyped, or not to be seen. */
+  /** Requested but unavailable: deleted, mistyped, or not visible. */
   missing: readonly string[]
-  /** There are more jobs than are compared. */
+  /** Whether there are more jobs than can be compared. */
   cut: boolean
 }
 
-/** How often the jobs of running batches are read again, for pages that want that. */
+/** How often the jobs of running batches are fetched again, for pages that need it. */
 const REREAD_MS = 10_000
 
-/** The jobs of these batches, oldest first within each, in the order of the batches. */
+/** The jobs of these batches, in the order of the batches, oldest first within each. */
 export function useCompared(ids: readonly string[], { live = false }: { live?: boolean } = {}) {
   return useQuery({
     queryKey: ['compared', ids],
@@ -88,7 +88,10 @@ export function useCompared(ids: readonly string[], { live = false }: { live?: b
   })
 }
 
-/** Of a batch that has some of these jobs only they: other batches can be added to a selection. */
+/**
+ * Of each batch, the jobs with one of these ids; all jobs of batches that have none, so that other batches can be
+ * added.
+ */
 export function chosenJobs(
   rows: readonly Compared[],
   jobs: readonly string[] | undefined,
@@ -99,7 +102,7 @@ export function chosenJobs(
   return rows.filter((row) => wanted.has(row.job.id) || !having.has(row.batch.id))
 }
 
-/** The series of all of them: one request for a series, however many batches they are of. */
+/** A source for the series of all these jobs: one request per series, for any number of batches. */
 export function useComparedSource(rows: readonly Compared[]): SeriesSource {
   return useMemo(() => {
     const byName = new Map(rows.map((row) => [row.name, row]))
@@ -125,7 +128,7 @@ export function useComparedSource(rows: readonly Compared[]): SeriesSource {
         return name === undefined ? [] : [{ ...one, job_id: name }]
       })
     }
-    // Groups and percentiles of batches do not add up to those of all: the service counts them over the jobs together.
+    // Groups and percentiles of single batches cannot be combined, so the service computes them over all jobs.
     return Object.assign(read, {
       groups: async (wanted: SeriesWanted & { group_by: string }, signal?: AbortSignal) => {
         const { keys, jobs, ...rest } = wanted
@@ -148,10 +151,13 @@ interface PayloadPoint {
   values: Record<string, Numeric>
 }
 
-/** What jobs of several batches are called where nothing else is said. */
+/** The default name of a job among several batches. */
 const jobName = (batch: string, job: string): string => `${batch} / ${job}`
 
-/** Points of those that run, as they arrive. `nameOf` is stable and says what a job is called. */
+/**
+ * Appends points of running batches as they arrive.
+ * @param nameOf the name of a job; must be stable
+ */
 export function useLivePoints(
   batches: readonly Batch[],
   bus: PointBus,

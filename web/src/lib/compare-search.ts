@@ -1,6 +1,6 @@
 import { type ChartSearch, readChartSearch } from './charts/search.ts'
 
-/** What is said of curves as on the page of a batch. */
+/** Chart settings shared with the page of a batch. */
 const CURVES = [
   'log',
   'xlog',
@@ -16,24 +16,24 @@ const CURVES = [
   'all',
 ] as const
 
-/** What the address says of a comparison: a link restores it. */
+/** The search parameters of a comparison, so that a link restores it. */
 export interface CompareSearch extends Pick<ChartSearch, (typeof CURVES)[number]> {
   batches: string[]
-  /** Ids of jobs: of a batch that has some of them only these are compared. */
+  /** Ids of jobs. If a batch has some of them, only these are compared. */
   ids?: string[]
-  /** Lists also what does not differ. */
+  /** Whether rows without differences are listed too. */
   same?: boolean
-  /** Series that are drawn, by name. */
+  /** The names of the drawn series. */
   keys?: string[]
-  /** Axes of the parallel coordinates, in their order. */
+  /** Axes of the parallel coordinates plot, in order. */
   axes?: string[]
-  /** Part of an axis: jobs outside of it are left out everywhere. */
+  /** Brushed ranges by axis. Jobs outside are hidden in all charts. */
   brush?: Record<string, [number, number]>
-  /** Scales of axes that the reader chose; the data choose the others. */
+  /** Axis scales that the user chose; the other scales follow the data. */
   scales?: Record<string, 'log' | 'linear'>
-  /** Parameters that group the jobs. */
+  /** Parameters to group jobs by. */
   groups?: string[]
-  /** Columns of the scatter. */
+  /** The axes of the scatter plot. */
   sx?: string
   sy?: string
   logx?: boolean
@@ -51,7 +51,7 @@ const text = (value: unknown): string | undefined =>
 
 export function readCompareSearch(given: Record<string, unknown>): CompareSearch {
   const found: CompareSearch = { batches: list(given.batches) ?? [] }
-  // An older link named one series.
+  // Older links named a single series.
   const keys = list(given.keys) ?? list(given.key === undefined ? [] : [given.key])
   const [axes, groups, brush] = [list(given.axes), list(given.groups), brushIn(given.brush)]
   const ids = list(given.ids)

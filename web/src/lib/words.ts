@@ -1,13 +1,13 @@
 import type { Numeric } from './api/types.ts'
 
 /**
- * How numbers and times are said: by hand, because the browser's own formats (Intl) take 15 ms of the first paint to be
- * ready, and 0.1 ms for each time that is said by toLocaleString.
+ * Formats numbers and times without Intl: the browser's formatters take 15 ms of the first paint to initialize, and
+ * toLocaleString takes 0.1 ms per call.
  */
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sept', 'Oct', 'Nov', 'Dec']
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const two = (n: number): string => String(n).padStart(2, '0')
-/** In the time of the person; a dash for what is no time. */
+/** In local time; a dash for invalid times. */
 const inWords =
   (said: (at: Date) => string) =>
   (at: Date | number | string): string => {
@@ -29,7 +29,7 @@ export const timeOfDay = inWords((at) => `${minuteOfDay(at)}:${two(at.getSeconds
 export const exact = inWords((at) => `${day(at)}, ${timeOfDay(at)}`)
 
 const MINUS = '−'
-/** Four significant digits; what is no number stays a word. */
+/** Four significant digits. Values that are not numbers stay text. */
 export function number(value: unknown): string {
   if (value === null || value === undefined) return '–'
   if (typeof value === 'string') return value.replace('-Infinity', '−Inf').replace('Infinity', 'Inf')
@@ -46,14 +46,14 @@ export function number(value: unknown): string {
       : count(Number(value.toPrecision(4)))
   return text.replace(/-/g, MINUS)
 }
-/** Values further apart than this have no decimals in common that say enough of the least. */
+/** Beyond this ratio no common number of decimals suits both the largest and the smallest value. */
 const MAX_RATIO = 1_000
-/** With more, the zeros are more than the digits. */
+/** With more decimals there are more zeros than digits. */
 const MAX_DECIMALS = 7
 /**
- * Says the numbers of a column with the same decimals, so that they are read down: four digits of the median. Those of
- * which that leaves nothing, whole numbers, small fractions, and columns over several orders of magnitude are said as
- * `number` does.
+ * Formats the numbers of a column with the same decimals, so that they can be compared: four digits of the median.
+ * Whole numbers, small fractions, values that would be rounded to zero, and columns over several orders of magnitude
+ * are formatted by `number`.
  */
 export function fixedLike(values: readonly unknown[]): (value: unknown) => string {
   const sizes = values
@@ -77,11 +77,11 @@ export const count = (value: number | string): string =>
 export const some = (n: number, one: string, many = `${one}s`): string =>
   `${count(n)} ${n === 1 ? one : many}`
 
-/** Why something ended, as a sentence where the service has a word for it. */
+/** Why something ended; known reasons of the service become sentences. */
 export const endingText = (reason: string): string =>
   reason === 'stop_requested' ? 'Stopped as requested' : reason
 
-/** `3 h 12 min`, `42 s`, `2 d 4 h`: the two greatest units. */
+/** `3 h 12 min`, `42 s`, `2 d 4 h`: the two largest units. */
 export function duration(seconds: Numeric | null | undefined): string {
   if (seconds === null || seconds === undefined) return '–'
   if (typeof seconds === 'string' || !Number.isFinite(seconds)) return number(seconds)
@@ -116,8 +116,8 @@ export const clock = (ms: number): string => {
 }
 
 /**
- * `≈ 14:20 (13:50–15:10)`; `≈ 14:20` where the range is within that minute; an end that has passed is only that.
- * `at` is when it was estimated, in ms.
+ * `≈ 14:20 (13:50–15:10)`; `≈ 14:20` if the range is within that minute; `any moment` once it has passed.
+ * @param at when it was estimated, in ms
  */
 export function etaText(
   eta: { eta_s: number | null; low_s?: number | null; high_s?: number | null },

@@ -2,8 +2,8 @@ import { CircleHelp } from 'lucide-react'
 import { type CSSProperties, type ReactNode, useId } from 'react'
 
 /**
- * A question mark beside a term, which explains it: the browser's own popover, closed by Escape and a click elsewhere.
- * `more` is a text before the mark, where the box also has what there is no room for.
+ * A question mark beside a term that opens its explanation in a native popover.
+ * @param more text shown before the question mark if the popover holds details beyond the definition
  */
 export function Help({ term, more, children }: { term: string; more?: ReactNode; children: ReactNode }) {
   const id = useId()

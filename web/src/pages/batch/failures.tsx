@@ -12,17 +12,17 @@ import { Traceback } from '../../ui/traceback.tsx'
 import { useBatchContext } from './context.ts'
 import { useJobs } from './use-jobs.ts'
 
-/** Groups that are shown at first. */
+/** Groups shown initially. */
 const FIRST = 2
 const STDERR_LINES = 12
 
-/** Why this batch failed, and its failed jobs: those with the same error are one line, which opens to its traceback. */
+/** Why this batch failed, and its failed jobs grouped by error. Each group opens to its traceback. */
 export function Failures({ batchId, open = false }: { batchId: string; open?: boolean }) {
   const jobs = useJobs(useBatchContext().jobs)
   const batch = useBatch(batchId)
   const own = batch?.traceback
   const said = own ? errorOf(own) : undefined
-  // The traceback of the script is shown above: a job that ended with it adds nothing.
+  // The script's own traceback is shown above, so jobs that ended with the same error are omitted.
   const groups = useMemo(() => groupFailures(jobs).filter((group) => group.error !== said), [jobs, said])
   const [all, setAll] = useState(false)
   const reason = unsaidReason(batch?.failure_reason, [own ?? '', ...groups.map((group) => group.error)])

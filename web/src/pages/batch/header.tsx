@@ -21,11 +21,11 @@ import { ControlProgress } from './ladder.tsx'
 import { Liveness } from './liveness.tsx'
 import { Star } from './star.tsx'
 
-/** Is it alive, how far is it, when is it done; and what can be done about it. */
+/** Status, progress, ETA and actions of the batch. */
 export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: boolean }) {
   const runs = batch.status === 'running'
   const me = useMe()
-  // The page of a job shows the job's.
+  // On the page of a job, the job's own header shows these.
   const ofJob = useParams({ strict: false }).jobId !== undefined
   return (
     <header className="flex flex-col gap-2 px-4 pt-3 pb-2">

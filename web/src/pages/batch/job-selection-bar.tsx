@@ -17,17 +17,17 @@ import { showToast } from '../../ui/toasts.tsx'
 import { useBatchContext } from './context.ts'
 import { columnsOf } from './job-columns.ts'
 
-/** More curves than these are capped as on any chart. */
+/** More curves are capped, as in any chart. */
 const MAX_DRAWN = 100
 
-/** What can be done with the selected jobs of a batch. */
+/** Actions for the selected jobs of a batch. */
 export function JobSelectionBar(props: {
   batchId: string
-  /** The selected jobs, in the order of the table; those that filters hide come last. */
+  /** The selected jobs in the order of the table, followed by those that filters hide. */
   jobs: readonly Job[]
   /** How many of them filters hide. */
   hidden: number
-  /** A share has no page of its own for them. */
+  /** Whether this is a share, which has no pages for them. */
   shared: boolean
   onClear: () => void
 }) {
@@ -109,7 +109,7 @@ const copyIds = async (ids: readonly string[]): Promise<void> =>
     ? showToast(`${some(ids.length, 'job id')} copied.`)
     : showToast('The browser does not allow copying: export CSV instead.', { bad: true })
 
-/** A head and one row per job, with the columns of the table and values as reported, not rounded. */
+/** A header and one row per job, with the columns of the table and unrounded values. */
 export function rowsOf(jobs: readonly Job[]): string[][] {
   const columns = columnsOf(jobs)
   const text = (value: unknown): string =>

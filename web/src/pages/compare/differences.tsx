@@ -7,16 +7,16 @@ import { Table } from '../../ui/table.tsx'
 import { CodeChanges } from '../batch/code-changes.tsx'
 import { columnsOf, factsOf } from './facts.ts'
 
-/** Columns of a table that a person still reads. */
+/** The maximum number of columns of a readable table. */
 const MAX_BESIDE = 24
 
-/** Parameters, configuration and environment, batch by batch or job by job. */
+/** Parameters, configuration and environment, with one column per batch or per job. */
 export function Differences(props: {
   batches: readonly Batch[]
   rows: readonly Compared[]
-  /** The reader chose some of the jobs: they are the columns. */
+  /** Whether the user selected jobs, which are then the columns. */
   chosen: boolean
-  /** Shows also what is the same everywhere. */
+  /** Whether rows without differences are shown too. */
   same: boolean
   onSame: (same: boolean) => void
 }) {

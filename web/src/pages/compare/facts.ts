@@ -4,24 +4,24 @@ import { environmentOf, factName, isThere, valueText } from '../../lib/batch-fac
 import { flat } from '../../lib/flat.ts'
 import { duration, number } from '../../lib/words.ts'
 
-/** A column of the table of differences: a batch with its jobs, or one of its jobs. */
+/** A column of the table of differences: a batch with its jobs, or a single job. */
 export interface FactsColumn {
   key: string
   title: string
   batch: Batch
   jobs: readonly Job[]
-  /** The column is of this job. */
+  /** Set if the column is a single job. */
   job?: Job
 }
 
-/** A fact: what it is called, one text a column, and whether these differ. */
+/** A row of the table: a label, one text per column, and whether the texts differ. */
 export interface Fact {
   name: string
   texts: readonly string[]
   differs: boolean
 }
 
-/** Jobs side by side if some were chosen or all are of one batch, else batches. */
+/** One column per job if jobs were selected or all are of one batch, otherwise one per batch. */
 export function columnsOf(
   batches: readonly Batch[],
   rows: readonly Compared[],
@@ -46,7 +46,7 @@ export function columnsOf(
 const textOf = (value: unknown): string =>
   typeof value === 'number' ? number(value) : isThere(value) ? valueText(value) : ''
 
-/** What was given to batches and jobs: parameters, configuration, environment with packages and commit. */
+/** The rows: parameters, configuration, and environment with packages and commit. */
 export function factsOf(columns: readonly FactsColumn[]): Fact[] {
   const facts = columns.map(({ batch, jobs, job }) => {
     const all = new Map<string, string>()

@@ -22,19 +22,19 @@ import { showToast } from '../../ui/toasts.tsx'
 const MAX_DELETED = 500
 const MAX_REPORTED = 20
 
-/** What can be done to the batches that are ticked. */
+/** Actions for the selected batches. */
 export function SelectionBar(props: {
   ids: readonly string[]
-  /** Head and rows of the selected batches, with the columns of the table. */
+  /** Header and rows of the selected batches, with the columns of the table. */
   rows: () => Cell[][]
-  /** Of the project, whose reports may show the batches. */
+  /** The project, whose reports may include the batches. */
   slug: string
-  /** Of an exported file, without its extension. */
+  /** The name of exported files, without extension. */
   fileName: string
-  /** Compares the others with the only selected one. */
+  /** Makes the only selected batch the baseline. */
   onBaseline: (id: string) => void
   onDone: () => void
-  /** Selects every batch that matches the query, where not all of them are loaded. */
+  /** Selects all batches that match the query, if not all are loaded. */
   onAll: (() => void) | undefined
 }) {
   const { ids, rows, fileName, onBaseline, onDone, onAll } = props
