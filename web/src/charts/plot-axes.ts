@@ -6,7 +6,7 @@ import { tickTexts } from './tick-text.ts'
 /** The unit of the x-axis: epochs; Unix seconds; seconds since each job's start; values of a series. */
 export type XKind = 'epoch' | 'time' | 'wall' | 'relative' | 'metric'
 
-/** Of numbers along an axis, on the canvas. */
+/** The canvas font of axis labels. */
 export const CHART_FONT = '11px "Inter Variable", "Inter Fallback", sans-serif'
 
 /** uPlot's `distr` of a scale. */
@@ -27,15 +27,15 @@ const SECONDS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 4
   [2, 5, 10, 20, 50].map((days) => days * 86_400),
 )
 
-/** Numbers below them have room between two marks along the x-axis, and beside the y-axis. */
+/** Larger numbers do not fit between two ticks of the x-axis, or beside the y-axis. */
 const MAX_ALONG = 1e7
 const MAX_BESIDE = 1e6
 
-/** What the x-axis measures. */
+/** The name of the x-axis. */
 export const xName = (x: XKind, unit: string): string =>
   isClock(x) ? 'time' : x === 'relative' ? 'time since the start' : unit
 
-/** The marks of an x-axis and what they say; uPlot leaves out, as null, what there is no room for. */
+/** The ticks and labels of an x-axis. uPlot passes null for ticks without space. */
 export function xAxisOf(x: XKind, log: boolean, unit: string): Partial<uPlot.Axis> {
   const tickText = (at: number, step: number): string =>
     isClock(x) ? timeOf(at, step) : at === 0 ? '0' : duration(at)
@@ -53,7 +53,7 @@ export function xAxisOf(x: XKind, log: boolean, unit: string): Partial<uPlot.Axi
   }
 }
 
-/** A place on it in words, for tooltips. */
+/** A position on the x-axis as text, for tooltips. */
 export const placeOf = (x: XKind, at: number, unit = EPOCH): string =>
   isClock(x)
     ? exact(at * 1000)
@@ -61,7 +61,7 @@ export const placeOf = (x: XKind, at: number, unit = EPOCH): string =>
       ? `${duration(at)} after the start`
       : `${unit} ${number(at)}`
 
-/** A day where the marks are days apart, else the time, with seconds where they matter. */
+/** A date if ticks are days apart, otherwise the time, with seconds if needed. */
 function timeOf(seconds: number, step: number): string {
   const at = seconds * 1000
   if (step >= 86_400) return dayOfMonth(at)
@@ -100,7 +100,7 @@ const tens = (_: uPlot, splits: number[]): (number | null)[] => {
   return decades < 3 ? splits : splits.map((at) => (Math.abs(Math.log10(at) % 1) < 1e-9 ? at : null))
 }
 
-/** The marks of a y-axis, on the left or on the right; its name only where the title of the chart does not say it. */
+/** The left or right y-axis. It has a name only if the chart's title does not say it. */
 export const yAxisOf = (options: {
   log: boolean
   grid: string

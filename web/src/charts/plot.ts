@@ -59,7 +59,7 @@ export interface Ranges {
 /** With more curves than this they are drawn thin. */
 const MANY = 20
 /** With more curves than this none is highlighted. */
-const MAX_LIT = 60
+const MAX_HIGHLIGHTED = 60
 const MIN_SELECTION_PX = 4
 /** Of uPlot's `status`. */
 const READY = 1
@@ -119,9 +119,9 @@ export class Plot {
   }
 
   /** Highlights the curve of a job or group; null ends it. */
-  light(name: string | null): void {
+  highlight(name: string | null): void {
     // With several metrics only one curve would be highlighted, and the other curves of its job would fade.
-    if (this.#count > MAX_LIT || this.#options.curves.keys.length !== 1) return
+    if (this.#count > MAX_HIGHLIGHTED || this.#options.curves.keys.length !== 1) return
     const i = name === null ? -1 : this.#shown.findIndex((line) => line.owner === name)
     this.#plot.setSeries(i < 0 ? null : i + 1 + (this.#isFaded ? this.#count : 0), { focus: i >= 0 })
   }
@@ -153,7 +153,7 @@ export class Plot {
 
   readonly #colour = (line: Line): string => {
     const { curves, colourOf, theme } = this.#options
-    return (curves.colourOf ?? colourOf)(line.paint, theme)
+    return (curves.colourOf ?? colourOf)(line.colourKey, theme)
   }
 
   #uplotOptions(lines: readonly Line[], columns: ReturnType<typeof columnsOf>): uPlot.Options {
