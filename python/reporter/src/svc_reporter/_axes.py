@@ -94,8 +94,7 @@ class Axes:
         rows: dict[int, dict[str, Any]] = {main: {}}
         for name, value in flattened(data):
             number = number_of(value)
-            if number is None:
-                self._warn(name, f"{name}: {type(value).__name__} is no number; the value is stored but not charted")
+            if number is None:  # the job warns of it
                 rows[main][name] = plain(value)
             else:
                 numbers[name] = number
