@@ -137,9 +137,9 @@ export function ChartCard(
       focused: () => latest.current.focus.get(),
     })
     plot.current = made
-    const unlight = focus.on(() => made.highlight(focus.get()))
+    const unsubscribe = focus.on(() => made.highlight(focus.get()))
     return () => {
-      unlight()
+      unsubscribe()
       made.destroy()
       plot.current = null
     }

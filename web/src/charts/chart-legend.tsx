@@ -44,7 +44,7 @@ export function ChartLegend({ jobs, ...choices }: Choices & { jobs: readonly str
 function Entry(props: Choices & { job: string }) {
   const { job, focus } = props
   const row = useRow(props.store, job)
-  const lit = useFocused(focus, job)
+  const isHighlighted = useFocused(focus, job)
   useColourChoice()
   const colour = useBatchContext().colourOf(job, useTheme())
   const off = props.solo !== undefined ? props.solo !== job : props.hidden.has(job)
@@ -54,7 +54,7 @@ function Entry(props: Choices & { job: string }) {
   const told = orderedBy(row, props.by ?? `last.${loss}`)
   return (
     <li
-      className={`group relative flex items-center gap-1 rounded px-1 py-0.5 ${lit ? 'bg-hover' : ''}`}
+      className={`group relative flex items-center gap-1 rounded px-1 py-0.5 ${isHighlighted ? 'bg-hover' : ''}`}
       onPointerEnter={() => focus.set(job)}
       onPointerLeave={() => focus.set(null)}
     >

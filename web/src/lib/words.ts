@@ -8,25 +8,25 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sept', 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const two = (n: number): string => String(n).padStart(2, '0')
 /** In local time; a dash for invalid times. */
-const inWords =
-  (said: (at: Date) => string) =>
+const formatted =
+  (format: (at: Date) => string) =>
   (at: Date | number | string): string => {
     const date = new Date(at)
-    return Number.isNaN(date.getTime()) ? '–' : said(date)
+    return Number.isNaN(date.getTime()) ? '–' : format(date)
   }
 const month = (at: Date): string => `${at.getDate()} ${MONTHS[at.getMonth()]}`
 /** `4 Mar` */
-export const dayOfMonth = inWords(month)
+export const dayOfMonth = formatted(month)
 /** `4 Mar 2026` */
-const day = inWords((at) => `${month(at)} ${at.getFullYear()}`)
+const day = formatted((at) => `${month(at)} ${at.getFullYear()}`)
 /** `Wed 4 Mar` */
-const weekday = inWords((at) => `${DAYS[at.getDay()]} ${month(at)}`)
+const weekday = formatted((at) => `${DAYS[at.getDay()]} ${month(at)}`)
 /** `14:20` */
-export const minuteOfDay = inWords((at) => `${two(at.getHours())}:${two(at.getMinutes())}`)
+export const minuteOfDay = formatted((at) => `${two(at.getHours())}:${two(at.getMinutes())}`)
 /** `14:20:05` */
-export const timeOfDay = inWords((at) => `${minuteOfDay(at)}:${two(at.getSeconds())}`)
+export const timeOfDay = formatted((at) => `${minuteOfDay(at)}:${two(at.getSeconds())}`)
 /** `4 Mar 2026, 14:20:05` */
-export const exact = inWords((at) => `${day(at)}, ${timeOfDay(at)}`)
+export const exact = formatted((at) => `${day(at)}, ${timeOfDay(at)}`)
 
 const MINUS = '−'
 /** Four significant digits. Values that are not numbers stay text. */

@@ -32,12 +32,12 @@ export function BatchEnvironment() {
   const common = useMemo(() => commonParams(jobs), [jobs])
   const [wanted, setWanted] = useState('')
   if (batch === undefined) return null
-  const fits = ([name, value]: readonly [string, unknown]): boolean =>
+  const matches = ([name, value]: readonly [string, unknown]): boolean =>
     `${name} ${factName(name)} ${valueText(value)}`.toLowerCase().includes(wanted.trim().toLowerCase())
   const facts = Object.entries(environmentOf(batch)).filter(([, value]) => isThere(value))
   return (
     <div className="flex flex-col gap-5 p-4">
-      <Against batch={batch} other={other} common={common} />
+      <DifferencesFrom batch={batch} other={other} common={common} />
       <input
         type="search"
         aria-label="Find in the environment"
@@ -51,17 +51,22 @@ export function BatchEnvironment() {
         {facts.length === 0 ? (
           <p className="text-muted">The script did not report its environment.</p>
         ) : (
-          <Facts facts={facts.filter(fits)} />
+          <Facts facts={facts.filter(matches)} />
         )}
       </section>
       <UncommittedChanges batch={batch} />
       <Fields
         title="Configuration"
         fields={batch.config}
-        fits={fits}
+        fits={matches}
         none="The script did not set a configuration."
       />
-      <Fields title="Summary" fields={batch.summary} fits={fits} none="The script did not set a summary." />
+      <Fields
+        title="Summary"
+        fields={batch.summary}
+        fits={matches}
+        none="The script did not set a summary."
+      />
       <section aria-label="Params" className="flex flex-col gap-2">
         <h2 className="font-medium">Parameters shared by all jobs</h2>
         {Object.keys(common).length === 0 ? (
@@ -69,7 +74,7 @@ export function BatchEnvironment() {
             {jobs.length === 0 ? 'No job has started yet.' : 'There are none: see the columns of its jobs.'}
           </p>
         ) : (
-          <Facts facts={Object.entries(common).filter(fits)} called={String} />
+          <Facts facts={Object.entries(common).filter(matches)} labelOf={String} />
         )}
       </section>
     </div>
@@ -91,7 +96,7 @@ function Fields(props: {
       {facts.length === 0 ? (
         <p className="text-muted">{props.none}</p>
       ) : (
-        <Facts facts={facts.filter(props.fits)} called={String} />
+        <Facts facts={facts.filter(props.fits)} labelOf={String} />
       )}
     </section>
   )
@@ -100,9 +105,9 @@ function Fields(props: {
 function Facts(props: {
   facts: readonly (readonly [string, unknown])[]
   /** The label of a row. */
-  called?: (name: string) => string
+  labelOf?: (name: string) => string
 }) {
-  const { facts, called = factName } = props
+  const { facts, labelOf = factName } = props
   if (facts.length === 0) return <p className="text-muted">Nothing here matches.</p>
   return (
     <dl className="grid max-w-5xl sm:grid-cols-[12rem_minmax(0,1fr)]">
@@ -111,7 +116,7 @@ function Facts(props: {
         return (
           <div key={name} className="contents">
             <dt className="pt-2 pr-4 text-muted sm:border-t sm:border-line [overflow-wrap:anywhere] sm:pb-2">
-              {called(name)}
+              {labelOf(name)}
             </dt>
             <dd className="flex items-start gap-2 pb-2 sm:border-t sm:border-line sm:pt-2">
               <pre className="min-w-0 flex-1 font-mono text-xs break-words whitespace-pre-wrap">{text}</pre>
@@ -143,7 +148,11 @@ function commonParams(jobs: readonly Job[]): Record<string, unknown> {
 }
 
 /** The differences from another batch, by default from the one that it reruns. */
-function Against(props: { batch: Batch; other: string | undefined; common: Record<string, unknown> }) {
+function DifferencesFrom(props: {
+  batch: Batch
+  other: string | undefined
+  common: Record<string, unknown>
+}) {
   const { batch } = props
   const navigate = useNavigate()
   const id = useId()

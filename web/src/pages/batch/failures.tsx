@@ -21,9 +21,12 @@ export function Failures({ batchId, open = false }: { batchId: string; open?: bo
   const jobs = useJobs(useBatchContext().jobs)
   const batch = useBatch(batchId)
   const own = batch?.traceback
-  const said = own ? errorOf(own) : undefined
+  const scriptError = own ? errorOf(own) : undefined
   // The script's own traceback is shown above, so jobs that ended with the same error are omitted.
-  const groups = useMemo(() => groupFailures(jobs).filter((group) => group.error !== said), [jobs, said])
+  const groups = useMemo(
+    () => groupFailures(jobs).filter((group) => group.error !== scriptError),
+    [jobs, scriptError],
+  )
   const [all, setAll] = useState(false)
   const reason = unsaidReason(batch?.failure_reason, [own ?? '', ...groups.map((group) => group.error)])
   if (groups.length === 0 && reason === undefined) return null
