@@ -1,7 +1,7 @@
 import type { TestApp } from '../kit/app.ts'
 import type { Answer } from '../kit/http.ts'
 
-/** An agent as the service knows it: what the daemon says, said by hand. */
+/** An agent as the service knows it: the requests of the daemon, sent by the test. */
 export interface TestAgent {
   id: string
   token: string

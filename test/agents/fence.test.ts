@@ -43,7 +43,7 @@ async function waiting(): Promise<Map<string, Waiting[]>> {
   }
   return found
 }
-/** Each agent refuses what it has, so that the next test begins with nothing. */
+/** Each agent refuses its commands, so that the next test starts without any. */
 async function sweep(): Promise<void> {
   for (const [name, jobs] of await waiting()) {
     for (const { cmd_id } of jobs) {
@@ -221,7 +221,7 @@ describe('events of other users about a batch', () => {
     const forged = `${origin}-forged`
     const source = { project: 'vision', host: 'alpha' }
     await stage.send(stage.member, [startOf({ id: forged, source }, { rerun_of: origin, cmd_id })])
-    // Nor does what they say of one of the owner's: that batch is not a rerun.
+    // Nor do their events about a batch of the owner: that batch is not a rerun.
     const plain = await batchOf(stage.batchOwner, 'alpha')
     await stage.send(stage.member, [startOf({ id: plain, source, timestamp: far }, { rerun_of: origin })])
     for (const id of [forged, plain]) {

@@ -62,7 +62,7 @@ describe('a rerun', () => {
     await say(`${batch}-wrong-clock`)
     expect(await commands(batch)).toMatchObject([{ linked_batch_ids: [`${batch}-wrong-clock`] }])
     await agent.say(`jobs/${cmd_id}/result`, { exit_code: 0 })
-    // Once it is over, only the time can tell.
+    // Once it has ended, only the time can identify it.
     await say(`${batch}-late`)
     expect(await commands(batch)).toMatchObject([{ linked_batch_ids: [`${batch}-wrong-clock`] }])
   })

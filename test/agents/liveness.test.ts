@@ -151,7 +151,7 @@ describe('through the service', () => {
     expect(dead.liveness).toBe('dead')
     expect(dead.reasons.join()).toContain('ended with exit code 139')
     const line = { batch_id: 'again', source, timestamp: now() }
-    // The token of the process ended with it: what it kept on disk comes with its owner's.
+    // The token of the process ended with it: its spilled events are sent with a token of its owner.
     await stage.send(stage.batchOwner, [makeEvent('log_line', line)])
     expect(await health()).toMatchObject({ liveness: 'running', stalled: false })
     const end = { ...line, timestamp: now() }

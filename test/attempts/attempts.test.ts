@@ -113,7 +113,7 @@ describe('within a batch', () => {
       { steps: [6, 7, 8, 9, 10], values: [206, 207, 208, 209, 210] },
     ])
     expect((await points(3, '?keys=loss')).series).toMatchObject([{ values: [308, 309, 310, 311] }])
-    // What stands is the latest word on each epoch.
+    // The latest values of each epoch are used.
     const { series } = await get('/api/batches/thrice/metrics?keys=loss')
     expect(series[0].values).toEqual([100, 101, 102, 103, 104, 105, 206, 207, 308, 309, 310, 311])
     expect((await points(1, '?keys=loss&points=4')).series).toMatchObject([

@@ -3,7 +3,7 @@ import { ask } from '../graphql/asking.ts'
 import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { at, of, path, reader, restarted } from './story.ts'
 
-// Attempts where something of them is gone or hidden, and as GraphQL tells them.
+// Attempts with purged or hidden points, and attempts in GraphQL.
 
 let stage: Stage
 let get: ReturnType<typeof reader>['get']
@@ -25,9 +25,9 @@ describe('an attempt with purged points', () => {
     await send(restarted('purged'))
     await purge('purged', 'type in (4, 5, 6)')
     const [first, second, third] = await listed('purged')
-    // Epochs 0 to 5 stand as the first attempt said them; of 6 to 9 its series lr still does.
+    // Epochs 0 to 5 have the values of the first attempt; of 6 to 9 its series lr remains.
     expect(first).toMatchObject({ epochs: 10, superseded_epochs: 4, complete: false, status: 'superseded' })
-    // 6 and 7 stand; what it said of 8 to 10 is gone.
+    // 6 and 7 remain; its values of 8 to 10 are gone.
     expect(second).toMatchObject({ epochs: 2, first_epoch: 6, last_epoch: 7, superseded_epochs: 0 })
     expect(second).toMatchObject({ complete: false, status: 'failed', failure_reason: null, elapsed_s: 10 })
     expect(third).toMatchObject({ epochs: 4, complete: true, status: 'completed' })

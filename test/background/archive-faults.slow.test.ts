@@ -15,7 +15,7 @@ import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
 import { startTestApp } from '../kit/app.ts'
 import { createClock } from '../kit/clock.ts'
 
-// The archive on an S3 API, and what a kill in the middle of archiving leaves.
+// The archive on an S3 API, and the state after a kill during archiving.
 
 const NO_S3 = { endpoint: undefined, region: undefined, accessKeyId: undefined, secretAccessKey: undefined }
 const AT_ONCE = { settleMs: 0, thawedMs: 0, replacedMs: 0, noneForMs: 0, at: '0 0 29 2 *' }

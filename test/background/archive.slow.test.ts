@@ -28,11 +28,11 @@ let session: string
 let events: ReturnType<typeof makeEvent>[]
 
 beforeAll(async () => {
-  // Months pass here: what is silent is not given up, whenever the watcher looks.
+  // Months pass here: silent batches must not become lost when the watch task runs.
   door = await openDoor({ archive, lostAfterMin: 10_000_000 }, { now: clock.now, archive: AT_ONCE })
   events = eventsOf(BATCH)
   await sendAll(events)
-  // Another one that goes on, and stays unchanged.
+  // Another batch that keeps running, and stays unchanged.
   await sendAll([makeEvent('batch_start', { batch_id: 'running', timestamp: clock.now().toISOString() })])
   await packed()
 }, 60_000)
@@ -130,7 +130,7 @@ const GRAPHQL = `query ($id: ID!) { batch(id: $id) {
     attemptMetrics(n: 1) { complete series { key values } } } } }
 } }`
 
-/** What callers see of the batch, by what they asked. */
+/** The answers about the batch, by request. */
 async function everything(id: string, jobId: string): Promise<Record<string, unknown>> {
   const [job] = await door.sql<
     { key: number }[]

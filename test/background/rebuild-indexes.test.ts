@@ -31,7 +31,7 @@ afterAll(async () => {
   await door?.stop()
 })
 
-/** Events as of a batch that goes into the archive, of which one in `keepOne` stays. */
+/** Inserts events and deletes all but one in `keepOne`, as archiving does. */
 async function fillAndEmpty(keepOne: number): Promise<void> {
   await own`
     insert into events (db_id, event_id, batch_key, type, ts, payload)

@@ -8,7 +8,7 @@ import { makeEvent, openDoor } from '../ingest/sending.ts'
 import { COMMAND } from '../kit/command.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 
-// Sweeps over many rows: what they cost, what they leave alone, and what a kill costs.
+// Sweeps over many rows: their cost, the rows they keep, and the effect of a kill.
 
 /**
  * A batch with `n` log lines straight into the tables, the first db_id being 0. They come in bursts, one each

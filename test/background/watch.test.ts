@@ -7,7 +7,7 @@ import { createClock } from '../kit/clock.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 import { openStream } from '../live/stream.ts'
 
-/** The watchers: what they judge is what reads show; once an episode, however often and wherever they look. */
+/** The watch task: it finds what reads show, once per episode, for any number of runs and servers. */
 const clock = createClock()
 let database: TestDatabase
 let stage: Stage

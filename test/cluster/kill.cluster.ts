@@ -68,7 +68,7 @@ async function allBack(): Promise<void> {
   }
 }
 
-/** Sends through all servers at once, does `work` meanwhile, and holds the database to what was acknowledged. */
+/** Sends through all servers at once during `work`, and checks the database against the acknowledged events. */
 async function underLoad(name: string, work: (acknowledged: () => number) => Promise<void>): Promise<void> {
   const draw = randomFrom(tellSeed(name))
   const runs = servers.map(({ address }, n) => {

@@ -123,7 +123,7 @@ test(
     going = false
     await Promise.all(reporters)
 
-    // As a reporter does, everything that was not taken is sent again, and what was taken is known.
+    // As a reporter does: events that were not accepted are sent again, and repeats are recognised.
     for (const one of sent) {
       while (one.status !== 200) {
         const { status, body } = await send(0, one.event)

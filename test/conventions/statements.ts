@@ -32,7 +32,7 @@ export function statementsOf(file: string, text = readFileSync(file, 'utf8')): S
   return found
 }
 
-/** The first piece of text of what is sent, up to its first parameter. */
+/** The text of the statement up to its first parameter. */
 function sqlIn(node: ts.Node): string | undefined {
   if (ts.isTaggedTemplateExpression(node) && /(^|\.|\b)(sql|tx|db|admin)$/i.test(node.tag.getText())) {
     return headOf(node.template)

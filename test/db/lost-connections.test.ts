@@ -56,7 +56,7 @@ test.each([
   const following = transaction(sql, async (tx) => {
     await tx`insert into written values ('following')`
     resume.open()
-    // Time for what the lost one still sends.
+    // Time for data that the lost connection still sends.
     await other`select pg_sleep(0.3)`
     expect(await other`select by from written`).toEqual([])
     await tx`insert into written values ('following')`

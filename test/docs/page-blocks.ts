@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { freshEnvironment } from '../../scripts/python.mjs'
 import { COMMAND } from '../kit/command.ts'
 
-/** The blocks of code in the documentation, and what it takes to run them as a reader does. */
+/** The blocks of code in the documentation, and how to run them as a reader does. */
 const ROOT = join(import.meta.dirname, '../..')
 
 export interface Block {

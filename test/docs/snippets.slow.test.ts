@@ -17,7 +17,7 @@ import { type Block, bash, blocksOf, cleanEnvironment, installReporter } from '.
 const ROOT = join(import.meta.dirname, '../..')
 
 type Way =
-  /** Run; `before` defines what the text takes for granted. */
+  /** Run; `before` defines what the text assumes. */
   | { run: true; before?: string }
   /** Settings of the service, NAME=value. */
   | { settings: true }

@@ -17,7 +17,7 @@ const project = (
   role,
 })
 
-/** The columns of contract §2: who asks, and what it is in the project. */
+/** The columns of contract §2: the caller and its role in the project. */
 const COLUMNS: [string, Caller, ProjectFacts['role']][] = [
   ['anonymous', ANONYMOUS, null],
   ['stranger', as('stranger'), null],

@@ -80,7 +80,7 @@ test(
       const victim = VICTIMS[Math.floor(draw() * VICTIMS.length)] as (typeof VICTIMS)[number]
       await kill(server, home, victim, draw() * 50)
       if (victim === 'database') {
-        // The server lives on without it, and leaves in time when it is asked to.
+        // The server keeps running without it, and stops in time on request.
         await sleep(draw() * 200)
         const http = createClient(server.address)
         expect((await http.call('GET', '/livez')).status, server.said()).toBe(200)

@@ -9,7 +9,7 @@ import { jobFields } from '../../src/domain/jobs/index.ts'
  *  reader     users who may read the project; null to all others
  *  inProject  those who are in the project, and administrators; null to other readers
  *  sharer     those who may share the batch; null to other readers
- *  keeper     those who administer the project; null to other readers
+ *  keeper     users who may administer the project; null to other readers
  *  stopper    those who may stop the batch, in person; null to other readers
  *  hostOwner  whose host it is, and administrators
  *  admin      administrators in person
@@ -37,14 +37,14 @@ export const ACCESS: ReadonlyMap<string, Rule> = new Map([
   ...rows('known', 'Query', 'viewer'),
   ...rows('everyone', 'Query', 'projects batches jobs hosts dashboard streamCursor nodes'),
   ...rows('admin', 'Query', 'audit'),
-  // Null for what the caller does not see.
+  // Null for objects that the caller cannot read.
   ...rows('reader', 'Query', 'project batch job node'),
   // Of hosts, the caller's own: the one that is asked for is the batch owner's.
   ...rows('hostOwner', 'Query', 'host'),
-  // The token is what lets in.
+  // The token gives access.
   ...rows('everyone', 'Query', 'sharedBatch'),
   ...rows('everyone', 'Subscription', 'live'),
-  // Refused as a channel is for what the caller does not see.
+  // Refused, like a channel, for objects that the caller cannot read.
   ...rows('reader', 'Subscription', 'batch metrics logLines project'),
 
   ...rows('reader', 'Project', 'nodeId slug displayName visibility createdAt owner role batches jobs fields'),

@@ -34,7 +34,7 @@ beforeAll(async () => {
       makeEvent('resource_snapshot', { ...of, data: { ram_mb: 1 } }),
     ])
   }
-  // For the field that tells of the agent on the batch's host.
+  // For the field with the agent on the host of the batch.
   const registered = await stage.app.call('POST', '/api/agents/register', {
     token: stage.batchOwner.token,
     body: { hostname: 'box1', capabilities: {}, version: '1' },
@@ -78,7 +78,7 @@ test('every field of the schema has a row in the table, and every row has a fiel
   expect(fields.toSorted()).toEqual([...ACCESS.keys()].toSorted())
 })
 
-/** The field, with arguments that it needs and something to see of what it gives. */
+/** The field, with its required arguments and a selection of its fields. */
 function asked(field: GraphQLField<unknown, unknown>, project: string): string {
   const values: Record<string, string> = {
     slug: JSON.stringify(project),
@@ -112,7 +112,7 @@ function selection(field: GraphQLField<unknown, unknown>, levels: number): strin
   return ` { ${parts.map((part) => `${part.name}${selection(part, levels - 1)}`).join(' ')} }`
 }
 
-/** How to come to an object of the type. */
+/** A query path to an object of the type. */
 const WAYS: Record<string, (project: string) => { path: string[]; open: string }> = {
   Query: () => ({ path: [], open: '' }),
   Project: (project) => ({ path: ['project'], open: `project(slug: "${project}")` }),
@@ -163,7 +163,7 @@ describe.each([...ACCESS].filter(([name]) => !name.startsWith('Subscription')))(
       const parent = path.reduce((at, step) => at?.[step], body.data)
       const value = parent?.[field.name]
       wanted[caller] = expected(rule, project, caller)
-      // A value that may be missing is shown all the same when its parent is.
+      // A nullable value counts as shown if its parent is shown.
       const plain = rule === 'reader' && parent != null && type !== 'Query'
       seen[caller] = value != null || (plain && value === null) ? 'shown' : 'null'
     }

@@ -3,7 +3,7 @@ import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { ask, nodesOf, post } from './asking.ts'
 
-// What the pages read in place of REST: the same rows in the same order, whichever door is asked.
+// Lists that the page reads with GraphQL: the same rows in the same order as in REST.
 
 const PROJECTS = 25
 

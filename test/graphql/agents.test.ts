@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { ask, nodesOf, post } from './asking.ts'
 
-// Hosts and what their agents were told (contract §5, §6): as REST shows them, to whom REST shows them.
+// Hosts and the commands of their agents (contract §5, §6): the same values and rights as in REST.
 
 let stage: Stage
 const agents: Record<string, string> = {}

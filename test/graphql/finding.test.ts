@@ -3,7 +3,7 @@ import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { type Asked, ask, nodesOf, post } from './asking.ts'
 
-// Filters, orders and pages (contract §6): what a notebook asks for in one call.
+// Filters, orders and pages (contract §6), as a notebook requests them.
 
 let stage: Stage
 beforeAll(async () => {
@@ -64,7 +64,7 @@ async function jobs(args: string, variables?: Record<string, unknown>): Promise<
   const asked = { token: stage.viewer.token, ...(variables && { variables }) }
   const { batch } = await ask(stage.app, query, asked)
   const ids = nodesOf(batch.jobs).map(({ jobId }) => jobId)
-  // However it is filtered, the count is that of the whole list.
+  // With any filter, the count is that of the whole list.
   if (!args.includes('first')) expect(batch.jobs.totalCount).toBe(ids.length)
   return ids
 }

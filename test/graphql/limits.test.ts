@@ -166,7 +166,7 @@ test('only a few heavy queries run at a time; others wait, too many are refused,
   try {
     const room = LIMITS.heavyAtOnce + LIMITS.heavyWaiting
     const heavy = Array.from({ length: room }, () => post(app, PLAIN))
-    // Whichever comes last finds no place; all are sent at once, so which that is cannot be known.
+    // The last one is refused; all are sent at once, so any of them can be the last.
     const first = await Promise.race([...heavy, post(app, PLAIN)])
     expect([first.status, first.body.errors[0].extensions.code]).toEqual([503, 'overloaded'])
     expect(first.headers['retry-after']).toBe('1')

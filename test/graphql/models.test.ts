@@ -4,7 +4,7 @@ import { getDatamodel } from '../../src/db/generated/pothos.ts'
 import { type Graph, openGraph } from '../../src/db/prisma.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 
-// prisma/schema.prisma against what the migrations make: neither may drift from the other.
+// prisma/schema.prisma must match the tables that the migrations create.
 
 let database: TestDatabase
 let graph: Graph
@@ -21,7 +21,7 @@ const { models } = getDatamodel().datamodel
 const names = Object.keys(Prisma.ModelName) as (keyof typeof Prisma.ModelName)[]
 const delegateOf = (name: string) => `${name.charAt(0).toLowerCase()}${name.slice(1)}` as 'job'
 
-/** Tables that the server's own migrator and its job queue keep, and those that GraphQL has no business with. */
+/** Tables that the server's own migrator and its job queue keep, and those that GraphQL does not read. */
 const NOT_MODELLED = [
   '_prisma_migrations',
   'address_confirmations',

@@ -3,7 +3,7 @@ import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { ask, nodesOf, post } from './asking.ts'
 
-// Entities over GraphQL (contract §6): the names, and that they say what REST says.
+// Entities over GraphQL (contract §6): names, and the same values as in REST.
 
 let stage: Stage
 beforeAll(async () => {

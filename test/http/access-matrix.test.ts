@@ -86,7 +86,7 @@ describe.each(MATRIX)('$route ($project)', (row) => {
 })
 
 /**
- * They take no parameters that could be mistyped: probes, pages, bodies that ingest checks itself, what identity
+ * They have no query parameters that are checked: probes, pages, bodies that ingest checks itself, what identity
  * providers add of their own; and agents are asked with their own credential (test/agents).
  */
 const WITHOUT_QUERY = /^(?!.* \/api\/)|\/api\/(openapi\.json|docs|events|oauth\/:idp\/callback|agents\/:id)/

@@ -6,7 +6,7 @@ import { type Stage, startOf } from './stage.ts'
  * Who gets what from every route (contract §2, §3). The test beside this file calls each route as each caller and
  * fails for a route that has no row here, and for a row that has no route.
  *
- * `reporter` and `read` are tokens of the batch's owner: what they are refused, that person may do with a session.
+ * `reporter` and `read` are tokens of the batch's owner, who may do more with a session.
  * `batchOwner` is a member of the project; `owner` owns the project.
  */
 export const CALLERS = [
@@ -40,13 +40,13 @@ export interface SceneBatch {
 
 export interface Row {
   route: `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
-  /** The project that the batch is in; its visibility is what makes a second row worth having. */
+  /** The project that the batch is in; a second row shows the effect of its visibility. */
   project?: 'vision' | 'open'
-  /** The call uses the caller's session up, so it gets one of its own. */
+  /** The call ends the caller's session, so it gets its own. */
   ownSession?: true
   /** The call ends the caller's other sessions, so a person gets an account of its own. */
   ownAccount?: true
-  /** The callers come one after the other: the service limits how many such calls of an address it works on at once. */
+  /** The callers call one after the other: the service limits how many such calls of an address it works on at once. */
   oneByOne?: true
   path?: (scene: Scene) => string | Promise<string>
   body?: (scene: Scene) => unknown
@@ -103,7 +103,7 @@ const report =
 
 const EVERYONE = '200 200 200 200 200 200 200 200 200 200'
 const NOBODY_FINDS = '404 404 404 404 404 404 404 404 404 404'
-/** Lists that show each caller what it sees. */
+/** Lists that show each caller what it can read. */
 const READERS = '200 401 403 200 200 200 200 200 200 200'
 const PERSONS = (status: number): string => `401 401 403 403 ${`${status} `.repeat(6).trim()}`
 const ADMINISTRATORS = '401 401 403 403 403 403 403 403 403 200'
@@ -171,7 +171,7 @@ export const MATRIX: Row[] = [
   { route: 'PATCH /api/auth/me', body: ({ caller }) => ({ name: caller }), answers: PERSONS(200) },
 
   { route: 'GET /api/auth/factors', answers: PERSONS(200) },
-  // Without the password, or a code, nothing is begun or ended; test/security goes on from here.
+  // Refused without the password or a code; test/security has the rest.
   { route: 'POST /api/auth/totp', body: () => ({}), answers: PERSONS(422) },
   { route: 'POST /api/auth/totp/confirm', body: () => ({ code: '123456' }), answers: PERSONS(409) },
   { route: 'POST /api/auth/totp/disable', body: () => ({}), answers: PERSONS(422) },
@@ -218,7 +218,7 @@ export const MATRIX: Row[] = [
     answers: PERSONS(404),
   },
 
-  // Without a provider there is none to ask; test/oauth goes on from here.
+  // No provider is configured here; test/oauth has the rest.
   { route: 'GET /api/oauth', answers: EVERYONE },
   { route: 'GET /api/oauth/:idp/start', path: () => '/api/oauth/none/start', answers: NOBODY_FINDS },
   { route: 'GET /api/oauth/:idp/callback', path: () => '/api/oauth/none/callback', answers: NOBODY_FINDS },
@@ -382,7 +382,7 @@ export const MATRIX: Row[] = [
     answers: '401 401 403 403 404 403 403 403 404 404',
   },
   { route: 'GET /api/invitations', answers: PERSONS(200) },
-  // Whose it is not, finds none.
+  // 404 for users to whom it does not belong.
   ...['accept', 'decline'].map(
     (suffix): Row => ({
       route: `POST /api/invitations/:id/${suffix}`,
@@ -556,7 +556,7 @@ export const MATRIX: Row[] = [
   { route: 'DELETE /api/batches/:id', path: ofBatch(), answers: '401 401 403 403 404 403 403 204 204 204' },
   {
     route: 'POST /api/batches/bulk-delete',
-    // Says of each batch what became of it, so it refuses persons nothing as a whole.
+    // Answers with a result per batch, so it refuses no user as a whole.
     body: ({ batch }) => ({ batch_ids: [batch.id] }),
     answers: PERSONS(200),
   },
@@ -601,7 +601,7 @@ export const MATRIX: Row[] = [
     answers: READERS,
   },
   {
-    // What the operation may not follow is said within the stream, as GraphQL says it.
+    // A refused subscription is a GraphQL error within the stream.
     route: 'POST /api/sse',
     body: () => ({ query: 'subscription { live(channels: ["dashboard"]) { cursor } }' }),
     answers: READERS,

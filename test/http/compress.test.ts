@@ -33,7 +33,7 @@ interface Raw {
   bytes: Buffer
 }
 
-/** The bytes as they came, which fetch would not show. */
+/** The bytes as received, which fetch does not show. */
 const ask = (
   path: string,
   accepted: string | undefined,

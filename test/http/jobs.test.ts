@@ -39,7 +39,7 @@ describe('a job', () => {
     ])
     const [found] = await jobsOf('full')
     expect(found).toEqual({
-      // What no event has said.
+      // Fields that no event has set.
       ...Object.fromEntries(
         Object.entries(jobFields).flatMap(([name, { type }]) => (type.nullable ? [[name, null]] : [])),
       ),

@@ -142,7 +142,7 @@ test('a search has a plan for its own words, even after many searches', async ()
       { limit: PAGE, after: undefined },
     )
   for (let i = 0; i < 8; i++) await look(i % 2 === 0 ? 'needle' : 'python')
-  // A statement that PostgreSQL keeps is planned for all values alike from its sixth run on.
+  // A prepared statement may have one plan for all values from its sixth run on.
   const kept = await sql<{ statement: string }[]>`select statement from pg_prepared_statements`
   expect(kept.length).toBeGreaterThan(0)
   expect(kept.filter(({ statement }) => statement.includes('t.search like'))).toEqual([])
@@ -163,7 +163,7 @@ describe.each(['member', 'admin'] as const)('the sorted list of 10,000 batches, 
     }
   })
 
-  // What is not stored in order is computed: what is looked at is the project, once more for those that have no value.
+  // Values without an index are computed: the project is read, and once more for batches without a value.
   test.each<[string, BatchOrder]>([
     ['a host', { by: 'host', descending: false }],
     ['a parameter', { by: { of: 'param', name: 'lr' }, descending: true }],

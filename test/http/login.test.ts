@@ -9,7 +9,7 @@ beforeAll(async () => {
   await app.register('ada@example.org')
 })
 afterAll(() => app?.stop())
-// Each test begins with all limits forgotten.
+// Each test starts with no counted attempts.
 beforeEach(() => clock.forward({ minutes: 2 }))
 
 const login = (email: string, password: string, address = '192.0.2.1') =>

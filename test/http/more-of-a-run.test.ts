@@ -58,7 +58,7 @@ test('an update of a running batch changes configuration and summary key by key 
       { id: 'updated', timestamp: '2026-03-01T10:00:00Z' },
       { config: { lr: 0.1, seed: 1 }, name: 'a' },
     ),
-    // A later key wins however late the earlier one arrives.
+    // The value with the later time is used, even if the earlier one arrives later.
     update('updated', { config: { lr: 0.01, extra: true }, summary: { best: 2 } }, '2026-03-01T10:05:00Z'),
     update('updated', { config: { lr: 0.05, seed: 2 }, summary: { best: 1 } }, '2026-03-01T10:02:00Z'),
   ])
@@ -203,7 +203,7 @@ test('a failure has its traceback, and a later successful end removes it', async
     makeEvent('job_start', { ...at(1), data: { step_unit: 'tokens', lr: 1 } }),
     makeEvent('job_failed', { ...at(3), data: { reason: 'bad', elapsed_s: 2, traceback: TRACE } }),
     makeEvent('batch_failed', { ...at(4), data: { reason: 'bad', total_elapsed_s: 4, traceback: TRACE } }),
-    // Said before the failure, arrived after it: nothing changes.
+    // Its time is before the failure, it arrives after: nothing changes.
     makeEvent('job_start', { ...at(2), data: { lr: 2 } }),
   ])
   const job = (await get('/api/batches/failed/jobs')).items[0]

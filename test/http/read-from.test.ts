@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Sql } from '../../src/db/sql.ts'
 import { streamFrom } from '../../src/http/request/read-from.ts'
 
-// What becomes of a read that fails at the replica; over a real standby: test/ops/read-replica.slow.test.ts.
+// Reads that fail at the replica; with a real standby: test/ops/read-replica.slow.test.ts.
 
 const sql = { name: 'primary' } as unknown as Sql
 const theirs = { name: 'replica' } as unknown as Sql

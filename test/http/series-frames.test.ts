@@ -38,7 +38,7 @@ const ask = (query: string, accept?: string): Promise<Response> =>
 interface Answered {
   series: Record<string, unknown>[]
 }
-/** As JSON writes what is not finite. */
+/** NaN and infinities as strings, as in JSON answers. */
 const asJson = (value: unknown) =>
   JSON.parse(
     JSON.stringify(value, (_, one) => (typeof one === 'number' && !Number.isFinite(one) ? String(one) : one)),

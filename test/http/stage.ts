@@ -14,7 +14,7 @@ export interface Person {
   read: string
 }
 
-/** Everybody that contract §2 tells apart, around a private project `vision` and a public one, `open`. */
+/** A user of every role in contract §2, a private project `vision` and a public one, `open`. */
 export interface Stage {
   app: TestApp
   admin: Person

@@ -45,7 +45,7 @@ const SMALL = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'e
 const numberOf = (text: string): number =>
   SMALL.includes(text) ? SMALL.indexOf(text) : Number(text.replaceAll(',', ''))
 
-/** What a page says, `#` for each number in it, and those numbers as the code has them. */
+/** The sentence of a page with `#` for each number, and the numbers in the code. */
 const STATED: readonly [page: keyof typeof PAGES, sentence: string, ...numbers: number[]][] = [
   ['api', 'Answers to reads longer than # KiB', MIN_BYTES / KIB],
   ['api', 'takes one event, `POST /api/events/batch` an array of up to #', MAX_EVENTS],

@@ -17,7 +17,7 @@ import { createWriter } from '../../src/stream/commit.ts'
 import { storeFieldsOfBatches } from '../../src/workers/batch-fields.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 
-/** Lists of batches by what their jobs have, held against the plainest reference, whichever fields are stored. */
+/** Lists of batches by fields of their jobs, compared with a simple reference, for any set of stored fields. */
 const N = 80
 const PAGE = 17
 let database: TestDatabase

@@ -97,7 +97,7 @@ const mutation = fc.record({
 })
 const withData = (text: string, fields: string): string =>
   text.replace(/"data":\{(\}?)/, (_, end) => `"data":{${fields}${end === '' ? ',' : '}'}`)
-/** On the text itself: what no value can say. */
+/** On the text itself: changes that no JSON value can express. */
 const textual = fc.constantFrom<(text: string) => string>(
   (t) => t.replace(/:\d+(\.\d+)?([,}])/, ':1e400$2'),
   (t) => t.replace(/:(\d+)([,}])/, ':-0.0$1e-999$2'),
@@ -128,7 +128,7 @@ const mutant = fc
   })
   .map(({ example, mutations, textual: rewrite }) => {
     const event = JSON.parse(example) as Json
-    // Its own id and batch, so that what becomes of it can be told from all others; the mutations may spoil them.
+    // Its own id and batch, so that its result can be identified; mutations may change them.
     Object.assign(event as object, { event_id: randomUUID(), batch_id: `bad ${randomUUID()}` })
     Object.assign((event as { source: object }).source, { project: 'vision' })
     const text = JSON.stringify(mutations.reduce(mutate, event))
@@ -228,7 +228,7 @@ test(
                     from events e ${withTemplate(door.sql)} where e.event_id = ${uuid}`
             if (db_id === null) {
               refused++
-              // Unless another mutant got the same id from a swap, which is then what stands there.
+              // Unless another mutant got the same id by a swap and was stored first.
               if (row !== undefined) expect([...outcomes.values()].map((o) => o.db_id)).toContain(row.db_id)
             } else {
               stored++
@@ -242,7 +242,7 @@ test(
       propertyBounds('bad input', { runs: 1500, seconds: 22 }),
     )
     console.info(`bad input: ${stored} stored, ${refused} refused`)
-    // Both happen, or the mutations prove nothing.
+    // Both accepted and refused mutants must occur, or the test proves nothing.
     expect(stored).toBeGreaterThan(0)
     expect(refused).toBeGreaterThan(0)
     expect(await looseEnds()).toEqual([])

@@ -358,7 +358,7 @@ describe('the data', () => {
     const first = await door.send(event)
     expect(first).toEqual({ ...first, status: 200, body: { ...stored, ignored } })
     const { db_id } = first.body
-    // The repeat tells the same; an event without such names tells nothing of it.
+    // The repeat has the same answer; that of an event without such names has no such field.
     expect((await door.send(event)).body).toEqual({ db_id, deduplicated: true, ignored })
     const answer = await door.sendAll([
       event,
@@ -372,7 +372,7 @@ describe('the data', () => {
       ],
     })
     expect(await payloadOf(event.event_id)).toEqual(event)
-    // What is no number at all is refused as ever.
+    // A value that is not a number is refused as before.
     expect(
       await door.send(makeEvent('job_epoch', { batch_id, data: { epoch: 'three', '': 1 } })),
     ).toMatchObject(refusal('invalid_event_data'))

@@ -14,7 +14,7 @@ let canonical: Door
 let shuffled: Door
 let second: TestApp
 
-// Few values of everything, so that events meet: the same second, the same epoch, the same field.
+// Few different values, so that events collide: the same second, the same epoch, the same field.
 const instant = fc.constantFrom(
   '2026-03-01T10:00:00Z',
   '2026-03-01T10:00:01Z',
@@ -60,7 +60,7 @@ const details = {
   config: some<unknown>({ lr: finite, depth: fc.nat(9), 'a/b': word }),
   summary: some<unknown>({ best: numeric, last: finite }),
 }
-/** What an end event may bring besides what it must. */
+/** Optional fields of an end event. */
 const atTheEnd = some<unknown>({ ...details, traceback: word })
 const data: Record<EventType, fc.Arbitrary<Record<string, unknown>>> = {
   batch_start: fc
@@ -154,7 +154,7 @@ const anyEvent = fc.oneof(
   { weight: 2, arbitrary: eventOf('log_line', true) },
 )
 
-/** How the set travels: everything that the order of arrival may do. */
+/** How the events are sent: order, repeats and grouping. */
 const travel = fc.record({
   seed: fc.nat(),
   /** Of ten events, how many are sent a second time. */
@@ -302,7 +302,7 @@ function settledBy({ data, source }: TestEvent): Record<string, unknown> {
   }
 }
 
-/** A second opinion, so that both servers cannot be wrong alike: what the contract says of epochs, lines and jobs. */
+/** An independent model of the contract for epochs, lines and jobs: both servers could have the same fault. */
 function checkAgainstModel(events: TestEvent[], summaries: Awaited<ReturnType<typeof summariesOf>>): void {
   const points = new Map<string, { by: string; value: unknown }>()
   const inOrder = events.toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
@@ -395,7 +395,7 @@ function checkAgainstModel(events: TestEvent[], summaries: Awaited<ReturnType<ty
   }
 }
 
-/** Key by key what the latest event of the batch said; an end counts after a start of the same instant. */
+/** For each key the value of the latest event of the batch; an end is after a start with the same time. */
 function mergedKeys(ofBatch: TestEvent[], name: 'config' | 'summary'): unknown {
   const saying = ofBatch
     .filter((e) => e.job_id === null && /^batch_/.test(e.event_type))
@@ -406,7 +406,7 @@ function mergedKeys(ofBatch: TestEvent[], name: 'config' | 'summary'): unknown {
     : Object.fromEntries(Object.entries(merged).map(([key, value]) => [key, plain(value)]))
 }
 
-/** Zero has one sign once it is stored as a point. */
+/** A stored point has no negative zero. */
 const plain = (value: unknown): unknown => (value === 0 ? 0 : value)
 /** Time to the microsecond, then event_id. */
 const orderOf = (e: TestEvent): string =>

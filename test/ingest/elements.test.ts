@@ -6,7 +6,7 @@ const blank = fc.stringMatching(/^[ \t\n\r]{0,3}$/)
 const objects = fc.array(
   fc.oneof(
     fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()),
-    // Refused for what it is, and counted, so that the texts of its neighbours stay theirs.
+    // Refused by itself, and counted, so that the other events keep their own texts.
     fc.array(fc.jsonValue()),
     fc.constant({ 'a"{[': '\\"}]', deep: [{ '\\': ['}'] }] }),
   ),

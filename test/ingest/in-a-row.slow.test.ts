@@ -36,7 +36,7 @@ async function hold(batchId: string): Promise<OpenTransaction> {
   return writer
 }
 
-/** How many events of this server wait for a group of theirs. */
+/** How many events of this server wait for their group. */
 async function waiting(): Promise<number> {
   const { body } = await door.app.call('GET', '/metrics', { token: door.session })
   return Number(/^svc_ingest_waiting_events (\d+)$/m.exec(body)?.[1])

@@ -17,7 +17,7 @@ import { type Answer, type Client, createClient } from '../kit/http.ts'
 import { type OpenTransaction, openTransaction } from '../kit/open-transaction.ts'
 import { makeEvent, type TestEvent, UNLIMITED } from './sending.ts'
 
-// Too much to do, no time left, no database: acknowledged events are stored, and refused clients get a clear answer.
+// Overload, shutdown, no database: acknowledged events are stored, and refused clients get a clear answer.
 
 const cleanUps: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -113,7 +113,7 @@ describe('a writer that cannot keep up', () => {
       expect(ids.every((id) => stored.has(id))).toBe(answer?.status === 200)
     }
     expect(answers.filter((a) => a?.status === 200).length).toBeGreaterThan(3)
-    // It has recovered: what was refused is taken now.
+    // It has recovered: the refused events are accepted now.
     const refused = requests.find((_, i) => answers[i]?.status === 503) as TestEvent[]
     expect((await service.sendAll(refused)).status).toBe(200)
   }, 240_000)
@@ -192,7 +192,7 @@ describe('a client that floods the service', () => {
       const service = await openService()
       const send = await smallClient(service)
       expect((await send(0)).status).toBe(200)
-      // The service takes nothing for a while, so that it is certainly full.
+      // The service writes nothing for a while, so that its queue is certainly full.
       const writer = await holdWriter(service)
       const { seen, end } = flood(service, streams, size)
       await until(() => seen.refused > 20)
@@ -200,7 +200,7 @@ describe('a client that floods the service', () => {
       await sleep(500)
       await writer.release()
       const statuses = (await Promise.all(whileFull)).map(({ status }) => status)
-      // And while it works as fast as it can: each waits for its turn behind what was let in before it.
+      // And while it works at full speed: each request waits behind those accepted before it.
       for (let i = 0; i < 5; i++) {
         const answers = await Promise.all([1, 2, 3, 4].map((n) => send(n)))
         statuses.push(...answers.map(({ status }) => status))
@@ -255,7 +255,7 @@ describe('SIGTERM', () => {
         )
         const answer = await service.sendAll(events).catch(() => undefined)
         if (answer?.status !== 200) {
-          // Refused, or the connection is gone: only once the server was asked to leave.
+          // Refused, or the connection is closed: only after SIGTERM.
           expect(asked, JSON.stringify(answer?.body)).toBe(true)
           return
         }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { payloadText, withTemplate } from '../../src/domain/events/index.ts'
 import { type Door, makeEvent, openDoor, type TestEvent } from './sending.ts'
 
-// Everything legal is stored exactly as it was sent, however odd; and what the database refuses all the same harms
+// Everything valid is stored exactly as it was sent, even if unusual; and an event that the database refuses harms
 // no other event of its transaction.
 
 let door: Door
@@ -23,11 +23,11 @@ const payloadsOf = async (events: { event_id: string }[]): Promise<unknown[]> =>
   const byId = new Map(rows.map((r) => [r.event_id, r.payload]))
   return events.map((e) => byId.get(e.event_id))
 }
-/** JSON with `__proto__` and the like as keys of their own, which an object literal cannot say. */
+/** JSON with own keys such as `__proto__`, which an object literal cannot have. */
 const json = (text: string): Record<string, unknown> => JSON.parse(text)
 
 const LONG = 'x'.repeat(200_000)
-/** Long and with no repetition in it, so that no compression brings it below a limit. */
+/** Long and without repetition, so that compression does not bring it below a limit. */
 const random = (characters: number): string => {
   let text = ''
   while (text.length < characters) text += randomUUID().replaceAll('-', '')
@@ -54,7 +54,7 @@ const STRANGE = [
   'constructor',
 ]
 
-/** What each of these becomes is looked at below; here they must only all be taken. */
+/** How each is stored is tested below; here all must be accepted. */
 const odd: Record<string, (batch_id: string) => TestEvent> = {
   'a batch_start at the first instant': (batch_id) =>
     makeEvent('batch_start', { batch_id, timestamp: '0001-01-01T00:00:00Z' }),

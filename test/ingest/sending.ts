@@ -6,7 +6,7 @@ import { startTestApp, type TestApp } from '../kit/app.ts'
 import { freshDatabase } from '../kit/database.ts'
 import type { Answer } from '../kit/http.ts'
 
-/** An event as a test writes it: right unless the test made it wrong. */
+/** An event as a test writes it: valid unless the test changes it. */
 export interface TestEvent {
   event_id: string
   schema_version: string
@@ -18,7 +18,7 @@ export interface TestEvent {
   data: Record<string, unknown>
 }
 
-/** The least that each type needs. */
+/** The required fields of each type. */
 const DATA: Record<EventType, Record<string, unknown>> = {
   batch_start: { experiment_type: 'sweep', n_total: 1 },
   batch_done: { n_done: 1, n_failed: 0, total_elapsed_s: 60 },
@@ -49,7 +49,7 @@ export function makeEvent(
   }
 }
 
-/** As fast as it goes: for tests that are not about the rate limit. */
+/** No rate limit, for tests that are not about it. */
 export const UNLIMITED = { rateLimit: { eventsPerS: 1e9, burst: 1e9 } } as const
 
 export interface Door {

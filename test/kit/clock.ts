@@ -1,4 +1,4 @@
-/** A clock that moves by hand, for `startTestApp(…, { now: clock.now })`. Begins at the real time. */
+/** A clock that the test moves, for `startTestApp(…, { now: clock.now })`. Begins at the real time. */
 export function createClock() {
   let time = Date.now()
   return {

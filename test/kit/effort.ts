@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 
 /**
- * How long the tests that draw by chance go on, and from which seed. The only environment the tests read:
+ * How long randomized tests run, and with which seed. The only environment the tests read:
  * SVC_TEST_RUNS (cases a property is tried on), SVC_TEST_KILLS (rounds of the kill test), SVC_TEST_CUTS (cuts of
  * streams in the replica test), SVC_TEST_SEED, and SVC_TEST_BUILT=1 (runs the command line that `npm run build` made, which
  * starts in a fraction of the time that the sources take; `npm test` builds it and says so).
@@ -18,7 +18,7 @@ const KILLS = wholeNumber('SVC_TEST_KILLS')
 const CUTS = wholeNumber('SVC_TEST_CUTS')
 const SEED = wholeNumber('SVC_TEST_SEED')
 
-/** Whether the tests that start processes start what was built. */
+/** Whether tests that start processes use the built service. */
 export const built = process.env.SVC_TEST_BUILT === '1'
 
 /** Rounds of the kill test: those asked for, else `normal`. */
@@ -35,7 +35,7 @@ export function tellSeed(what: string): number {
 }
 
 /**
- * For fast-check: so many runs, within so many seconds; a run that was asked for by number has all its time. Time
+ * For fast-check: so many runs, within so many seconds; a run with a requested number has no time limit. Time
  * running out is no failure, so a slow machine merely tries fewer cases.
  */
 export function propertyBounds(what: string, normal: { runs: number; seconds: number }) {
@@ -72,6 +72,6 @@ export async function assertProperty<Ts>(
   if (failure !== null && !fc.PreconditionFailure.isFailure(failure)) throw failure.error
 }
 
-/** Time for a whole test of this kind, in milliseconds: bounded, unless more was asked for. */
+/** Timeout of such a test in milliseconds: bounded, unless more runs were requested. */
 export const patienceMs = (normalSeconds: number): number =>
   RUNS === undefined && KILLS === undefined && CUTS === undefined ? normalSeconds * 1000 : 24 * 3600 * 1000

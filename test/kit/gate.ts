@@ -4,10 +4,10 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 /** A TCP address in front of a server, which can be shut or silent: as if the server's machine were gone. */
 export interface Gate {
   port: number
-  /** Cuts what goes through, at once, and refuses what comes. */
+  /** Cuts open connections at once and refuses new ones. */
   shut(): Promise<void>
   open(): Promise<void>
-  /** Passes nothing on and closes nothing, as a machine without power; connections are taken and get no answer. */
+  /** Forwards nothing and closes nothing, like a machine without power; connections are accepted and get no answer. */
   silence(): void
 }
 

@@ -20,14 +20,14 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The server all tests share, with the name `{database}` left to fill in. */
     databaseUrl: string
-    /** Of a cluster, the addresses of all its nodes; else none. */
+    /** The addresses of all nodes of a cluster; empty without one. */
     clusterNodes: readonly string[]
     /** How a database is copied: through the WAL spares a disk two checkpoints, in memory copying its files is faster. */
     copyStrategy: 'wal_log' | 'file_copy'
   }
 }
 
-/** The migrated database that every test's database is a copy of. */
+/** The migrated database; the database of each test file is a copy of it. */
 export const TEMPLATE = 'template_for_tests'
 const MIGRATIONS = join(import.meta.dirname, '../../prisma/migrations')
 

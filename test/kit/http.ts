@@ -41,7 +41,7 @@ export function createClient(address: string): Client {
         }
         const sent = request(new URL(path, address), { method, agent, headers }, (answer) => {
           if (answer.headers['content-type']?.startsWith('text/event-stream')) {
-            // It would never end; that it has begun is the answer.
+            // A stream never ends: its headers are the answer.
             answer.destroy()
             resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: '' })
             return

@@ -61,7 +61,7 @@ describe.each(SKEWS)('a host whose clock is %s', (name, aheadS) => {
     expect(batch.clock_skew_s).toBeCloseTo(-aheadS, 0)
     expect(Math.abs(batch.elapsed_s - 1_200)).toBeLessThan(5)
     expect(Date.parse(batch.last_received_at)).toBe(now())
-    // Nothing stands above what others report now.
+    // No batch is above those that report now.
     expect(Date.parse(batch.last_seen_at)).toBeLessThanOrEqual(now() + 301_000)
   })
 

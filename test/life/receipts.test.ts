@@ -55,7 +55,7 @@ test('a receipt is complete exactly if every sender sent its final count, all it
       const counted = all.filter(({ counts }) => counts !== 'never')
       const final = all.filter(({ counts }) => counts === 'at its end')
       const toCome = all.flatMap(countedOf).filter((fate) => fate === 'on disk').length
-      // What a process stored after it counted hides as much of what it lacked before: never more than is to come.
+      // Events stored after the count of a process hide as many missing ones: never more than are still to come.
       expect(missing === null).toBe(counted.length === 0)
       if (counted.length === final.length) expect(missing ?? 0).toBe(toCome)
       expect(missing ?? 0).toBeLessThanOrEqual(toCome)

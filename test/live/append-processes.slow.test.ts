@@ -37,7 +37,7 @@ beforeAll(async () => {
   const client = createClient((servers[0] as ServerProcess).address)
   await client.call('POST', '/api/events/batch', { token, body: ids.map((id) => line(id, 'first')) })
   client.close()
-  // Visitors may follow what is public.
+  // Visitors can subscribe to public projects.
   await sql`update projects set visibility = 'public'`
   await sql`create function take_time() returns trigger language plpgsql as
     $$ begin perform pg_sleep(case when random() < 0.1 then 0.3 else random() * 0.02 end); return null; end $$`

@@ -198,7 +198,7 @@ test('the change log is kept for 24 hours; an older cursor is answered with a re
   expect(linesOf(onEdge)).toEqual(['young'])
   expect(old?.id).toBeLessThan(older?.id as number)
 
-  // A service that was quiet for long keeps its last change, so that cursors still can be told apart.
+  // A service without changes for long keeps its last change, so that cursors can still be compared.
   await sql`update changes set at = at - interval '48 hours'`
   await pruneChanges(writer)
   expect((await sql`select seq from changes`).length).toBe(1)

@@ -57,7 +57,7 @@ export async function startCuttingProxy(
         }
         return
       }
-      // What was promised goes out whole, then nothing more.
+      // The bytes up to the cut are sent completely, then nothing more.
       const last = chunk.subarray(0, Math.max(0, left))
       left = 0
       client.write(last, cut)

@@ -17,7 +17,7 @@ const open = (as: Person | undefined, ...channels: string[]): Promise<OpenStream
 const settled = <T extends object>(view: T): T => ({ ...view, elapsed_s: 0, eta_s: null })
 
 let n = 0
-/** A batch of the batch owner's that has begun, with what makes its view worth comparing. */
+/** A running batch of the batch owner, with values in the fields that the test compares. */
 async function beginBatch(project = 'vision'): Promise<string> {
   const id = `told-${++n}`
   const source = { project, host: 'box7', user: 'ada', commit: 'abc1234' }
@@ -75,7 +75,7 @@ test('points contain every series of their epochs, merged as in REST', async () 
     epoch(id, 1, { train_loss: 1, acc: { top1: 0.5 } }),
     epoch(id, 2, { train_loss: 'Infinity', lr: 0.001 }),
   ])
-  // Later, and earlier by its time: it fills in what is missing and overrides nothing.
+  // It arrives later with an earlier time: it fills in missing values and overwrites nothing.
   const late = epoch(id, 2, { train_loss: 7, val_loss: 2 }, { timestamp: '2026-03-01T09:00:00Z' })
   await stage.send(stage.batchOwner, [late])
   const [first, second] = await stream.reach(2)

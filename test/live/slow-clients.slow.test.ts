@@ -50,12 +50,12 @@ test('five hundred clients that do not read cost a server at most 50 MB', { time
     SVC_DATABASE_URL: door.app.config.databaseUrl as string,
     SVC_MAX_STREAMS_PER_ADDRESS: '1000',
     SVC_MAX_REQUESTS_PER_ADDRESS: '2000',
-    // A tight heap, so that what is measured is what is held and not what is yet to be collected.
+    // A small heap, so that the measurement has held memory and little garbage.
     NODE_OPTIONS: '--max-old-space-size=112 --max-semi-space-size=2',
   })
   try {
     const batches = await Promise.all(Array.from({ length: 5 }, beginBatch))
-    // The same load with one reader of each first, so that what it takes by itself is there before.
+    // The same load with one reader of each first, so that its own memory is part of the baseline.
     const rounds = 38
     const readers = await Promise.all(
       batches.map((id) => openStream(server.address, [`logs:${id}`], { token: door.session })),
@@ -73,7 +73,7 @@ test('five hundred clients that do not read cost a server at most 50 MB', { time
       for (const id of batches) await write(id, 40)
       most = Math.max(most, residentMiB(server.pid) as number)
     }
-    // The readers are told everything all the while.
+    // Meanwhile the readers get all messages.
     await Promise.all(readers.map((reader) => reader.reach(2 * rounds, 90_000)))
     await sleep(500)
     most = Math.max(most, residentMiB(server.pid) as number)
@@ -104,7 +104,7 @@ test('a client that reads nothing is disconnected after a while; one that reads 
     const closed = once(stalled, 'close')
     for (let i = 0; i < FLOOD / 10; i++) await write(id, 100)
     await reader.reach(FLOOD / 10, 60_000)
-    // A paused socket does not notice its end until it is read on, so it is the server that tells.
+    // A paused socket does not notice its end until it is read, so this is seen at the server.
     const streams = async () => /^svc_sse_streams (\d+)$/m.exec((await app.call('GET', '/metrics')).body)?.[1]
     await expect.poll(streams).toBe('1')
     stalled.resume()

@@ -1,6 +1,6 @@
 import { type IncomingMessage, request } from 'node:http'
 
-/** Patience for what is to happen in a moment, on a machine that may be busy. */
+/** The timeout for something that happens within a moment, on a machine that may be busy. */
 const SOON_MS = 30_000
 export const SOON = { timeout: SOON_MS }
 

@@ -96,7 +96,7 @@ describe('typed subscriptions', () => {
     })
     await door.send(makeEvent('job_done', { batch_id: id, job_id: 'j' }))
     let update = (await results.next()).value?.data?.batch
-    // The stream may still have the start of the job to tell.
+    // The stream may still send the start of the job.
     while (update?.jobs[0]?.status !== 'COMPLETED') update = (await results.next()).value?.data?.batch
     expect(update).toMatchObject({
       batch: { id, status: 'RUNNING', project: { slug: expect.any(String) } },

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
 import { ANY_MAIL, type Mailbox, mailSent, openMailbox, subjects } from './mailbox.ts'
 
-// What a mail says and to whom it goes (contract §7). What makes it go once is in once.slow.test.ts.
+// Contents and recipients of mail (contract §7). That each is sent once is in once.slow.test.ts.
 
 const HOME = 'https://monitor.example.org'
 let box: Mailbox

@@ -8,7 +8,7 @@ import type { ProviderConfig } from '../../src/oauth-config.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { goThere, reasonOf, signInThrough, whoIs } from './browser.ts'
 
-// A provider of plain OAuth 2.0, without ID tokens and without a document that tells of it, as GitHub is.
+// A provider of plain OAuth 2.0, without ID tokens and without a discovery document, such as GitHub.
 
 const SECRET = 'a-client-secret-of-some-length'
 let app: TestApp

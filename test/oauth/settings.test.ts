@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { OAUTH_KEYS } from '../../src/oauth-config.ts'
 
-// SVC_OAUTH_<IDP>_* (contract §3): what they come to, and what stops the start.
+// SVC_OAUTH_<IDP>_* (contract §3): the providers they configure, and the values that stop the start.
 
 const keycloak = {
   SVC_OAUTH_KEYCLOAK_ISSUER: 'https://keys.example/realms/lab',

@@ -21,7 +21,7 @@ const clock = createClock()
 const folder = mkdtempSync(join(tmpdir(), 'svc-backup-'))
 const FILE = join(folder, 'quiet.svc')
 const BUSY = join(folder, 'busy.svc')
-/** What was acknowledged before the busy backup began, and what was sent while it ran. */
+/** Events acknowledged before the backup under load began, and events sent while it ran. */
 const before: string[] = []
 let url: string
 let stage: Stage
@@ -135,7 +135,7 @@ async function serve(database: TestDatabase): Promise<TestApp> {
   return app
 }
 
-/** A hash of every row of every table of the service, in an order that does not depend on where they stand. */
+/** A hash of every row of every table of the service, in an order that does not depend on their place on disk. */
 async function hashes(sql: Sql): Promise<Record<string, string>> {
   const tables = await sql<{ name: string }[]>`
     select relname as name from pg_class
@@ -287,7 +287,7 @@ describe('a restore', () => {
     const was = await hashes(target.sql)
     await expect(put(FILE, target)).rejects.toThrow(/holds data: .*--replace/)
     expect(await hashes(target.sql)).toEqual(was)
-    // Someone else's view stands on our table: it is not ours to remove.
+    // A view of someone else depends on a table of the service: the restore must not remove it.
     await target.sql`create view theirs as select id from batches`
     await expect(put(FILE, target, true)).rejects.toThrow(/depend/)
     expect(await hashes(target.sql)).toEqual(was)

@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-/** What the system lets a program ask for; elsewhere than on Linux it is the usual 128. */
+/** The backlog that the system allows; 128 on systems other than Linux. */
 const SYSTEM = '/proc/sys/net/core/somaxconn'
 const most = existsSync(SYSTEM) ? Number(readFileSync(SYSTEM, 'utf8')) : 128
 
@@ -29,7 +29,7 @@ test('many clients that connect at once while the server is busy are answered af
   cleanUps.push(() => {
     for (const socket of lab) socket.destroy()
   })
-  // None of them has to try again, a second later or more: that is done while the server stands still.
+  // All connect while the server is suspended: none has to retry a second later or more.
   await within('connected', Promise.all(lab.map((socket) => told(socket, 'connect'))))
   for (const socket of lab) socket.write(`GET /livez HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`)
   const answers = Promise.all(lab.map((socket) => told(socket, 'data')))

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What stands for the parameters of paths. */
+/** Values for the parameters of paths. */
 interface Values {
   batch: string
   job: number
@@ -10,7 +10,7 @@ interface Values {
   share: string
 }
 
-/** About the process or its clock, and not about what is stored; and what never ends. */
+/** Routes about the process or its clock rather than stored data, and streams that never end. */
 const NOT_STORED = new Set(['/livez', '/readyz', '/metrics', '/api/sse'])
 
 /** The path of every GET in the API's document, with something that exists in place of its parameters. */

@@ -108,7 +108,7 @@ test('every query of the dashboard uses existing metrics and labels', async () =
   }
   const queries = (dashboard.panels as Panel[]).flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
   expect(queries.length).toBeGreaterThan(15)
-  // What the queue tells needs a job, what the clock tells a tick.
+  // Metrics of the queue need a job, those of the clock a tick.
   await door.sql`select graphile_worker.add_job('mail', '{}', run_at := now() + interval '1 hour')`
   await door.sql`
     insert into graphile_worker._private_known_crontabs (identifier, known_since, last_execution)

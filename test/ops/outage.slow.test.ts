@@ -180,7 +180,7 @@ describe('a disk that is full', () => {
       expect(answer).toMatchObject({ status: 503, body: { code: 'unavailable' } })
       expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/)
       expect(JSON.stringify(answer.body)).not.toMatch(/extend|device/)
-      // Repeats of what is stored, and reads, need no room.
+      // Repeats of stored events, and reads, need no disk space.
       expect((await door.send(first)).body.deduplicated).toBe(true)
       expect((await app.call('GET', '/api/batches/full', { token: door.session })).status).toBe(200)
     }

@@ -28,7 +28,7 @@ const secrets: Record<string, string> = {
 }
 /** Words like any other, so that only their place tells that they are secrets. */
 const WORDS = /password|client secret/
-/** What was answered with 400 or above, except that a caller is shown what it wrote itself. */
+/** Answers with status 400 or above, without the input of the caller that they repeat. */
 const errors: { what: string; body: string }[] = []
 
 async function call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
@@ -51,7 +51,7 @@ beforeAll(async () => {
     ...UNLIMITED,
     databaseUrl: database.url,
     logLevel: 'debug',
-    // Nothing answers there: what comes of it is logged.
+    // Nothing answers there: the failure is logged.
     smtp: { url: `smtp://mailer:${MAIL_PASSWORD}@127.0.0.1:1`, from: 'svc@example.org' },
     identityProviders: [
       {

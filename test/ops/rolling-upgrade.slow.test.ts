@@ -14,7 +14,7 @@ import { built } from '../kit/effort.ts'
 import { createClient } from '../kit/http.ts'
 import { openStream } from '../live/stream.ts'
 
-// The next release is this one with one more migration, of the kind that lets servers without it run on. So this needs no
+// The next release is this one with one more migration, of the kind that allows servers without it. So this needs no
 // earlier build. What was tried with a real earlier release is in docs/operations.md.
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -97,7 +97,7 @@ run.finish()
 print("steps", step)
 `
 
-/** A training with the Python reporter. @returns ends it, and says what it printed */
+/** A training with the Python reporter. @returns a function that ends it and returns its output */
 function startTraining(address: string, token: string): () => Promise<string> {
   const home = join(scratch, 'training')
   mkdirSync(home)

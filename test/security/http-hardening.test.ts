@@ -41,7 +41,7 @@ test('under TLS every answer has HSTS and cross-origin headers; without TLS it h
       }
       const plain = await proxied.call('GET', path)
       expect(plain.headers['strict-transport-security']).toBeUndefined()
-      // Only a trusted proxy may say so.
+      // The header is used only from a trusted proxy.
       const claimed = await stage.app.call('GET', path, { headers: tls })
       expect(claimed.headers['strict-transport-security']).toBeUndefined()
     }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { registerAgent, type TestAgent } from '../agents/agent.ts'
 import { openStage, type Stage, startOf } from '../http/stage.ts'
 
-// A rerun executes what the person who asked for it was shown, or nothing (contract §10).
+// A rerun executes the command that was shown to the user who requested it, or nothing (contract §10).
 
 let stage: Stage
 let agent: TestAgent

@@ -24,7 +24,7 @@ test('the number of open streams of an address is limited; the next is 429, anot
     body: { query: 'subscription { live(channels: ["dashboard"]) { channel } }' },
   })
   expect([operation.status, operation.body.code]).toEqual([429, 'too_many_streams'])
-  // What stands further left in the header is the client's own word.
+  // Entries further left in the header were written by the client.
   const claimed = await app.call('GET', '/api/sse?channels=dashboard', {
     headers: { 'x-forwarded-for': '203.0.113.9, 192.0.2.1' },
   })

@@ -77,7 +77,7 @@ test('a sign-in with a verified address takes it over from an account that never
   const owner = await whoIs(app, session)
   expect([owner.email, owner.id === squatter.user.id]).toEqual([email, false])
 
-  // The other account keeps its data and its sessions, under a stand-in; the address no longer opens it.
+  // The other account keeps its data and its sessions, under a placeholder address; the old address no longer opens it.
   const left = await me(squatter.token)
   expect([left.id, left.email]).toEqual([squatter.user.id, `${squatter.user.id}@address-released.invalid`])
   const login = (address: string) =>

@@ -8,7 +8,7 @@ import { openProvider, type TestProvider } from '../oauth/provider.ts'
 import { buildPage } from './built-page.ts'
 import { seriousFindings, visit } from './visit.ts'
 
-// Signing in through a real provider in a real browser, and the page of one's account (issue: what a person sees).
+// Signing in through a real provider in a real browser, and the Account page.
 
 let app: TestApp
 let keys: TestProvider

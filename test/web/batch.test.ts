@@ -352,7 +352,7 @@ test('each measure is one chart with a curve per GPU of the batch, and idle peri
   const { page, context, complaints } = await asAda()
   await page.goto(`/b/${RAN}/resources`)
   const gpus = page.getByRole('region', { name: 'GPUs', exact: true })
-  // Charts out of sight are only their places.
+  // Charts outside of the viewport are only placeholders.
   await gpus.scrollIntoViewIfNeeded()
   await gpus.locator('[data-chart="GPU utilisation"] [data-points]', { hasText: '80 of 80 points' }).waitFor()
   const idle = page.getByRole('region', { name: 'Idle GPUs' })

@@ -26,7 +26,7 @@ export async function buildPage(): Promise<void> {
         await promisify(execFile)(
           process.execPath,
           [join(ROOT, 'node_modules/vite/bin/vite.js'), 'build', join(ROOT, 'web'), '--logLevel', 'warn'],
-          // As `npm run build` does; what vitest says here would make a page for development.
+          // As `npm run build` does; the NODE_ENV of vitest would build a page for development.
           { env: { ...process.env, NODE_ENV: 'production' } },
         )
     } finally {

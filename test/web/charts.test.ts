@@ -132,7 +132,7 @@ describe('which curves', () => {
       await said(loss, '240 of 240 points')
       await entry(page, 'lr0.001-seed8').hover()
       await page.getByRole('button', { name: 'Only lr0.001-seed8' }).click()
-      // Alone, but for what is pinned.
+      // Only this job and the pinned one.
       await said(loss, '240 of 240 points')
       await page.getByRole('button', { name: 'Pin lr0.01-seed4' }).click()
       await said(loss, '120 of 120 points')

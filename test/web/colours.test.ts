@@ -4,7 +4,7 @@ import { contrastOf, differenceOf, labOf, SIGHTS } from './colour-difference.ts'
 
 const BACKGROUND = { light: '#ffffff', dark: '#0f1218' } as const
 const THEMES = ['light', 'dark'] as const
-/** Ten times what is just noticeable: two lines of a chart are told apart at a glance. */
+/** Ten times a just noticeable difference: two lines of a chart are easy to distinguish. */
 const MIN_SAFE = 10
 const MIN_OF_ALL = 6
 

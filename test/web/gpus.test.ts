@@ -48,7 +48,7 @@ test.each([
   await page.goto('/b/machine/resources')
   const gpus = page.getByRole('region', { name: 'GPUs', exact: true })
   const memory = gpus.locator('[data-chart="GPU memory"]')
-  // What loads above moves the charts, and those out of sight are only their places.
+  // Content that loads above moves the charts, and those outside of the viewport are only placeholders.
   await page.getByRole('region', { name: 'Idle GPUs' }).getByText('never idle').first().waitFor()
   await gpus.scrollIntoViewIfNeeded()
   await expect
@@ -69,7 +69,7 @@ test.each([
     page.getByRole('menuitem', { name: 'Save as SVG' }).click(),
   ])
   const drawing = readFileSync(await file.path(), 'utf8')
-  // In GiB, against the whole: the axis ends with it.
+  // In GiB; the axis ends at the total memory.
   for (const text of [...names, 'GPU memory', 'GiB of 80', 'time', '80', '0'])
     expect(drawing).toContain(`>${text}<`)
   expect(drawing.match(/<path /g)).toHaveLength(GPUS)

@@ -152,7 +152,7 @@ test('an administrator can filter the audit log by the object of an action, and 
   await expect.poll(async () => [...new Set(await page.locator('tbody a').allTextContents())]).toEqual([name])
   await page.getByRole('button', { name: 'Show everything' }).click()
   await page.waitForURL('/admin/audit')
-  // The address comes first, the form that belongs to it a moment later.
+  // The address changes first, its form a moment later.
   await page.getByRole('button', { name: 'Show everything' }).waitFor({ state: 'detached' })
   await page.getByLabel('About').fill('batch:never-was')
   await page.getByRole('button', { name: 'Filter' }).click()

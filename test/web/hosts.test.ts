@@ -75,7 +75,7 @@ test('a command that is created while the page reads the first commands is shown
   let held = 0
   await page.route('**/graphql', async (route) => {
     const answer = await route.fetch()
-    // The first is answered as of before the command, and arrives after the page heard of it.
+    // The first answer is from before the command, and arrives after the message about it.
     if (route.request().postData()?.includes('agentCommands') && held++ === 0) await changed
     await route.fulfill({ response: answer })
   })
@@ -83,7 +83,7 @@ test('a command that is created while the page reads the first commands is shown
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
   await expect.poll(() => held, { timeout: 20_000 }).toBe(1)
   const { body } = await web.app.call('POST', `/api/batches/${RAN}/rerun`, { token: web.ada.token, body: {} })
-  // Or it follows the host only from that answer on; then it hears of the command afterwards.
+  // Or the page subscribes to the host only after that answer; then the message comes afterwards.
   await page
     .getByText('1 command', { exact: true })
     .waitFor({ timeout: 3_000 })
@@ -113,7 +113,7 @@ test('the charts of a host are updated live, also with a batch that starts meanw
   await send(web.app, web.reporter, [second('batch_start', 30, { n_total: 1 })])
   await page.getByRole('region', { name: 'Batches', exact: true }).getByText('later-on-box10').waitFor()
   let ago = 29
-  // It is followed from then on; what it used before is in the answer that its curve is read with.
+  // The page subscribes to it from then on; earlier samples are in the answer with its curve.
   await expect
     .poll(
       async () => {

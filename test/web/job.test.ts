@@ -186,7 +186,7 @@ test('charts of a job can have any x-axis, several metrics and resources, with a
   await page.waitForURL(/x=wall/)
   await page.reload()
   await drawn(loss, '30')
-  // A chart out of sight is only its place.
+  // A chart outside of the viewport is only a placeholder.
   const gpus = page.getByRole('region', { name: 'GPUs', exact: true })
   const utilisation = page.locator('[data-chart="GPU utilisation"]')
   await gpus.scrollIntoViewIfNeeded()

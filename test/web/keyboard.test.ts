@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { pageFixture } from './page-fixture.ts'
 import { recordedSweep, send } from './visit.ts'
 
-// What hands on the keyboard expect, and what the tabs of a browser are called.
+// Keyboard shortcuts, focus, and the titles of browser tabs.
 
 const web = pageFixture(async ({ app, reporter }) => {
   await send(app, reporter, recordedSweep('first'))

@@ -5,7 +5,7 @@ import { makeEvent } from '../ingest/sending.ts'
 import { pageFixture } from './page-fixture.ts'
 import { seriousFindings } from './visit.ts'
 
-/** What the page shows of a run whose reporter says nothing any more, and what a person can do about it. */
+/** What the page shows for a run whose reporter sends nothing any more, and what a user can do about it. */
 const process = { pid: 4711, start_time: '1', boot_id: 'b' }
 const source = { project: 'vision', host: 'box9' }
 

@@ -5,7 +5,7 @@ import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
 import { send, seriousFindings } from './visit.ts'
 
-// What one does in a long log: search in it with what stands around, find the traceback, wrap; and who began and ended when.
+// Work in a long log: search with context, jump to the traceback, wrap lines; and the timeline.
 
 const web = pageFixture(async ({ app, reporter }) => {
   const of = eventsOf('long')
@@ -80,7 +80,7 @@ test('the timeline has the starts and ends of jobs, and combines consecutive one
   await context.close()
 })
 
-/** A finger that moves over the middle of a box by so many pixels, downwards if positive; until what it moved stands still. */
+/** Swipes over the middle of a box by `distance` pixels, downwards if positive, and waits until scrolling has ended. */
 async function swipe(page: Page, box: Locator, distance: number): Promise<void> {
   const at = await box.boundingBox()
   if (at === null) throw new Error('the box has no place')
@@ -92,7 +92,7 @@ async function swipe(page: Page, box: Locator, distance: number): Promise<void> 
   await touch('touchStart', from)
   const steps = 10
   for (let n = 1; n <= steps; n++) await touch('touchMove', from + (distance * n) / steps)
-  // It goes on for a while after the finger was lifted.
+  // Scrolling continues for a while after the finger was lifted.
   const stands = await box.evaluateHandle((one) => {
     const still = new Promise((done) => one.addEventListener('scrollend', done, { once: true }))
     return { still }
@@ -130,7 +130,7 @@ test.each([
   const scroll = async (down: number): Promise<void> => {
     if (by === 'wheel') return page.mouse.wheel(0, down)
     if (by === 'finger') return swipe(page, box, -down)
-    // A browser without a head has no scroll bars to drag: what one does, while the button is down.
+    // A headless browser has no scroll bars to drag: this has the same effect, while the button is down.
     await page.mouse.down()
     await box.evaluate((one, by) => one.scrollBy(0, by), down)
     await expect.poll(() => follow.isChecked()).toBe(down > 0)

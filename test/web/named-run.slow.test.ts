@@ -72,7 +72,7 @@ test('charts of a job whose steps count tokens say so, and no epochs', async () 
   await page.getByText('lines of tokens').waitFor()
   await page.locator('[data-chart="train_loss"] .u-over').hover()
   await expect.poll(() => page.locator('[data-tip="train_loss"]').innerText()).toMatch(/^tokens [\d,]+/)
-  // One that stands at the values of another series is named after that; a section is drawn once it is near.
+  // A chart over the values of another series is named after that; a section is drawn once it is near the viewport.
   await page.getByRole('main').evaluate((main) => main.scrollTo(0, main.scrollHeight))
   await page.locator('[data-chart="val/acc"][data-unit="pass"] canvas').waitFor()
   expect(complaints).toEqual([])

@@ -293,7 +293,7 @@ test('values stay if the answer to an earlier request with fewer columns arrives
   await expect.poll(() => cell.textContent()).toBe('0.1')
   metricsShown.give()
   await (await late).finished()
-  // Two frames, in which what came is drawn.
+  // Two frames, in which the answer is drawn.
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))
   await expect.poll(() => cell.textContent()).toBe('0.1')
   await context.close()

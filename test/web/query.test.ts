@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { pageFixture } from './page-fixture.ts'
 import { type Event, send, seriousFindings } from './visit.ts'
 
-// The one query language, where it is asked over all projects, and what is done to what it finds.
+// The query language over all projects, and actions on its results.
 
 /** A batch of two jobs that has ended. */
 function batch(id: string, project: string, optimizer: string): Event[] {

@@ -65,7 +65,7 @@ test('a page that is opened while the server is down shows a message, and loads 
   await app.stop()
   await page.getByRole('link', { name: 'Tokens' }).click()
   await page.getByText('The page opens as soon as it answers').waitFor()
-  // What stands around the page is still there, and says what could not be loaded.
+  // The frame of the page is still there, and shows what could not be loaded.
   await page.keyboard.press('Control+k')
   await page.getByText('Search could not be loaded').waitFor()
   await other.evaluate(() => {

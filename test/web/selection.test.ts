@@ -44,7 +44,7 @@ describe('a selection', () => {
   })
 })
 
-/** Two rows of buttons and what is around them; three are at least 116 pixels. */
+/** Two rows of buttons with their margins; three are at least 116 pixels. */
 const TWO_ROWS = 90
 
 describe('jobs of a batch', () => {

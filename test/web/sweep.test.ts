@@ -44,7 +44,7 @@ test('a batch of more than three jobs has a Sweep tab with the parameters that v
   await page.reload()
   await page.locator('canvas[data-lines="6"]').waitFor()
   expect(await lr.getAttribute('aria-pressed')).toBe('false')
-  // The best job comes first: the loss falls with the rate.
+  // The best job is first: the loss decreases with the rate.
   expect(await page.locator('tr[data-job]').first().getAttribute('data-job')).toBe('job0')
   await page
     .locator('main')

@@ -15,12 +15,12 @@ export interface Visit {
   complaints: string[]
 }
 
-/** What earlier visits to an address left: a browser that has the page's files in its cache and nothing else. */
+/** Contexts of earlier visits to an address, with the files of the page in their cache and empty storage. */
 const idle = new WeakMap<Browser, Map<string, BrowserContext[]>>()
 
 /**
- * A browser of its own: without storage, as if it was never used. Everything that the content security policy refuses is
- * a complaint. After `context.close()` a later visit may have it, since to load the page's files takes half of most tests.
+ * A browser context of its own, with empty storage. Everything that the content security policy refuses is
+ * a complaint. After `context.close()` a later visit may reuse it: loading the files of the page again takes long.
  */
 export async function visit(
   browser: Browser,
@@ -43,7 +43,7 @@ export async function visit(
     await context.addCookies([{ name, value, url: address }])
   }
   const page = await context.newPage()
-  // On a first visit the fonts come late, and a text that changes its width is a race for what measures it.
+  // On a first visit fonts load late, and text that changes its width is a race for tests that measure it.
   await page.addInitScript(() => {
     if (location.protocol.startsWith('http')) localStorage.setItem('fonts', 'cached')
   })
@@ -61,7 +61,7 @@ export async function visit(
   return { page, context, complaints }
 }
 
-/** Closes the pages of a context and clears what they stored, its cache apart. @returns whether it is like new */
+/** Closes the pages of a context and clears its storage, but not its cache. @returns whether it can be reused */
 async function emptied(context: BrowserContext, address: string): Promise<boolean> {
   const [page] = context.pages()
   if (page === undefined) return false
@@ -133,7 +133,7 @@ export async function send(app: TestApp, token: string, events: readonly Event[]
   }
 }
 
-/** Moves the pointer onto `target` until `effect` shows: what moves under a pointer that rests hears nothing of it. */
+/** Moves the pointer onto `target` until `effect` shows: an element that moves under a resting pointer gets no event. */
 export async function hoverUntil(target: Locator, effect: Locator): Promise<void> {
   await expect
     .poll(async () => {
