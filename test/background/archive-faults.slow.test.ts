@@ -94,7 +94,7 @@ test('on an S3 API a batch is written, dropped, read back and removed', async ()
     await door.app.runTask('archive')
     await door.app.runTask('archive')
     expect(await store.sizeOf(`${location}/manifest.json`)).toBe(undefined)
-    // A store that is away: nothing goes, and the reader gets 503.
+    // The store is unreachable: nothing is dropped, and reads get 503.
     await s3.close()
     await expect
       .poll(() => door.app.call('GET', '/api/batches/b/metrics', { token: door.session }), {
@@ -112,7 +112,7 @@ test('after a kill at any moment of archiving the rows or a verified archive exi
   const door = await openDoor()
   const url = door.app.config.databaseUrl as string
   try {
-    // More than five runs finish, however late a kill comes.
+    // More than five runs finish, for any time of the kill.
     const ids = Array.from({ length: 12 }, (_, n) => `k${n}`)
     for (const id of ids) await sendAll(door, trainingOf(id, 4, 200))
     const reader = (

@@ -14,7 +14,7 @@ import { fillPaths } from '../ops/every-read.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-archive-'))
 const clock = createClock()
-/** Rounds are the test's own: none begins by itself in between. */
+/** Only the test starts rounds; none starts by itself in between. */
 const AT_ONCE = { settleMs: 0, thawedMs: 0, replacedMs: 0, noneForMs: 0, at: '0 0 29 2 *' }
 const TABLES = ['events', 'epochs', 'metric_chunks', 'log_lines', 'resource_snapshots']
 const BATCH = 'sweep/1, é'
@@ -41,7 +41,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Two jobs, one of which began twice; values of every kind, lines, snapshots, an end. */
+/** Two jobs, one of them with two starts; values of every kind, lines, snapshots, an end. */
 function eventsOf(batch_id: string) {
   const begun = clock.now().getTime() - 3_600_000
   let n = 0
@@ -153,7 +153,7 @@ async function everything(id: string, jobId: string): Promise<Record<string, unk
     `${b}/jobs/a/attempts/1/metrics`,
   ]
   const found: Record<string, unknown> = {}
-  // What the service says of itself changes with every request.
+  // Metrics of the service itself change with every request.
   for (const path of [...paths, ...more].filter(
     (path) => !/^\/api\/(sessions|tokens|admin|users|audit|activity)/.test(path),
   ))

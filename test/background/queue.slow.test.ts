@@ -5,7 +5,7 @@ import { openSql, type Sql, transaction } from '../../src/db/sql.ts'
 import { type Background, type CronTask, startBackground } from '../../src/workers/background.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 
-/** The queue itself: jobs that a transaction adds, on servers that come, go and fail. */
+/** The queue itself: jobs added by transactions, on servers that start, stop and fail. */
 let database: TestDatabase
 let sql: Sql
 beforeAll(async () => {

@@ -15,7 +15,7 @@ export interface Named {
   reportToken: string
 }
 
-/** What shows no stored data, or is of this process or moment alone. */
+/** Routes without stored data, or with data of this process or moment. */
 const NOT_DATA =
   /^\/(?!api\/)|^\/api\/(openapi\.json|docs|docs\.css|sse|oauth|agents|auth\/identities|notifications|mail|unsubscribe|views)/
 /** What the purge is about. */

@@ -14,7 +14,7 @@ const event = makeEvent('batch_start', { batch_id: BATCH })
 let door: Door
 let own: Sql
 let lock: Awaited<ReturnType<Sql['reserve']>>
-/** The server's own round comes once an hour: not while these tests look. */
+/** Keeps the hourly round of the server from running during these tests. */
 const takeTask = () => lock`select pg_advisory_lock(7041779, hashtext(${REBUILD_TASK}))`
 const leaveTask = () => lock`select pg_advisory_unlock(7041779, hashtext(${REBUILD_TASK}))`
 beforeAll(async () => {

@@ -9,7 +9,7 @@ import { createClock } from '../kit/clock.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 import { type Named, readEverything } from './reads.ts'
 
-/** What goes, when, and what does not (specification §1.7, §6.5; contract §2, §7). */
+/** What is deleted, when, and what is kept (specification §1.7, §6.5; contract §2, §7). */
 const DAY_S = 86_400
 const clock = createClock()
 /** Small enough for several steps of each kind. */
@@ -303,7 +303,7 @@ describe('two servers', () => {
     await second.runTask('sweep')
     expect(await left()).toHaveLength(0)
     expect((await call('GET', '/api/batches/raw/metrics')).body).toEqual(before)
-    // An epoch that comes again is still merged by which of the events was later.
+    // A repeated epoch is still merged by the later timestamp.
     const epoch = (timestamp: string, train_loss: number) =>
       makeEvent('job_epoch', { batch_id: 'raw', job_id: 'a', timestamp, data: { epoch: 0, train_loss } })
     await send(epoch(at(9 * DAY_S), 500))

@@ -22,7 +22,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-/** A queue alone, and everything that it and graphile-worker say, down to what each job does. */
+/** Only a queue, with all log messages of it and of graphile-worker, including those of each job. */
 async function startQueue(work: () => Promise<void>): Promise<{ background: Background; said: string[] }> {
   const said: string[] = []
   const log = pino({ level: 'debug' }, { write: (line) => void said.push(JSON.parse(line).msg) })

@@ -70,7 +70,7 @@ describe('a silent batch', () => {
       const batch = message.data.payload.batch ?? message.data.payload.batches[0]
       expect(batch).toMatchObject({ id: 'silent', stalled: true })
     }
-    // The step of its mail may come by then as well.
+    // The timeline step of its mail may arrive by then, too.
     const ofBatches = open.messages.filter(({ data: { payload } }) => payload.batch ?? payload.batches)
     expect(ofBatches).toHaveLength(3)
     expect(await standing('silent')).toEqual(['batch_stalled'])
@@ -159,7 +159,7 @@ test('a batch whose process is gone according to the agent is lost, sends one ma
   expect(await firings('batch_failed', 'lost')).toBe(1)
   expect(await firings('batch_stalled', 'lost')).toBe(0)
   const line = makeEvent('log_line', { batch_id: 'lost', source, timestamp: at() })
-  // The token of the rerun ended with its process; another of the same person goes on.
+  // The token of the rerun ended with its process; another token of the same user continues.
   await send(line)
   expect(await health('lost')).toMatchObject({ status: 'running', reasons: [] })
   await watch()

@@ -7,9 +7,9 @@ import { COMMAND } from '../kit/command.ts'
 
 export interface Cli {
   process: ChildProcess
-  /** All it has said so far: out is the terminal's, err the log's. */
+  /** All output so far: `out` from stdout, `err` from the log on stderr. */
   said: { out: string; err: string }
-  /** The address it serves at, once it says so; rejects when it ends before. */
+  /** Its address, once it is printed; rejects if it ends earlier. */
   address(): Promise<string>
   /** How it ended. */
   ended: Promise<{ code: number | null; signal: NodeJS.Signals | null; out: string; err: string }>

@@ -68,7 +68,7 @@ test('SIGTERM finishes the current request, stops PostgreSQL and exits with 0', 
   })
   const answer = once(sent, 'response') as Promise<[IncomingMessage]>
   sent.flushHeaders()
-  // By this the server says that it has the request.
+  // With this the server confirms that it has the request.
   await once(sent, 'continue')
   sent.write('{"email":"late@example.com",')
   cli.kill('SIGTERM')

@@ -5,7 +5,7 @@ import { openPipeline, type Pipeline } from '../../src/db/pipeline.ts'
 import type { Sql } from '../../src/db/sql.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 
-// What goes as bytes (src/db/copy.ts) has to be what PostgreSQL itself makes of the same values written as text.
+// Binary COPY (src/db/copy.ts) must store the same as the same values written as text.
 
 const COLUMNS = ['n', 'small', 'whole', 'long', 'id', 'at', 'words', 'vals']
 

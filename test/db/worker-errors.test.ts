@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { databaseFault } from '../../src/db/sql.ts'
 import { sqlStateOf } from '../../src/db/worker-errors.ts'
 
-// What a coordinator makes of its workers' errors: an internal error with their words, as Citus 13 reports it.
+// How a coordinator reports errors of its workers: as an internal error with their message, as Citus 13 does.
 const internal = (message: string, severity = 'ERROR') =>
   Object.assign(new Error(message), { code: 'XX000', severity })
 

@@ -174,7 +174,7 @@ describe('a report of an agent', () => {
       status: 'lost',
       failure_reason: 'process 4711 ended unexpectedly (out of memory)',
     })
-    // What was on its disk comes late: it was made before the process ended.
+    // Spilled events arrive late: they are from before the end of the process.
     clock.forward({ seconds: 30 })
     await report([epoch('killed', 0)], 0, { agoS: 60 })
     expect(await get('/api/batches/killed')).toMatchObject({ status: 'lost' })
@@ -188,7 +188,7 @@ describe('a report of an agent', () => {
     const resumed = (pid: number) =>
       startOf({ id: 'resumed', source }, { process: { ...process, pid }, command: 'train', cwd: '/w' })
     await report([resumed(5000)], 0)
-    // The first start was kept on disk, and comes after the second one.
+    // The first start was spilled to disk, and arrives after the second one.
     await report([first], 0, { agoS: 600 })
     const gone = (pid: number) =>
       agent.say('heartbeat', { running: [], ended: [{ batch_id: 'resumed', ...process, pid }] })

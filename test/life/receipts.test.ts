@@ -28,7 +28,7 @@ const senders = fc.array(fc.oneof({ weight: 4, arbitrary: wholeSender }, sender)
   maxLength: 6,
 })
 
-/** What its own counts are of: all its events, or those of its first half. */
+/** What its counts cover: all its events, or those of its first half. */
 const countedOf = ({ events, counts }: Sender): Fate[] =>
   counts === 'never' ? [] : counts === 'half way' ? events.slice(0, events.length >> 1) : events
 

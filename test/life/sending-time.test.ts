@@ -17,7 +17,7 @@ const now = () => clock.now().getTime()
 /** Sessions expire within these hours, so what is read is read with a token. */
 const get = async (path: string) => (await stage.get(path, stage.batchOwner.read)).body
 
-/** A request that says it was sent `aheadS` seconds from now, with events that were made `agoS` seconds before now. */
+/** A request with a sending time `aheadS` seconds from now and events of `agoS` seconds ago. */
 async function send(events: object[], aheadS: number, agoS = 0) {
   const timestamp = new Date(now() - agoS * 1000).toISOString()
   const { body } = await stage.app.call('POST', '/api/events/batch', {

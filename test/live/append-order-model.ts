@@ -12,9 +12,9 @@ export type ReaderStep = 'newest' | 'announced' | 'page'
 export interface Rules {
   /** What each writer writes: its batch, how many rows, and whether it aborts. Writers of one batch wait for each other. */
   writers: readonly { batch: string; rows: number; aborts?: true; earlier?: true }[]
-  /** The reader's steps of one look, in order. 'newest' and 'announced' bound the page that 'page' reads. */
+  /** The reader's steps of one read, in order. 'newest' and 'announced' bound the page that 'page' reads. */
   look: readonly ReaderStep[]
-  /** Looks that may happen anywhere between the writers' steps; one more follows when all writers are done. */
+  /** Reads that may happen anywhere between the writers' steps; one more follows when all writers are done. */
   looks: number
   /** When a writer announces itself. */
   announce: 'before the draw' | 'after the draw' | 'never'

@@ -137,6 +137,6 @@ test('two server processes write at the same time with slow commits: every subsc
         Array.from({ length: MOVES * STAY }, (_, i) => `${server}-${i}`),
       )
   }
-  // Otherwise nothing was tried: commits of the two servers were under way at the same time.
+  // Otherwise the test proves nothing: the two servers must have committed at the same time.
   expect(together).toBeGreaterThan(1)
 })

@@ -49,7 +49,7 @@ const linesOf = (stream: OpenStream): string[] =>
 
 interface Held {
   pid: number
-  /** Ends the transaction, if it has not ended, and tells how. */
+  /** Ends the transaction, if it is open. @returns how it ended */
   end(how?: 'commit' | 'rollback'): Promise<'committed' | 'rolled back'>
   done: Promise<'committed' | 'rolled back'>
 }
@@ -222,7 +222,7 @@ async function endsBeside(): Promise<boolean> {
 
 test('while a server of an older release without announcements runs, commits wait for each other as in that release', async () => {
   expect(await endsBeside()).toBe(true)
-  // As such a server enters itself; it beats until it is gone.
+  // The heartbeat row of such a server, while it runs.
   const [server] = await sql<{ number: number }[]>`
     insert into servers (started_at, seen_at) values (now(), now() + interval '1 hour') returning number`
   expect(await endsBeside()).toBe(false)

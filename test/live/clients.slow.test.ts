@@ -224,7 +224,7 @@ describe('Chromium', () => {
     const seen = (): Promise<{ epochs: number[]; resets: number; opens: number }> => page.evaluate('seen')
     await expect.poll(async () => (await seen()).opens, SOON).toBeGreaterThan(0)
     let sent = 0
-    // Until it was cut twice: when a browser comes back is its own affair.
+    // Until it was cut twice: the browser decides when it reconnects.
     while (sent < 80 || (await seen()).opens < 3) {
       await epoch(id, ++sent)
       await sleep(20)

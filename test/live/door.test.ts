@@ -4,7 +4,7 @@ import { makeEvent } from '../ingest/sending.ts'
 import { startTestApp } from '../kit/app.ts'
 import { channelsQuery, openStream, SOON } from './stream.ts'
 
-/** What /api/sse takes and refuses, before a stream begins (contract §6, "General rules"). */
+/** Requests that /api/sse accepts and refuses (contract §6, "General rules"). */
 let stage: Stage
 beforeAll(async () => {
   stage = await openStage()

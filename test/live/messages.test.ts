@@ -3,7 +3,7 @@ import { openStage, type Person, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { type OpenStream, openStream } from './stream.ts'
 
-/** What the stream says is what REST answers (contract §6: "the change itself"). */
+/** Messages of the stream have the same values as REST (contract §6: "the change itself"). */
 let stage: Stage
 beforeAll(async () => {
   stage = await openStage()
@@ -13,7 +13,7 @@ afterAll(() => stage?.stop())
 const open = (as: Person | undefined, ...channels: string[]): Promise<OpenStream> =>
   openStream(stage.app.address, channels, as === undefined ? {} : { token: as.token })
 
-/** A value that goes on by itself while a batch runs. */
+/** A value that changes by itself while a batch runs. */
 const settled = <T extends object>(view: T): T => ({ ...view, elapsed_s: 0, eta_s: null })
 
 let n = 0
@@ -242,7 +242,7 @@ test('an anonymous share gets no users, hosts, paths or log lines', async () => 
   const messages = await stream.reach(3)
   expect(messages.map((m) => m.data.type).sort()).toEqual(['epochs', 'summary', 'summary'])
   expect(stream.text()).not.toMatch(/ada|box7|home|batch-owner|secret/)
-  // The last one: the other may tell the batch as it was before its epoch.
+  // The last one: an earlier one may have the batch before its epoch.
   const { batch, jobs } = messages.findLast((m) => m.data.type === 'summary')?.data.payload ?? {}
   const shared = (await stage.get(`/api/shared/${token}`)).body
   const { can: _, ...shown } = shared.batch

@@ -13,7 +13,7 @@ import { channelsQuery } from './stream.ts'
 /**
  * Two servers on one database, sixteen writers, and clients whose connections are cut and moved to another server all
  * the time: every message arrives, none twice, in the order of the log. And the
- * control: where writers announce nothing, the same is not true.
+ * control: if writers announce nothing, this fails.
  */
 const WRITERS = 16
 const CLIENTS = 6
@@ -81,7 +81,7 @@ interface Outcome {
   expected: number
   cuts: number
   switches: number
-  /** Lines that were told in no message, or in several. */
+  /** Lines that are in no message, or in several. */
   linesAmiss: number
 }
 
@@ -122,7 +122,7 @@ async function runUnderCuts(
     where l.batch_key = any (${batches.map(({ key }) => key)}::bigint[]) and line like 'written %' order by l.db_id`
   const wanted = log.map(({ seq }) => seq)
   const last = wanted.at(-1) as number
-  // A client that has the last one has all that it will ever get: nothing comes after.
+  // A client with the last message gets no further ones.
   const settled = performance.now() + 20_000
   while (!clients.every(({ ids }) => ids.includes(last)) && performance.now() < settled) await sleep(20)
   for (const client of clients) client.close()
@@ -148,7 +148,7 @@ async function runUnderCuts(
   return outcome
 }
 
-/** Writers below the door: each commit of a line has a connection of its own, so that sixteen commit side by side. */
+/** Writers without HTTP: each commit of a line has a connection of its own, so that sixteen commit side by side. */
 async function withWriters(
   unannounced: boolean,
   work: (write: Parameters<typeof runUnderCuts>[1]) => Promise<void>,

@@ -93,7 +93,7 @@ async function withApp(times: { stallMs: number }, work: (app: TestApp) => Promi
   await work(app).finally(() => app.stop())
 }
 
-/** Enough that no socket takes it all: the kernel's buffers of a loopback hold some megabytes. */
+/** More than any socket buffers: the kernel's buffers of a loopback hold some megabytes. */
 const FLOOD = 500
 
 test('a client that reads nothing is disconnected after a while; one that reads is not', async () => {

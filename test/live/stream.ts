@@ -15,11 +15,11 @@ export interface Message {
 export interface OpenStream {
   status: number
   headers: IncomingMessage['headers']
-  /** What came so far, in order. */
+  /** The messages so far, in order. */
   messages: Message[]
-  /** The last id that was told, in a message or without one. */
+  /** The last id received, with or without a message. */
   lastId(): number | undefined
-  /** Everything as it came, comments too. */
+  /** All received text, comments included. */
   text(): string
   /** Waits until there are so many messages in all. */
   reach(count: number, patienceMs?: number): Promise<Message[]>

@@ -4,7 +4,7 @@ import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { SOON } from './stream.ts'
 
-/** Who may follow a typed subscription, for how long, and that many who follow the same cost one execution. */
+/** Access to typed subscriptions, its end, and one execution for many subscribers with the same query. */
 let stage: Stage
 beforeAll(async () => {
   stage = await openStage({}, { streamTimes: { retryMs: 20, pingMs: 100 } })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
 
-/** Three batches: two that their sender can see, one of another user. */
+/** Three batches: two that their sender can read, one of another user. */
 const START = Date.UTC(2026, 2, 1, 10)
 interface Point {
   batch: string

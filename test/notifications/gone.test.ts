@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Door, openDoor } from '../ingest/sending.ts'
 import { ANY_MAIL, type Mailbox, mailSent, openMailbox } from './mailbox.ts'
 
-// A rule that is deleted while mail of it is on its way: nothing is left to do, and nothing went wrong.
+// A rule that is deleted while its mail is being sent: no job remains, and nothing is logged as an error.
 
 let box: Mailbox
 let door: Door

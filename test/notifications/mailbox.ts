@@ -20,7 +20,7 @@ export interface Mailbox {
   aboutAccounts: Received[]
   /** Mails to an address, oldest first. */
   to(address: string): Received[]
-  /** What becomes of the next messages: asked once all of one has come, before it is answered. */
+  /** Decides how the next messages are answered; called when a message was received completely. */
   beforeAnswer: (mail: Received) => Promise<void> | void
   /** Refuses a recipient, by throwing. */
   onRecipient: (address: string) => Promise<void> | void

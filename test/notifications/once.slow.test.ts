@@ -327,7 +327,7 @@ async function killable() {
       await server.ended
       server = await startServer(settings)
     },
-    /** The project is there since an event of it came; its rule is made as its owner would. */
+    /** An event created the project; its owner creates the rule. */
     async rule() {
       const client = createClient(server.address)
       await client.call('POST', '/api/events', { token, body: makeEvent('batch_start') })

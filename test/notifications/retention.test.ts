@@ -8,7 +8,7 @@ import { createClock } from '../kit/clock.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 import { ANY_MAIL, type Mailbox, mailSent, openMailbox, Refusal, subjects } from './mailbox.ts'
 
-// What rules fired goes after its time, and nothing that was mailed is mailed again (contract §7).
+// Firings are deleted after their retention, and no mail is sent twice (contract §7).
 
 const clock = createClock()
 const retention = { logLine: 14, event: undefined, deleted: 30, notification: 90 }

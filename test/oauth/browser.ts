@@ -2,7 +2,7 @@ import { cookieOf, type TestApp } from '../kit/app.ts'
 import type { Answer } from '../kit/http.ts'
 import { walkThrough } from './provider.ts'
 
-/** A sign-in that has come as far as the way back, which is not taken yet. */
+/** A sign-in up to the callback, which is not requested yet. */
 export interface Underway {
   /** Where the service sent the browser. */
   authorize: URL
@@ -20,7 +20,7 @@ export interface Begin {
   tamper?: (url: URL) => void
 }
 
-/** Begins to sign in and goes through the provider. */
+/** Starts a sign-in and signs in at the provider. */
 export async function goThere(app: TestApp, options: Begin = {}): Promise<Underway> {
   const { idp = 'keys', returnTo } = options
   const query = returnTo === undefined ? '' : `?${new URLSearchParams({ return_to: returnTo })}`
@@ -40,7 +40,7 @@ export const comeBack = (
   { back, cookie }: Pick<Underway, 'back' | 'cookie'>,
 ): Promise<Answer> => app.call('GET', `${back.pathname}${back.search}`, cookie === '' ? {} : { cookie })
 
-/** The whole of it. `cookie` of the answer is the session's, if one was opened. */
+/** A complete sign-in. `cookie` of the result is that of the session, if one was opened. */
 export async function signInThrough(app: TestApp, options: Begin = {}) {
   const underway = await goThere(app, options)
   const answer = await comeBack(app, underway)

@@ -31,7 +31,7 @@ const waysOf = async (cookie: string) => (await app.call('GET', '/api/auth/ident
 const unlink = (cookie: string, id: string) =>
   app.call('DELETE', `/api/auth/identities/${id}`, { cookie, headers: own() })
 
-/** Links as the user of the cookie; comes back as `returning`, else as the same user. */
+/** Links as the user of the cookie; the callback is requested as `returning`, else as the same user. */
 async function link(cookie: string, returning = cookie) {
   const asked = await ask(cookie)
   if (asked.status !== 200) throw new Error(`link: ${asked.status} ${JSON.stringify(asked.body)}`)
@@ -133,7 +133,7 @@ test('the last way to sign in cannot be removed, also by two requests at once', 
   const refused = await unlink(session, ways.items[0].id)
   expect([refused.status, refused.body.code]).toEqual([409, 'last_sign_in'])
 
-  // Without a password none can be asked for.
+  // An account without a password cannot be asked for one.
   keys.person = { sub: 'second-of-one', email: 'second-of-one@example.org', email_verified: true }
   const asked = await ask(session, {})
   const back = await walkThrough(asked.body.url)

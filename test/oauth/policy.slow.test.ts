@@ -6,7 +6,7 @@ import { createClock } from '../kit/clock.ts'
 import { comeBack, goThere, reasonOf, signInThrough, whoIs } from './browser.ts'
 import { openProvider, type TestProvider } from './provider.ts'
 
-// Who may come in through a provider, and what happens while it is away (contract §3).
+// Who can sign in through a provider, and what happens while it is unreachable (contract §3).
 
 let keys: TestProvider
 let app: TestApp | undefined

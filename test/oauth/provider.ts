@@ -16,7 +16,7 @@ export interface Person {
 /** A real OpenID provider on a port of its own, where the user set as `person` signs in. */
 export interface TestProvider {
   issuer: string
-  /** The user at the provider. Null: one who cancels the sign-in. */
+  /** The user at the provider; null cancels the sign-in. */
   person: Person | null
   /** Whether it shows a page with a button rather than signing in by itself. */
   asks: boolean
@@ -24,7 +24,7 @@ export interface TestProvider {
   asked: string[]
   /** As the service under test is configured for it. */
   config(fields?: Partial<ProviderConfig>): ProviderConfig
-  /** Lets the service come back to these addresses; nothing works before. */
+  /** Registers these callback addresses; sign-ins fail before. */
   admit(app: { address: string }, ...idps: string[]): Promise<void>
   /** Stops, and can start again at the same address. */
   stop(): Promise<void>
@@ -124,7 +124,7 @@ async function listen(handle: RequestListener, port: number): Promise<Server> {
   return server
 }
 
-/** What a browser does at the provider: follows it, with its cookies, until it is sent away from there. */
+/** Follows redirects at the provider with cookies, like a browser, until it redirects elsewhere. */
 export async function walkThrough(start: string): Promise<URL> {
   const cookies = new Map<string, string>()
   const { origin } = new URL(start)

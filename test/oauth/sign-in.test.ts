@@ -179,12 +179,12 @@ test('the answer of one provider cannot complete a sign-in started with another'
   const one = await goThere(app)
   const two = await goThere(app, { idp: 'other', cookie: one.cookie })
   other.asked.length = 0
-  // The state of the one at the address of the other.
+  // The state of one provider at the callback of the other.
   const crossed = new URL(two.back)
   crossed.searchParams.set('state', one.back.searchParams.get('state') ?? '')
   const first = await comeBack(app, { cookie: one.cookie, back: crossed })
   expect(reasonOf(first.headers.location)).toBe('sign_in_expired')
-  // The code of the other at the address of the one, with and without the issuer that gave it away.
+  // The code of the second provider at the callback of the first, with and without its issuer.
   const stolen = new URL(one.back)
   stolen.searchParams.set('code', two.back.searchParams.get('code') ?? '')
   const second = await comeBack(app, { cookie: one.cookie, back: stolen })

@@ -7,7 +7,7 @@ let app: TestApp
 let ada: Awaited<ReturnType<TestApp['register']>>
 let reporter: string
 beforeAll(async () => {
-  // What is below the level is logged all the same: who switches it on wants it.
+  // Answers are logged at any log level if the setting is on.
   app = await startTestApp({ accessLog: true, logLevel: 'error' })
   ada = await app.register('ada@example.org')
   reporter = await app.reporterToken(ada.token)
@@ -29,7 +29,7 @@ test('each answer is one line with method, path, route, status, duration, bytes,
   expect((await app.call('POST', '/api/events', { token: reporter, body: event })).status).toBe(200)
   const answer = await app.call('GET', '/api/batches/seen', { token: ada.token })
   await app.call('GET', '/api/batches/unknown?with=query', { token: ada.token })
-  // The line comes once the connection has taken the answer, which its reader may have before.
+  // The line is written after the answer was sent, which the client may have earlier.
   await expect.poll(() => requests('/api/batches/unknown')).toHaveLength(1)
   const [line] = requests('/api/batches/seen')
   expect(line).toMatchObject({

@@ -30,7 +30,7 @@ let batchKey = 0
 let jobKey = 0
 let share = ''
 let agent: { agent_id: string; agent_token: string }
-/** A cursor of before the backup, as a page keeps it. */
+/** A cursor from before the backup, as a page has it. */
 let cursor = 0
 
 beforeAll(async () => {
@@ -210,7 +210,7 @@ describe('a backup that is restored into a database without a table', () => {
         token,
         body: makeEvent('log_line', { batch_id: 'saved, 1', source: { project: 'open' }, data: { line } }),
       })
-    // Also one that the old database gave after the backup, and that as many changes of the new one came by since.
+    // Also a cursor that the old database gave after the backup, with as many changes in the new one since.
     for (let i = 0; i < 20; i++) await say('more')
     for (const old of [cursor, cursor + 5, cursor + 1_000_000]) {
       const stream = await openStream(app.address, ['logs:saved, 1'], {

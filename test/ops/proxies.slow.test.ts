@@ -116,7 +116,7 @@ const withAddresses = (text: string, servers: readonly string[]): string =>
     .replaceAll('10.0.0.11:8080', new URL(servers[0] as string).host)
     .replaceAll('10.0.0.12:8080', new URL(servers[1] as string).host)
 
-/** A POST that tells its status, or the code with which the connection broke. */
+/** A POST: its status, or the error code of the connection. */
 const post = (url: URL, agent: Agent, token: string, body: Buffer): Promise<number | string> =>
   new Promise((resolve) => {
     const headers = {

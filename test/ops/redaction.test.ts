@@ -26,7 +26,7 @@ const secrets: Record<string, string> = {
   'mail password': MAIL_PASSWORD,
   'client secret': CLIENT_SECRET,
 }
-/** Words like any other, so that only their place tells that they are secrets. */
+/** Ordinary words, so that only their place shows that they are secrets. */
 const WORDS = /password|client secret/
 /** Answers with status 400 or above, without the input of the caller that they repeat. */
 const errors: { what: string; body: string }[] = []
@@ -90,7 +90,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-/** Each secret, whole and with an end that makes it a bad one. */
+/** Each secret, valid and with an invalid end. */
 const each = (): [name: string, text: string][] =>
   Object.entries(secrets).flatMap(([name, secret]) => [
     [name, secret],
@@ -205,7 +205,7 @@ describe('secrets, sent correctly and incorrectly to a server that logs everythi
         expect(log.includes(text), `${name} in the log: ${around(log, text)}`).toBe(false)
         expect(figures.includes(text), `${name} in the figures`).toBe(false)
       }
-      // A password is a word like any other: who sends it as the name of a batch is shown that name.
+      // A password can also be an ordinary word: sent as the name of a batch, it is in the answer.
       if (WORDS.test(name)) continue
       const leaks = errors.filter(({ body }) => body.includes(secret))
       expect(

@@ -44,7 +44,7 @@ function clean(more: Record<string, string> = {}): Record<string, string | undef
   return { ...Object.fromEntries(kept), ...more }
 }
 
-/** Starts an installed server; resolves with its address once it says so. */
+/** Starts an installed server; resolves with its address once it is printed. */
 async function start(command: string, args: string[], home: string): Promise<string> {
   const child = spawn(command, args, {
     cwd: scratch,

@@ -60,7 +60,7 @@ async function start(command: readonly string[]): Promise<ServerProcess> {
   return server
 }
 
-/** One address before whichever server `to` names; those that were connected before are cut off by their server alone. */
+/** One address in front of the server that `to` names; existing connections end only with their server. */
 function startRelay() {
   const relay = { to: '', address: '', close: () => {} }
   const server = createServer((client) => {
@@ -139,7 +139,7 @@ test('an upgrade to the next release under load, and back, loses nothing', {
   relay.to = older.address
   const endTraining = startTraining(relay.address, token)
   const loads = [startLoad(ledger, { address: older.address, token, round: 'older', draw, clients: 2 })]
-  /** Both answer what the other stored, and a stream of each tells what came in through either. */
+  /** Each reads what the other stored, and a stream of each has the changes of both. */
   const together = async (servers: ServerProcess[], rounds: string[]) => {
     for (const { address } of servers) {
       const http = createClient(address)

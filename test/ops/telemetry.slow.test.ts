@@ -119,7 +119,7 @@ test('the standard OTEL variables export spans of requests with their commits, a
     expect.arrayContaining([expect.stringMatching(/^prisma\.\w+\.\w+$/)]),
   )
   expect(JSON.stringify(spans)).not.toMatch(/ (from|where|values) /i)
-  // What no one asked for, such as the look at the change log, begins no trace.
+  // Background work, such as reading the change log, starts no trace.
   expect(
     spans.filter(({ parentSpanId }) => !parentSpanId).map(({ name }) => name.split(' ')[0]),
   ).not.toContain('changes.drawn')

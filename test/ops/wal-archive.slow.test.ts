@@ -60,7 +60,7 @@ const said = async (cli: Cli): Promise<string> => {
   return `${lines.join('\n')}${out}exit ${code}`
 }
 
-/** Sends one event, and says how the service answered: stored, or known already. */
+/** Sends one event. @returns whether it was stored or was a repeat */
 async function send(address: string, token: string, event: unknown): Promise<boolean> {
   const http = createClient(address)
   const { status, body } = await http.call('POST', '/api/events', { token, body: event })
@@ -128,7 +128,7 @@ test('any moment in an archive can be restored: everything acknowledged before i
   restored.kill('SIGTERM')
   await restored.ended
 
-  // Its own archive goes on in the same folder, on a timeline of its own.
+  // Its own archive continues in the same folder, on its own timeline.
   expect(await said(svc(other, {}, 'wal-archive', archive, '--once'))).toMatch(/base backup of .*\nexit 0$/)
   expect(await said(svc(other, {}, 'restore', archive))).toMatch(/holds a database: .* --replace\nexit 1$/)
   server.kill('SIGTERM')

@@ -5,7 +5,7 @@ import { type Mailbox, mailSent, openMailbox } from '../notifications/mailbox.ts
 // Users become members of a project only by accepting, and not through an unverified address (contract §10).
 
 let box: Mailbox
-/** Two servers, with a mail server and without one, and the one that a test speaks to. */
+/** Two servers, with a mail server and without one, and the one that a test calls. */
 let mailing: TestApp
 let silent: TestApp
 let app: TestApp

@@ -4,7 +4,7 @@ import { PASSWORD } from '../kit/app.ts'
 import { createClock } from '../kit/clock.ts'
 import { type Mailbox, mailSent, openMailbox } from '../notifications/mailbox.ts'
 
-// One account must not be a mail bomb: mail goes to confirmed addresses alone, so many an hour, the rest in a digest.
+// One account must not flood others with mail: only confirmed addresses get it, a limited number an hour, the rest in a digest.
 
 const clock = createClock()
 let box: Mailbox

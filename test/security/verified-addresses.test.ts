@@ -84,7 +84,7 @@ test('a sign-in with a verified address takes it over from an account that never
     app.call('POST', '/api/auth/login', { body: { email: address, password: PASSWORD } })
   expect((await login(email)).status).toBe(401)
   expect((await login(left.email)).body.user.id).toBe(squatter.user.id)
-  // A link that was mailed for it before verifies nothing.
+  // A link mailed earlier for this account verifies nothing.
   expect((await app.call('POST', link)).status).toBe(404)
   const [entry] = await app.sql`
     select detail from audit_log where action = 'user.address_released' and subject = ${`user:${squatter.user.id}`}`
