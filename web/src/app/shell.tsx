@@ -29,7 +29,7 @@ export function Shell() {
   // Changes of all visible batches, for the sidebar's counts and for lists.
   useChannel(me && !isBare ? 'dashboard' : null, ({ batches }) => batchStore.put(batches as Batch[]))
   const closeRail = useCallback(() => setRail(false), [])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new page closes it
+  // biome-ignore lint/correctness/useExhaustiveDependencies: navigation closes it
   useEffect(() => setRail(false), [path])
   if (isBare) {
     return (

@@ -111,7 +111,7 @@ export function ChartCard(
   // The y-axis needs no name if the title of the chart already says it.
   const named = curves.keys.length > 1 || curves.unit !== undefined || onFullScreen === undefined
   const band = view.group?.band ?? 'none'
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a chosen colour shows in what colourOf answers
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a chosen colour changes the result of colourOf
   useEffect(() => {
     const at = root.current
     if (at === null || names === '' || linesNow.current === undefined) return

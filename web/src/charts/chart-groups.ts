@@ -54,7 +54,7 @@ export function groupNames(jobs: readonly Job[], by: string): GroupNames {
 /** A stable object while the names stay the same, because a change makes charts fetch again. */
 export function useGroupNames(jobs: readonly Job[], by: string | undefined): GroupNames | undefined {
   const names = by === undefined ? undefined : groupNames(jobs, by)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says all that differs
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key contains everything that differs
   return useMemo(() => names, [names?.key])
 }
 

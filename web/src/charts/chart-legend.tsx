@@ -128,7 +128,7 @@ export function Swatch({ name, colour, off }: { name: string; colour: string; of
             {Array.from({ length: COLOURS }, (_, place) => (
               <button
                 type="button"
-                // biome-ignore lint/suspicious/noArrayIndexKey: the places of a palette are its names
+                // biome-ignore lint/suspicious/noArrayIndexKey: colours are identified by their index
                 key={place}
                 aria-label={`Colour ${place + 1}`}
                 className="size-6 rounded border border-line"

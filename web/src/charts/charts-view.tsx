@@ -34,7 +34,7 @@ export function ChartsView({
 
   const top = search.top ?? FIRST_JOBS
   // A link's selection is taken over once.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: when the tab opens
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once when the tab opens
   useEffect(() => {
     if (search.sel) selection.set(search.sel.filter((id) => store.get(id) !== undefined))
   }, [selection])

@@ -34,7 +34,7 @@ export function FullScreenChart(
   }
   return (
     <Dialog title={`Chart ${at + 1} of ${keys.length}`} onClose={onClose} size="full">
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: keys for what the two buttons do */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: shortcuts of the two buttons */}
       <div
         className="flex flex-col gap-2 outline-none"
         data-begin

@@ -15,7 +15,7 @@ const COLOURS = [
 ]
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with one
 const ESCAPE = /\u001b\[([\d;]*)([A-Za-z])/g
-// biome-ignore lint/suspicious/noControlCharactersInRegex: what is left of them says nothing to people
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters left in the text are meaningless to users
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/g
 
 export function ansiSegments(line: string): AnsiSegment[] {

@@ -60,7 +60,7 @@ export function LogLines(props: {
     overscan: 30,
     getItemKey: (i) => lines[i]?.db_id ?? i,
   })
-  // biome-ignore lint/correctness/useExhaustiveDependencies: every height is another one then
+  // biome-ignore lint/correctness/useExhaustiveDependencies: wrapping changes the height of every row
   useEffect(() => rows.measure(), [wrap])
   useEffect(() => {
     if (follow && lines.length > 0) rows.scrollToIndex(lines.length - 1, { align: 'end' })
@@ -78,7 +78,7 @@ export function LogLines(props: {
   }, [lines, follow, rows])
   const at = marked === undefined ? -1 : lines.findIndex((line) => line.db_id === marked)
   const there = at >= 0
-  // biome-ignore lint/correctness/useExhaustiveDependencies: to the marked line once it is there, not when others come
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls once the marked line is loaded, not when other lines arrive
   useEffect(() => {
     if (there) rows.scrollToIndex(at, { align: 'center' })
   }, [there, marked, loads])
@@ -149,7 +149,7 @@ export function LogLines(props: {
                 )}
                 <span className="min-w-0">
                   {ansiSegments(line.line).map((piece, i) => (
-                    // biome-ignore lint/suspicious/noArrayIndexKey: the pieces of a line do not move
+                    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a line do not move
                     <span key={i} className={piece.className}>
                       <Marked text={piece.text} found={props.found} />
                     </span>

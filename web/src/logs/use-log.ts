@@ -45,7 +45,7 @@ export function useLog({ level, stream, q, job, line }: LogFilter, follow: boole
     [log, level, stream, q, job],
   )
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another batch is another log
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another batch has another log
   useEffect(() => {
     let left = false
     early.current = []

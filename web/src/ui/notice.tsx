@@ -23,7 +23,7 @@ export const Failure = ({ children }: { children: ReactNode }) => (
 export const Waiting = ({ rows = 6 }: { rows?: number }) => (
   <div role="status" aria-label="Loading" className="flex flex-col gap-2 p-4">
     {Array.from({ length: rows }, (_, i) => (
-      // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
+      // biome-ignore lint/suspicious/noArrayIndexKey: placeholders are identical
       <div key={i} className="pulse h-5 rounded bg-surface" />
     ))}
   </div>

@@ -62,7 +62,7 @@ export function Traceback({
                   ? 'font-semibold text-failed'
                   : ''
             return (
-              // biome-ignore lint/suspicious/noArrayIndexKey: the lines of a text that does not change
+              // biome-ignore lint/suspicious/noArrayIndexKey: the text does not change
               <span key={i} className={look} data-place={here || undefined}>
                 {line}
                 {'\n'}

@@ -126,7 +126,7 @@ const Tabs = memo(function Tabs({ batchId, timeline }: { batchId: string; timeli
   const { jobs } = useBatchContext()
   const sweep = useSyncExternalStore(jobs.onIds, () => jobs.ids().length >= SWEEP_JOBS)
   const path = useRouterState({ select: (state) => state.resolvedLocation?.pathname })
-  // biome-ignore lint/correctness/useExhaustiveDependencies: at each page
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs at each navigation
   useEffect(() => {
     const open = tabs.current?.querySelector<HTMLElement>('[aria-current="page"]')
     if (tabs.current && open) tabs.current.scrollLeft = open.offsetLeft - tabs.current.offsetLeft - 16

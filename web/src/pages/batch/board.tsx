@@ -56,7 +56,7 @@ export function Board(props: {
   }
   return (
     <section aria-label="Completion board" className="flex flex-col gap-2">
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys move among its buttons */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: arrow keys move between its buttons */}
       <div ref={cells} className="flex max-h-56 flex-wrap gap-1 overflow-y-auto p-0.5" onKeyDown={step}>
         {parts.map((part) => (
           <Cells
@@ -73,7 +73,7 @@ export function Board(props: {
         ))}
         {Array.from({ length: Math.min(missing, MAX_EMPTY) }, (_, i) => (
           <span
-            // biome-ignore lint/suspicious/noArrayIndexKey: empty places are all alike
+            // biome-ignore lint/suspicious/noArrayIndexKey: empty cells are identical
             key={i}
             aria-hidden="true"
             title={over ? 'planned, never began' : 'planned, not begun yet'}

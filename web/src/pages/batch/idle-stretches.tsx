@@ -93,7 +93,7 @@ const Placeholder = ({ rows }: { rows: number }) => (
     <h2 className="font-medium">GPU use</h2>
     <ul className="flex flex-col gap-1">
       {Array.from({ length: rows }, (_, row) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: empty rows differ by nothing else
+        // biome-ignore lint/suspicious/noArrayIndexKey: empty rows are identical
         <li key={row} className={ROW}>
           <span>&nbsp;</span>
           <span className="block h-3 rounded-sm bg-hover" />

@@ -29,7 +29,7 @@ export const JobRow = memo(function JobRow(props: {
   const isHighlighted = useFocused(focus, job.id)
   const highlight = (on: boolean) => () => focus.set(on ? job.id : null)
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: its link is what the keyboard opens; a click beside it picks the row
+    // biome-ignore lint/a11y/useKeyWithClickEvents: keyboard users open its link; a click beside it picks the row
     <div
       role="row"
       tabIndex={-1}

@@ -40,9 +40,9 @@ export const JobTable = memo(function JobTable(props: {
   const { jobs, every, picked, sort, selection } = props
   const selected = useSelection(selection)
   const shape = useMemo(() => shapeOf(every), [every])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: columns change with what jobs have, not with its values
+  // biome-ignore lint/correctness/useExhaustiveDependencies: columns depend on the fields of jobs, not on their values
   const columns = useMemo(() => columnsOf(every, sort), [shape, sort])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: likewise
+  // biome-ignore lint/correctness/useExhaustiveDependencies: stable while the set of columns is equal
   const numeric = useMemo(() => numericOf(every, sort), [shape, sort])
   const [over, setOver] = useState(false)
   const sorted = useSorted(jobs, columns, sort)
@@ -173,7 +173,7 @@ function Body(props: {
     overscan: 10,
   })
   const opened = useRef(false)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: to the picked row when it is picked, not when rows move
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when a row is picked, not when rows move
   useEffect(() => {
     if (scroller === null) return
     const opening = !opened.current

@@ -92,7 +92,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
     onSearch(readJobsSearch({ ...search, ...part }))
   }, [])
   // A link's selection is taken over once; from then on the address follows what is selected.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: when the tab opens
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once when the tab opens
   useEffect(() => {
     if (search.sel) selection.set(search.sel.filter((id) => store.get(id) !== undefined))
     else if (inAddress(selection.get())) change({ sel: inAddress(selection.get()) })

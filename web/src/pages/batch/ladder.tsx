@@ -129,7 +129,7 @@ export function Ladder({ rungs }: { rungs: readonly LadderStep[] }) {
     <ol className="flex flex-wrap gap-x-1 gap-y-1.5">
       {rungs.map((rung, i) => (
         <li
-          // biome-ignore lint/suspicious/noArrayIndexKey: steps keep their places
+          // biome-ignore lint/suspicious/noArrayIndexKey: steps do not move
           key={i}
           data-rung={rung.at === undefined ? (i === next ? 'waiting' : 'open') : 'done'}
           className="flex items-start gap-1.5"

@@ -48,7 +48,7 @@ export function Parallel(props: {
     (): Lines => ({ rows, kept, heights, xs: axes.map((_, i) => SIDE + step * i) }),
     [rows, kept, heights, axes, step],
   )
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the theme changes what the style says
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the theme changes the computed style
   useEffect(() => {
     const at = canvas.current
     if (at === null || room === 0) return

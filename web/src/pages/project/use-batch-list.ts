@@ -123,7 +123,7 @@ export function useBatchList(
   )
   // The last applied state: the order then, and the rows that were included.
   const [settled, setSettled] = useState<{ of: readonly string[]; ids: readonly string[] } | null>(null)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `tick` says that a row changed
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `tick` changes when a row changes
   const state = useMemo(() => {
     const base = settled?.of === listed ? settled.ids : listed
     const ids = base.filter((id) => batchStore.get(id)?.deleted_at === undefined)

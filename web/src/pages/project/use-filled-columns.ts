@@ -18,6 +18,6 @@ export function useFilledColumns(
     list.ids.some((batch) => list.fields.get(batch)?.values[id] !== undefined)
   const filled = columns.filter(isFilled)
   const names = filled.map(({ id }) => id).join('\n')
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the same columns while their names are the same
+  // biome-ignore lint/correctness/useExhaustiveDependencies: stable while the names of the columns are equal
   return useMemo(() => filled, [names])
 }

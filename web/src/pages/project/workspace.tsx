@@ -33,7 +33,7 @@ export function Workspace(props: {
   const { slug, list, selected } = props
   const search = props.search.charts
   const change = useChange(slug, props.search)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the address follows the selection
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the URL follows the selection
   useEffect(() => {
     const sel = inAddress(selected)
     if (sel?.join() !== search.sel?.join()) change({ sel })
