@@ -1,42 +1,28 @@
-import type { Browser } from '@playwright/test'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { SIGN_IN_FAULTS } from '../../src/http/sign-in/provider-sign-in.ts'
 import { faultText } from '../../web/src/pages/sign-in/faults.ts'
-import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
-import { openBrowser } from '../kit/browser.ts'
+import { PASSWORD } from '../kit/app.ts'
 import { openProvider, type TestProvider } from '../oauth/provider.ts'
-import { buildPage } from './built-page.ts'
-import { seriousFindings, visit } from './visit.ts'
+import { pageFixture } from './page-fixture.ts'
+import { seriousFindings } from './visit.ts'
 
 // Signing in through a real provider in a real browser, and the Account page.
 
-let app: TestApp
 let keys: TestProvider
-let browser: Browser
-let ada: { email: string; cookie: string; token: string }
-
-beforeAll(async () => {
-  await buildPage()
-  keys = await openProvider()
-  keys.asks = true
-  app = await startTestApp({ identityProviders: [keys.config()] })
-  await keys.admit(app, 'keys')
-  browser = await openBrowser()
-  ada = await app.register('ada@example.org')
-}, 180_000)
-afterAll(async () => {
-  await browser?.close()
-  await app?.stop()
-  await keys?.stop()
+const web = pageFixture(({ app }) => keys.admit(app, 'keys'), {
+  config: async () => {
+    keys = await openProvider()
+    keys.asks = true
+    return { identityProviders: [keys.config()] }
+  },
 })
+afterAll(() => keys?.stop())
 beforeEach(() => {
   keys.person = { sub: 'grace', email: 'grace@example.org', email_verified: true, name: 'Grace' }
 })
 
-const open = (options: Parameters<typeof visit>[1]) => visit(browser, options)
-
 test('a sign-in through the provider leads back to the requested page', async () => {
-  const { page, context, complaints } = await open({ address: app.address })
+  const { page, context, complaints } = await web.signedOut()
   await page.goto('/tokens')
   await page.waitForURL(/\/sign-in\?return_to=/)
   await page.getByRole('link', { name: 'Sign in with Keys' }).click()
@@ -56,7 +42,7 @@ test('a sign-in through the provider leads back to the requested page', async ()
 })
 
 test('the Register page offers the provider as well, and leads to Home', async () => {
-  const { page, context, complaints } = await open({ address: app.address })
+  const { page, context, complaints } = await web.signedOut()
   await page.goto('/register')
   await page.getByRole('link', { name: 'Sign in with Keys' }).click()
   await page.getByRole('button', { name: 'Let me in' }).click()
@@ -67,13 +53,13 @@ test('the Register page offers the provider as well, and leads to Home', async (
 })
 
 test('cancelling shows a message, and the password still works', async () => {
-  const { page, context, complaints } = await open({ address: app.address })
+  const { page, context, complaints } = await web.signedOut()
   keys.person = null
   await page.goto('/sign-in?return_to=%2Ftokens')
   await page.getByRole('link', { name: 'Sign in with Keys' }).click()
   await page.getByRole('button', { name: 'Let me in' }).click()
   await page.getByRole('alert').filter({ hasText: 'The sign-in was cancelled at Keys' }).waitFor()
-  await page.getByLabel('E-mail address').fill(ada.email)
+  await page.getByLabel('E-mail address').fill(web.ada.email)
   await page.getByLabel('Password').fill(PASSWORD)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.waitForURL('/tokens')
@@ -82,8 +68,8 @@ test('cancelling shows a message, and the password still works', async () => {
 })
 
 test('an e-mail address with an account leads to linking, after which the provider opens the account until it is unlinked', async () => {
-  keys.person = { sub: 'ada', email: ada.email, email_verified: true }
-  const { page, context, complaints } = await open({ address: app.address })
+  keys.person = { sub: 'ada', email: web.ada.email, email_verified: true }
+  const { page, context, complaints } = await web.signedOut()
   const through = async () => {
     await page.goto('/sign-in')
     await page.getByRole('link', { name: 'Sign in with Keys' }).click()
@@ -91,7 +77,7 @@ test('an e-mail address with an account leads to linking, after which the provid
   }
   await through()
   await page.getByRole('alert').filter({ hasText: 'link Keys on your account page' }).waitFor()
-  await page.getByLabel('E-mail address').fill(ada.email)
+  await page.getByLabel('E-mail address').fill(web.ada.email)
   await page.getByLabel('Password').fill(PASSWORD)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.waitForURL('/')
@@ -120,8 +106,8 @@ test('an e-mail address with an account leads to linking, after which the provid
 })
 
 test('a name can be edited in place; a new password ends the other sessions, and the page says so', async () => {
-  const eve = await app.register('eve@example.org')
-  const { page, context, complaints } = await open({ address: app.address, cookie: eve.cookie })
+  const eve = await web.app.register('eve@example.org')
+  const { page, context, complaints } = await web.as(eve)
   await page.goto('/account')
   await page.getByLabel('Display name').fill('Eve of the lab')
   await page.getByRole('button', { name: 'Rename' }).click()
@@ -129,13 +115,13 @@ test('a name can be edited in place; a new password ends the other sessions, and
   await page.getByRole('button', { name: 'Account of Eve of the lab' }).waitFor()
 
   const body = { email: 'eve@example.org', password: PASSWORD }
-  const elsewhere = (await app.call('POST', '/api/auth/login', { body })).body.token
+  const elsewhere = (await web.app.call('POST', '/api/auth/login', { body })).body.token
   await page.getByLabel('Current password').fill(PASSWORD)
   await page.getByLabel('New password').fill('another password')
   await page.getByRole('button', { name: 'Change the password' }).click()
   await page.getByText('Your other sessions are closed.').waitFor()
-  expect((await app.call('GET', '/api/auth/me', { token: elsewhere })).status).toBe(401)
-  expect((await app.call('GET', '/api/auth/me', { cookie: eve.cookie })).status).toBe(200)
+  expect((await web.app.call('GET', '/api/auth/me', { token: elsewhere })).status).toBe(401)
+  expect((await web.app.call('GET', '/api/auth/me', { cookie: eve.cookie })).status).toBe(200)
   await expect.poll(() => page.getByLabel('New password').inputValue()).toBe('')
   expect(complaints).toEqual([])
   await context.close()
@@ -150,11 +136,11 @@ test('every reason for a failed sign-in has its own text on the page', () => {
 
 test('a return address on another site is ignored', async () => {
   for (const to of ['//evil.example/', '/\\evil.example/', 'https://evil.example/', '/\t/evil.example']) {
-    const { page, context } = await open({ address: app.address })
+    const { page, context } = await web.signedOut()
     await page.goto(`/sign-in?return_to=${encodeURIComponent(to)}`)
     const link = page.getByRole('link', { name: 'Sign in with Keys' })
     await expect.poll(() => link.getAttribute('href')).toBe('/api/oauth/keys/start')
-    await page.getByLabel('E-mail address').fill(ada.email)
+    await page.getByLabel('E-mail address').fill(web.ada.email)
     await page.getByLabel('Password').fill(PASSWORD)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.waitForURL('/')
@@ -163,7 +149,7 @@ test('a return address on another site is ignored', async () => {
 })
 
 test('an error text in the address is never shown', async () => {
-  const { page, context } = await open({ address: app.address })
+  const { page, context } = await web.signedOut()
   const text = encodeURIComponent('Call this number')
   await page.goto(`/sign-in?error=${text}&idp=${text}`)
   await page.getByRole('link', { name: 'Sign in with Keys' }).waitFor()
@@ -178,15 +164,15 @@ test.each([
   'light',
   'dark',
 ] as const)('in %s colours axe finds nothing serious, the content security policy blocks nothing, and a phone shows the page without scrolling sideways', async (theme) => {
-  const look = { address: app.address, theme, width: theme === 'dark' ? 390 : 1280 }
-  const signedOut = await open(look)
+  const look = { theme, width: theme === 'dark' ? 390 : 1280 }
+  const signedOut = await web.signedOut(look)
   const found: Record<string, string[]> = {}
   for (const path of ['/sign-in', '/sign-in?error=provider_unavailable&idp=keys', '/register']) {
     await signedOut.page.goto(path)
     await signedOut.page.getByRole('link', { name: 'Sign in with Keys' }).waitFor()
     found[path] = await seriousFindings(signedOut.page)
   }
-  const own = await open({ ...look, cookie: ada.cookie })
+  const own = await web.asAda(look)
   await own.page.goto('/account?error=identity_taken&idp=keys')
   await own.page.getByRole('button', { name: 'Link Keys' }).waitFor()
   found.account = await seriousFindings(own.page)
