@@ -85,7 +85,14 @@ export async function allPages(scene: Scene): Promise<ScenePage[]> {
       path: '/p/digits?q=status%3Acompleted',
       before: async (page) => {
         await page.getByLabel('Select digits-sweep').check()
-        await press('Tag')(page)
+        // On a phone it is in a menu.
+        const more = page
+          .getByRole('toolbar', { name: 'Selected batches' })
+          .getByRole('button', { name: 'More' })
+        if (await more.isVisible()) {
+          await more.click()
+          await page.getByRole('menuitem', { name: 'Tag' }).click()
+        } else await press('Tag')(page)
         await page.getByLabel('Add tags').waitFor()
       },
     },

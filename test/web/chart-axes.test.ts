@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Locator, Page } from '@playwright/test'
 import { expect, test } from 'vitest'
+import { xRangeOf } from '../../web/src/charts/plot-range.ts'
 import { tickTexts } from '../../web/src/charts/tick-text.ts'
 import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
@@ -199,6 +200,14 @@ test('the charts of a project, with one mean curve per batch, have the same choi
     await loss.getByRole('list', { name: 'Metrics' }).getByText('acc, right').waitFor()
     expect(await page.getByLabel('The x-axis').inputValue()).toBe('metric.tokens')
   }))
+
+test('around a single point the x-axis is short; a zoom goes before', () => {
+  expect(xRangeOf([0], [0, 100], undefined, false)).toEqual([-1, 1])
+  expect(xRangeOf([8], [1, 100], undefined, true)).toEqual([4, 16])
+  expect(xRangeOf([0, 5], [0, 5], undefined, false)).toEqual([0, 5])
+  expect(xRangeOf([0], [0, 100], [2, 4], false)).toEqual([2, 4])
+  expect(xRangeOf([1, 5], [1, 5], [0, 4], true)).toEqual([1, 4])
+})
 
 test.each([
   ['large', [0, 4e5, 8e5, 1.2e6], false, ['0', '4e5', '8e5', '1.2e6']],

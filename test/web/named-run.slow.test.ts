@@ -125,7 +125,7 @@ test('a batch can be renamed, starred and archived on its page', async () => {
   await row.getByRole('img', { name: 'Starred' }).waitFor()
   await page.goto(`/b/${ID}`)
   await page.getByRole('button', { name: 'More' }).click()
-  await page.getByRole('menuitemcheckbox', { name: 'Archived: hidden from lists' }).click()
+  await page.getByRole('menuitemcheckbox', { name: 'Archive: hide from lists' }).click()
   await page.locator('header').getByText('archived').waitFor()
   await page.goto('/p/digits')
   await page.getByRole('heading', { level: 1 }).first().waitFor()

@@ -209,8 +209,9 @@ test('rows do not move under the pointer: new rows and a new order are applied o
 test('selected batches can be tagged, shared and compared, and the tags undone', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/p/tables?q=host%3Abox7')
-  await page.getByLabel('Select best').check()
-  await page.getByLabel('Select middle').check()
+  await page.getByLabel('Select best').waitFor()
+  const listed = (await order(page)).filter((id) => id === 'best' || id === 'middle')
+  for (const id of listed.toReversed()) await page.getByLabel(`Select ${id}`).check()
   const bar = page.getByRole('toolbar', { name: 'Selected batches' })
   await bar.getByRole('button', { name: 'Tag' }).click()
   await page.getByLabel('Add tags').fill('paper keep')
@@ -229,6 +230,9 @@ test('selected batches can be tagged, shared and compared, and the tags undone',
   await page.getByRole('button', { name: 'Close' }).click()
   await bar.getByRole('link', { name: 'Compare' }).click()
   await page.getByRole('heading', { name: 'Compare 2 jobs of 2 batches' }).waitFor()
+  // In the order of the list, not of the clicks.
+  const compared = page.getByRole('list', { name: 'Compared batches' }).getByRole('link')
+  expect((await compared.allTextContents()).filter((text) => text !== '×')).toEqual(listed)
   expect(complaints).toEqual([])
   await context.close()
 })

@@ -3,10 +3,13 @@ import type { XKind } from './plot-axes.ts'
 
 /** Range of the x-axis: the zoom, else the range of the steps. */
 export function xRangeOf(
-  [least, most]: readonly [number, number],
+  steps: ArrayLike<number> | undefined,
+  [low, high]: readonly [number, number],
   zoom: readonly [number, number] | undefined,
   log: boolean,
 ): [number, number] {
+  // Around a single point uPlot has a range of its own: 0 to 100 around 0.
+  const [least, most] = steps?.length === 1 ? [steps[0] ?? low, steps[0] ?? high] : [low, high]
   if (zoom) return log && zoom[0] <= 0 ? [least, zoom[1]] : [...zoom]
   if (least !== most) return [least, most]
   return log ? [least / 2, least * 2] : [least - 1, least + 1]

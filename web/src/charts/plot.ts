@@ -208,7 +208,7 @@ export class Plot {
       x: {
         time: isClock(x),
         distr: distributionOf(xLog),
-        range: (_, min, max) => xRangeOf([min, max], this.#ranges.x, xLog),
+        range: (u, min, max) => xRangeOf(u.data[0], [min, max], this.#ranges.x, xLog),
       },
       y: { distr, range: (_, min, max) => yRangeOf([min, max], this.#ranges.y, log, curves.span) },
       y2: { distr, range: (_, min, max) => yRangeOf([min, max], [null, null], log) },

@@ -151,5 +151,5 @@ function StopPlan({ batch }: { batch: Batch }) {
   const control = useControl(batch.id).data
   const agent = useQuery({ queryKey: ['agent of', batch.id], queryFn: () => fetchAgentOf(batch.id) })
   if (control == null) return <p className="text-muted">The script receives it within about 10 seconds.</p>
-  return <Ladder rungs={stopPlan(batch, control, agent.data?.online === true)} />
+  return <Ladder down rungs={stopPlan(batch, control, agent.data?.online === true)} />
 }

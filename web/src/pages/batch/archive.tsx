@@ -24,7 +24,7 @@ export function ArchiveEntry({ batch }: { batch: Batch }) {
       onCheckedChange={(archived) => toggle.mutate(archived)}
       className="flex cursor-pointer items-center justify-between gap-4 rounded px-2 py-1 outline-none data-highlighted:bg-hover"
     >
-      Archived: hidden from lists
+      Archive: hide from lists
       <DropdownMenu.ItemIndicator>✓</DropdownMenu.ItemIndicator>
     </DropdownMenu.CheckboxItem>
   )

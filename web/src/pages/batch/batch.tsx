@@ -73,7 +73,7 @@ function OneBatch({ batchId }: { batchId: string }) {
     return (
       <Notice title={errorText(read.error)} bad>
         {me === null ? (
-          <Link {...links.signIn(location.pathname)} className={buttonLook('primary')}>
+          <Link {...links.signIn(location.pathname + location.search)} className={buttonLook('primary')}>
             Sign in to see it
           </Link>
         ) : (

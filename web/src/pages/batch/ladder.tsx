@@ -122,11 +122,14 @@ function Panel(props: {
   )
 }
 
-/** Steps in order: completed ones with time and actor, the current one waiting, later ones hollow. */
-export function Ladder({ rungs }: { rungs: readonly LadderStep[] }) {
+/**
+ * Steps in order: completed ones with time and actor, the current one waiting, later ones hollow. `down`: one below the
+ * other, for a narrow dialog.
+ */
+export function Ladder({ rungs, down = false }: { rungs: readonly LadderStep[]; down?: boolean }) {
   const next = rungs.findIndex((rung) => rung.at === undefined)
   return (
-    <ol className="flex flex-wrap gap-x-1 gap-y-1.5">
+    <ol className={down ? 'flex flex-col gap-2' : 'flex flex-wrap gap-x-1 gap-y-1.5'}>
       {rungs.map((rung, i) => (
         <li
           // biome-ignore lint/suspicious/noArrayIndexKey: steps do not move
@@ -134,7 +137,7 @@ export function Ladder({ rungs }: { rungs: readonly LadderStep[] }) {
           data-rung={rung.at === undefined ? (i === next ? 'waiting' : 'open') : 'done'}
           className="flex items-start gap-1.5"
         >
-          {i > 0 && (
+          {i > 0 && !down && (
             <span aria-hidden="true" className="text-line-strong">
               →
             </span>
@@ -160,7 +163,7 @@ export function Ladder({ rungs }: { rungs: readonly LadderStep[] }) {
                 </time>
               )}
               {rung.actor && ` ${rung.actor}`}
-              {rung.note && <span className="block max-w-56">{rung.note}</span>}
+              {rung.note && <span className={down ? 'block' : 'block max-w-56'}>{rung.note}</span>}
             </span>
           </span>
         </li>

@@ -5,7 +5,7 @@ import { fetchBatches } from '../../lib/api/batches.ts'
 import { type Command, fetchAgentOf, type RerunRequest, rerunBatch } from '../../lib/api/control.ts'
 import { errorText, Refusal } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
-import { differences, environmentOf, valueText } from '../../lib/batch-facts.ts'
+import { differences, environmentOf, factName, valueText } from '../../lib/batch-facts.ts'
 import { links } from '../../lib/links.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import { useMe } from '../../lib/queries.ts'
@@ -261,7 +261,7 @@ function ChangesSince({ batch }: { batch: Batch }) {
         <ul className="font-mono text-xs">
           {changed.slice(0, 6).map(({ name, here, there }) => (
             <li key={name} className="break-all">
-              {name}: {valueText(here)} → {valueText(there)}
+              {factName(name)}: {valueText(here)} → {valueText(there)}
             </li>
           ))}
           {changed.length > 6 && <li>and {changed.length - 6} more</li>}

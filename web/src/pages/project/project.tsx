@@ -74,6 +74,10 @@ export function ProjectPage() {
     before.current = of
   }, [of])
 
+  // In the order of the list: a range selected upwards is not compared from its end.
+  const listed = list.ids.filter((id) => selected.has(id))
+  const chosen = listed.length === selected.size ? listed : [...new Set([...listed, ...selected])]
+
   const fault = faultOf(project)
   if (fault)
     return (
@@ -205,8 +209,8 @@ export function ProjectPage() {
       )}
       {selected.size > 0 && (
         <SelectionBar
-          ids={[...selected]}
-          rows={() => batchRows(columns, [...selected], list.fields)}
+          ids={chosen}
+          rows={() => batchRows(columns, chosen, list.fields)}
           slug={slug}
           fileName={`${slug}-batches`}
           onBaseline={(base) => {
