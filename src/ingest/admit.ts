@@ -146,7 +146,10 @@ function projectFault(
     project !== undefined
       ? maySendEvents(project, sender)
       : owner === undefined || owner === sender.id || sender.role === 'admin'
-  return allowed ? undefined : new Problem('project_forbidden')
+  if (allowed) return undefined
+  return new Problem('project_forbidden', {
+    detail: `You may not send events to the project ${slug}: its owner can make you a member, or choose another name`,
+  })
 }
 
 /** A batch belongs to one project. Only a sender who may see that project learns that it is another one. */
@@ -157,7 +160,12 @@ function batchFault(
 ): Problem | undefined {
   const slug = event.source.project
   const mismatch = (visible: boolean): Problem =>
-    new Problem(visible ? 'batch_project_mismatch' : 'project_forbidden')
+    visible
+      ? new Problem('batch_project_mismatch')
+      : new Problem('project_forbidden', {
+          detail:
+            'A batch of that id belongs to a project to which you may not send events: choose another id',
+        })
   const batch = state.batches.get(event.batch_id)
   if (batch !== undefined) {
     const home = state.projectsByKey.get(batch.state.projectKey)

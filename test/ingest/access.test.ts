@@ -50,7 +50,7 @@ describe('a project', () => {
     const batch = newName()
     expect(await door.send(to(project, batch), other.token)).toMatchObject({
       status: 403,
-      body: { code: 'project_forbidden' },
+      body: { code: 'project_forbidden', detail: expect.stringContaining(`the project ${project}:`) },
     })
     await door.sql`update projects set visibility = 'public' where slug = ${project}`
     expect((await door.send(to(project, batch), other.token)).status).toBe(403)
@@ -109,6 +109,7 @@ describe('a batch', () => {
     expect((await door.send(to(newName(), batch), other.token)).body).toMatchObject({
       status: 403,
       code: 'project_forbidden',
+      detail: expect.stringContaining('choose another id'),
     })
     await door.sql`update projects set visibility = 'public' where slug = ${home}`
     expect((await door.send(to(newName(), batch), other.token)).body).toMatchObject(conflict)
