@@ -1,5 +1,8 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import type { App, StartingDatabase } from '../app.ts'
 import { type Config, openRegistrationWarning } from '../config.ts'
+import { hasNoDatabase } from '../db/embedded/home.ts'
 import { startEmbedded } from '../db/embedded.ts'
 import { startTelemetry } from './telemetry.ts'
 
@@ -42,9 +45,20 @@ export async function start(
 
 /** PostgreSQL starts while the code of the service is loaded, because both take about equally long. */
 async function startServer(config: Config, telemetry: boolean): Promise<App> {
+  if (config.databaseUrl === undefined && hasNoDatabase(config.dataDir)) await checkPort(config)
   const database = config.databaseUrl === undefined ? startDatabase(config.dataDir) : undefined
   const { startApp } = await import('../app.ts')
   return startApp(config, { telemetry, ...(database && { database }) })
+}
+
+/**
+ * Fails if the port is in use, before a first start creates its database. A later start may find the port in use by the
+ * server that it replaces, which is still draining.
+ */
+async function checkPort({ host, port }: Config): Promise<void> {
+  const probe = createServer()
+  await once(probe.listen({ host, port }), 'listening')
+  await once(probe.close(), 'close')
 }
 
 function startDatabase(home: string): StartingDatabase {

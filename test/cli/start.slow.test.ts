@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -136,16 +136,21 @@ test('an unknown SVC_ name causes a warning, and a name used by the clients does
   ])
 })
 
-test('a port in use ends the start with one line, and stops PostgreSQL', async () => {
+test('a port in use ends the start with one line, and a first start before it creates a database', async () => {
   const other = createServer().listen(0, '127.0.0.1')
+  await until('the port', () => other.listening)
+  const { port } = other.address() as AddressInfo
+  const startThere = () => start({ SVC_PORT: String(port), SVC_LOG_LEVEL: 'silent' }).ended
+  const inUse = `svc: 127.0.0.1 port ${port} is in use: another server runs there. Stop it, or choose another SVC_PORT\n`
   try {
-    await until('the other server', () => other.listening)
-    const { port } = other.address() as AddressInfo
-    const result = await start({ SVC_PORT: String(port), SVC_LOG_LEVEL: 'silent' }).ended
-    expect(result.code).toBe(1)
-    expect(result.err).toBe(
-      `svc: 127.0.0.1 port ${port} is in use: another server runs there. Stop it, or choose another SVC_PORT\n`,
-    )
+    expect(await startThere()).toMatchObject({ code: 1, err: inUse })
+    expect(readdirSync(home)).toEqual([])
+
+    const first = start()
+    await first.address()
+    first.kill('SIGTERM')
+    await first.ended
+    expect(await startThere()).toMatchObject({ code: 1, err: inUse })
     expect(postmasterOf(home)).toBe(undefined)
   } finally {
     other.close()

@@ -7,6 +7,7 @@ import importlib.util
 import io
 import json
 import math
+import warnings
 from datetime import datetime, timezone
 from typing import Any
 
@@ -138,6 +139,17 @@ def test_histories_of_several_batches_come_as_arrow_and_become_any_frame(
     wide = api.metrics_frame(["b1", "b2"], ["acc", "train_loss"], wide=True, frame=frame)
     assert len(wide) == 3
     assert set(wide.columns) == {"batch_id", "job_id", "step", "acc", "train_loss"}
+
+
+def test_a_key_without_points_is_warned_of(server: FakeIngest, api: Api) -> None:
+    rows = _arrow([("a", 0, "train_loss", 1.5)])
+    for query in ("?key=train_loss&key=val_los", "?key=train_loss"):
+        server.gets[f"/api/batches/b/metrics.arrow{query}"] = ("application/vnd.apache.arrow.stream", rows)
+    with pytest.warns(UserWarning, match="no points of 'val_los' in these batches"):
+        assert len(api.metrics_frame("b", iter(["train_loss", "val_los"]))) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(api.metrics_frame("b", "train_loss")) == 1
 
 
 def test_no_batches_make_an_empty_frame(api: Api) -> None:

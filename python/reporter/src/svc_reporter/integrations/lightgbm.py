@@ -58,7 +58,7 @@ class SvcCallback:
     _has_others = False
 
     def _watch_others(self, callbacks: Any) -> None:
-        """Wrap the callbacks that come after this one, so that what they raise is heard."""
+        """Wrap the callbacks after this one, to see the exceptions that they raise."""
         self._has_others = False
         if not isinstance(callbacks, list) or self not in callbacks:
             return  # another version of LightGBM: the run's end tells what became of the job

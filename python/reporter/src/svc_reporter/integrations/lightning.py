@@ -28,7 +28,7 @@ else:
 
 
 class SvcLogger(Logger):
-    """A Lightning logger: what the module logs arrives by global step, as every logger of Lightning gets it.
+    """A Lightning logger: records what the module logs, by global step, as other loggers do.
 
     Hyperparameters become the job's parameters. `lightning_epoch` says the epoch of each row. It cannot stop the
     training early (only rank 0 logs); SvcCallback can.
@@ -81,7 +81,7 @@ class SvcLogger(Logger):
 
 
 class SvcCallback(Callback):
-    """Records all that the module logs, by global step, as Lightning hands it to its loggers.
+    """Records what the module logs, by global step, as Lightning passes it to its loggers.
 
     `fit`, and `validate` and `test` after it, are one job; without a fit they are jobs of their own. A trainer with
     `logger=False` works too. On stop it sets `trainer.should_stop`, agreed on by all ranks: they leave together.
@@ -96,7 +96,7 @@ class SvcCallback(Callback):
         self._last: dict[str, Any] = {}
         self._fitted = False
         self._by_step = False
-        """Lightning hands over what is logged; without its connectors (in a trainer of one's own) rows are by epoch."""
+        """Lightning passes logged values on; a custom trainer without its connectors gets one row per epoch."""
 
     def setup(self, trainer: Any, pl_module: Any, stage: str | None = None) -> None:
         if getattr(trainer, "loggers", None) is not None and not any(
@@ -180,7 +180,7 @@ class SvcCallback(Callback):
 
 
 class _Tap(Logger):
-    """Through this Lightning hands a callback what it hands its loggers."""
+    """A logger that passes on to the callback what Lightning logs."""
 
     def __init__(self, callback: SvcCallback) -> None:
         super().__init__()

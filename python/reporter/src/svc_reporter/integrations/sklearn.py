@@ -51,7 +51,7 @@ def _delayed(original: Any, run: Reporter, job_id: str, numbers: Iterator[int]) 
 
 
 class _Fit:
-    """One fit, called in any process that joblib chooses. The Reporter that comes along joins its batch there."""
+    """One fit, called in any process that joblib chooses. The Reporter that is passed with it joins its batch there."""
 
     def __init__(self, function: Any, run: Reporter, job_id: str) -> None:
         self._function = function

@@ -46,7 +46,7 @@ class SvcCallback(TrainingCallback):
 
 
 def _parameters(model: Any) -> dict[str, Any]:
-    """What the booster was configured with; of cross-validation, that of its first fold."""
+    """The configuration of the booster; in cross-validation, of the first fold."""
     folds = getattr(model, "cvfolds", None)
     booster = folds[0].bst if folds else model
     try:

@@ -1,8 +1,9 @@
-"""`Api`: what a notebook asks (contract §9). Histories are complete by default, never sampled."""
+"""`Api`: reads batches, jobs and metrics in notebooks (contract §9). Histories are complete, never sampled."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -14,7 +15,7 @@ from ._values import as_number, as_time, flattened
 
 _JOB_FIRST = ("batch_id", "job_id", "status", "model", "dataset", "started_at", "ended_at", "elapsed_s", "epochs")
 _PLACE = ("batch_id", "job_id", "step")
-"""What a point of several series shares; a timestamp may differ between the series of one epoch."""
+"""The key of a row of a wide table. A timestamp is not part of it: series of one epoch may differ in theirs."""
 _GROUPS = (("param", "params"), ("metric", "metrics"), ("latest", "latest"))
 _LINES_A_PAGE = 500
 
@@ -23,7 +24,7 @@ Goal = Literal["min", "max"]
 
 
 class Best(NamedTuple):
-    """The best point of a metric, and the batch that it is of."""
+    """The best point of a metric, and its batch."""
 
     batch: dict[str, Any]
     job_id: str
@@ -35,8 +36,8 @@ class Api:
     """Reads through the service's REST interface, as SVC_TOKEN's user.
 
     `frame` says what the `*_frame` methods return: "pandas", "polars", "table" (a `Table`, which has
-    `.records()` and needs nothing installed), or "auto": the first of these that is installed. Batches and jobs come
-    as the service describes them (docs/api.md); in tables times are datetimes in UTC, and nested parameters are
+    `.records()` and needs nothing installed), or "auto": the first of these that is installed. Batches and jobs are
+    dictionaries with the fields of docs/api.md; in tables times are datetimes in UTC, and nested parameters are
     columns such as `param.optimizer.lr`.
 
     `update` needs a session: the `token` that `POST /api/auth/login` answers with.
@@ -65,9 +66,9 @@ class Api:
         order: Literal["asc", "desc"] | None = None,
         limit: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Batches as the service describes them, newest first; several values of one filter mean "or".
+        """Batches, newest first; several values of one filter mean "or".
 
-        `where` are conditions that a job of the batch meets (`"lr < 0.01"`), all of them; `sort` is a field such as
+        `where` are conditions (`"lr < 0.01"`); one job of the batch must meet all of them. `sort` is a field such as
         `elapsed`, `param.lr` or `min.val_loss`. Archived batches are left out.
         """
         filters = {"project": project, "status": status, "host": host, "owner": owner, "tag": tag, "group": group}
@@ -80,7 +81,7 @@ class Api:
         return found
 
     def config(self, batch_id: str) -> dict[str, Any]:
-        """The configuration that the run was given and updated with; empty where it has none."""
+        """The configuration of the run with its updates; empty if it has none."""
         return dict(self.batch(batch_id).get("config") or {})
 
     def best(
@@ -95,7 +96,7 @@ class Api:
     ) -> Best | None:
         """The batch with the least or the greatest finite value of a metric among all its points, not only the last.
 
-        None where no batch has such a point. Raises ValueError for another goal than "min" and "max".
+        None if no batch has such a point. Raises ValueError for another goal than "min" and "max".
         """
         if goal not in ("min", "max"):
             raise ValueError(f"goal must be 'min' or 'max', got {goal!r}")
@@ -121,7 +122,7 @@ class Api:
         starred: bool | None = None,
         archived: bool | None = None,
     ) -> dict[str, Any]:
-        """Change what people say of a batch; None leaves a field unchanged. Returns the batch. Needs a session."""
+        """Change these fields of a batch; None leaves a field unchanged. Returns the batch. Needs a session."""
         wanted = {"name": name, "notes": notes, "group": group, "starred": starred, "archived": archived}
         changes: dict[str, Any] = {key: value for key, value in wanted.items() if value is not None}
         if tags is not None:
@@ -143,7 +144,7 @@ class Api:
         dataset: Names = None,
         limit: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Jobs as the service describes them."""
+        """Jobs, newest first, with the fields of docs/api.md."""
         filters = {"project": project, "batch": batch_ids, "status": status, "model": model, "dataset": dataset}
         return list(self._client.items("/api/jobs", filters, limit))
 
@@ -177,7 +178,7 @@ class Api:
         return table.to_frame(frame or self._frame)
 
     def attempts(self, batch_id: str, job_id: str) -> list[dict[str, Any]]:
-        """Every start of a job, also in the batches that reran it, as the service describes them."""
+        """The attempts of a job: each start, also in batches that reran it."""
         path = f"{_batch(batch_id)}/jobs/{segment(job_id)}/attempts"
         return list(self._client.get(path)["items"])
 
@@ -194,7 +195,7 @@ class Api:
 
         `wide` makes a column of each key, beside `batch_id, job_id, step`, ordered by these.
 
-        Comes as an Arrow stream where pyarrow is installed, else as CSV; both are complete.
+        Read as an Arrow stream if pyarrow is installed, else as CSV; both are complete. Warns of a key without points.
         """
         table = self._metrics(batch_ids, keys, jobs)
         return table.wide(_PLACE, "key", "value") if wide else table
@@ -214,7 +215,7 @@ class Api:
         return table.to_wide_frame(_PLACE, "key", "value", kind) if wide else table.to_frame(kind)
 
     def resources_table(self, batch_id: str, keys: Names = None, *, jobs: Names = None) -> Table:
-        """Every sample of the machine: `batch_id, job_id, key, time, value`; `job_id` is None of the whole batch."""
+        """Every resource sample: `batch_id, job_id, key, time, value`; `job_id` is None for the whole batch."""
         return resources_of(self._client, batch_id, {"key": keys, "job": jobs})
 
     def resources_frame(
@@ -233,7 +234,7 @@ class Api:
         q: str | None = None,
         tail: int | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """Log lines as the service describes them, oldest first, page by page; `tail`: the last so many."""
+        """Log lines, oldest first, read page by page; `tail`: only the last `tail` lines."""
         path = f"{_batch(batch_id)}/log-lines"
         filters: dict[str, Any] = {"job_id": job_id, "level": level, "stream": stream, "q": q}
         if tail is not None:
@@ -250,9 +251,9 @@ class Api:
     def follow(
         self, batch_id: str, kinds: Iterable[Kind] = ("batch", "metrics", "logs"), *, timeout_s: float | None = None
     ) -> Iterator[Message]:
-        """What happens to a batch from now on, as it happens; ends when the batch does, or after `timeout_s`.
+        """Messages about a batch from now on, live; ends when the batch ends, or after `timeout_s`.
 
-        The first message is the current batch. What was there before is read with the other methods.
+        The first message is the current batch. Earlier data is read with the other methods.
         """
         return follow(self._client, batch_id, tuple(kinds), timeout_s)
 
@@ -262,7 +263,13 @@ class Api:
 
     def _metrics(self, batch_ids: str | Iterable[str], keys: Names, jobs: Names) -> Table:
         wanted = [batch_ids] if isinstance(batch_ids, str) else list(batch_ids)
-        return metrics_of(self._client, wanted, {"key": keys, "job": jobs})
+        names = [keys] if isinstance(keys, str) else None if keys is None else list(keys)
+        table = metrics_of(self._client, wanted, {"key": names, "job": jobs})
+        missing = set(names or ()) - table.distinct("key")
+        if missing and wanted:
+            text = ", ".join(repr(name) for name in sorted(missing))
+            warnings.warn(f"no points of {text} in these batches; check the spelling", stacklevel=3)
+        return table
 
 
 def _batch(batch_id: str) -> str:

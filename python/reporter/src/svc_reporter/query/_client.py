@@ -33,7 +33,7 @@ class Client:
 
     def _connection(self) -> Transport:
         if self._target is None:
-            raise ValueError("no service to ask: give Api(url=...) or set SVC_URL")
+            raise ValueError("no address of a service: give Api(url=...) or set SVC_URL")
         transport = Transport(self._target, self._token, self._timeout_s)
         transport.prefers_replica = True
         return transport
@@ -79,8 +79,8 @@ class Client:
     def stream(self, path: str, filters: Filters, accept: str) -> Iterator[HTTPResponse]:
         """A response of any size for the caller to read, over a connection of its own.
 
-        A reader may leave some of it unread (pyarrow leaves the end of an Arrow stream); the next request over the
-        same connection would then find that rest where its own answer should begin.
+        A reader may leave a part unread (pyarrow leaves the end of an Arrow stream); the next response over the same
+        connection would then begin with that rest.
         """
         transport = self._connection()
         try:
@@ -99,10 +99,10 @@ class Client:
 
 
 class Events:
-    """Server-sent events, each `{"id", "event", "data"}` as far as it has them; ends with the stream or with the time.
+    """Server-sent events, each with those of the fields `id`, `event` and `data` that it has.
 
-    A block without a message counts too: it is how the service tells its cursor. Raises QueryError for a refusal, and
-    for a stream that was cut.
+    Ends with the stream or at the time limit. A block without a message is an event too: it carries the cursor. Raises
+    QueryError for a refusal, and for a stream that was cut.
     """
 
     def __init__(self, transport: Transport, path: str, timeout_s: float | None) -> None:
@@ -173,5 +173,5 @@ def _refusal(status: int, body: bytes) -> QueryError:
         text = problem.get("detail") or problem.get("title") or code
     except (ValueError, AttributeError):
         code, text = None, body[:200].decode("utf-8", "replace")
-    hint = "; a reading token is needed: SVC_TOKEN, SVC_READ_TOKEN or Api(token=...)" if status == 401 else ""
+    hint = "; a token of scope read is needed: SVC_TOKEN, SVC_READ_TOKEN or Api(token=...)" if status == 401 else ""
     return QueryError(f"HTTP {status} {code or ''}: {text}{hint}", status=status, code=code)

@@ -43,7 +43,7 @@ def _one_batch(client: Client, batch_id: str, filters: Mapping[str, Any]) -> Tab
     with client.stream(f"{path}.arrow", filters, _ARROW) as response:
         arrow = ipc.open_stream(response).read_all()
     for at, field in enumerate(arrow.schema):
-        if pyarrow.types.is_dictionary(field.type):  # batches of different dictionaries do not join
+        if pyarrow.types.is_dictionary(field.type):  # tables with different dictionaries cannot be concatenated
             arrow = arrow.set_column(at, field.name, arrow.column(at).cast(field.type.value_type))
     if "batch_id" not in arrow.column_names:
         arrow = arrow.add_column(0, "batch_id", pyarrow.array([batch_id] * arrow.num_rows, pyarrow.string()))

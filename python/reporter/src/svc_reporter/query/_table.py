@@ -42,6 +42,12 @@ class Table:
             return list(self._arrow.column(name).to_pylist())
         return list(self._columns[name])
 
+    def distinct(self, name: str) -> set[Any]:
+        """The distinct values of a column; empty if there is no such column."""
+        if name not in self.columns:
+            return set()
+        return set(self[name] if self._columns is not None else self._arrow.column(name).unique().to_pylist())
+
     def records(self) -> list[dict[str, Any]]:
         """One dictionary per row; needs nothing installed."""
         names = self.columns
@@ -75,7 +81,7 @@ class Table:
         return Table(columns)
 
     def to_wide_frame(self, index: Sequence[str], key: str, value: str, kind: FrameKind = "auto") -> Any:
-        """`wide` as a frame, by the frame's own library where that does it sooner."""
+        """`wide` as a frame; pandas pivots by itself, which is faster."""
         kind = _installed() if kind == "auto" else kind
         if kind != "pandas" or len(self) == 0:
             return self.wide(index, key, value).to_frame(kind)
@@ -85,7 +91,7 @@ class Table:
         return found.reset_index()
 
     def to_frame(self, kind: FrameKind = "auto") -> Any:
-        """The frame asked for; "auto": pandas if it is installed, else polars, else this table."""
+        """A frame of this kind; "auto": pandas if it is installed, else polars, else this table."""
         if kind == "auto":
             kind = _installed()
         if kind == "pandas":

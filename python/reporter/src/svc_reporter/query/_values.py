@@ -1,4 +1,4 @@
-"""Values of the service's JSON as Python has them."""
+"""Converts values of the service's JSON to Python values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
-"""What JSON has no number for (contract §1)."""
+"""Numbers that JSON cannot express; the service sends them as text (contract §1)."""
 
 
 def as_number(value: Any) -> Any:
