@@ -110,7 +110,7 @@ test('the table of differences has only parameters that differ; a missing batch 
   expect(await table.locator('th').allTextContents()).toEqual(['Field', 'first', 'second'])
   const host = table.locator('tbody tr', { has: page.getByText('host', { exact: true }) })
   expect((await host.locator('td').allTextContents()).at(-1)).toBe('box9')
-  await page.getByLabel('Show also what is the same').check()
+  await page.getByLabel('Show equal fields too').check()
   await expect.poll(names).toContain('parameter hidden')
   await expect.poll(names).toContain('host (differs)')
   await page.waitForURL(/same=true/)

@@ -218,7 +218,7 @@ describe('jobs of a batch', () => {
       expect(await seriousFindings(page)).toEqual([])
       await page.reload()
       await expect.poll(async () => (await rows()).length).toBeGreaterThan(3)
-      await page.getByLabel('Show also what is the same').uncheck()
+      await page.getByLabel('Show equal fields too').uncheck()
       await expect
         .poll(async () => (await rows()).map(([name]) => name))
         .toEqual(['parameter lr', 'parameter note'])

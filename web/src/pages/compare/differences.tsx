@@ -35,7 +35,7 @@ export function Differences(props: {
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2 text-xs text-muted">
         <label className="flex items-center gap-1.5 text-ink">
           <input type="checkbox" checked={same} onChange={(event) => props.onSame(event.target.checked)} />
-          Show also what is the same
+          Show equal fields too
         </label>
         <span>
           {facts.filter((fact) => fact.differs).length} of {some(facts.length, 'field')} differ between{' '}

@@ -56,12 +56,12 @@ export function RunningRow(props: {
       <Link
         {...links.batch(id)}
         data-open
-        className="min-w-0 max-w-full truncate font-medium hover:underline sm:w-64 xl:w-auto xl:flex-1"
+        className="min-w-0 max-w-full truncate font-medium hover:underline sm:w-64"
       >
         {batchName(batch)}
       </Link>
       <span className="truncate text-muted sm:w-24 xl:shrink-0">{batch.project}</span>
-      <span className="flex-1 xl:hidden" />
+      <span className="flex-1" />
       <span className="empty:max-xl:hidden xl:w-58 xl:shrink-0">{watched && <Watched id={id} />}</span>
       <span className="xl:w-36 xl:shrink-0">
         <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />
@@ -76,7 +76,7 @@ export function RunningRow(props: {
           ? duration(elapsedOf(batch, now))
           : etaText(etaOf(end, range), range?.at ?? now)}
       </span>
-      <span className="w-24 shrink-0 truncate text-muted max-[1400px]:hidden">{batch.host ?? ''}</span>
+      <span className="w-24 shrink-0 truncate text-muted max-[1560px]:hidden">{batch.host ?? ''}</span>
     </div>
   )
 }
