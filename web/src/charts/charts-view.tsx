@@ -4,7 +4,7 @@ import { type ChartSearch, matcher } from '../lib/charts/search.ts'
 import type { JobStore } from '../lib/live/batches.ts'
 import { useIds } from '../lib/live/row-store.ts'
 import { changed, type SearchChange } from '../lib/search-change.ts'
-import { inAddress, useSelection } from '../lib/selection.ts'
+import { useSelection } from '../lib/selection.ts'
 import { stepUnit } from '../lib/step-unit.ts'
 import { some } from '../lib/words.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
@@ -12,10 +12,10 @@ import { Button, inputLook } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { ChartControls, filterLook } from './chart-controls.tsx'
 import { groupsOf, useGroupColours, useGroupings, useGroupNames } from './chart-groups.ts'
-import { ChartLegend, GroupLegend } from './chart-legend.tsx'
 import { ChartSections } from './chart-sections.tsx'
+import { DrawnJobs, JobsAside, useChosen } from './drawn-jobs.tsx'
 import { seriesNames } from './series-names.ts'
-import { FIRST_JOBS, TopJobs, useOrdered } from './top-jobs.tsx'
+import { FIRST_JOBS, useOrdered } from './top-jobs.tsx'
 import { sectionsIn, useChartChoices } from './use-chart-choices.ts'
 
 /** All series of a batch. Settings are kept in the URL. */
@@ -46,7 +46,7 @@ export function ChartsView({
     search,
     top,
   )
-  const { drawn, listed, found, hidden, pinned } = chosen
+  const { drawn } = chosen
   const latest = useRef(search)
   useEffect(() => {
     latest.current = search
@@ -65,11 +65,6 @@ export function ChartsView({
     const finds = matcher(search.series)
     return [...keys.filter((key) => kept.has(key)), ...keys.filter((key) => !kept.has(key) && finds(key))]
   }, [keys, search.series, kept])
-  const pin = (job: string): void => {
-    const next = new Set(search.pin)
-    if (!next.delete(job)) next.add(job)
-    change({ pin: [...next] })
-  }
   const grouped = search.group !== undefined && source.groups !== undefined ? search.group : undefined
   const band: BandKind = search.band ?? 'std'
   const startOf = useCallback(
@@ -94,7 +89,6 @@ export function ChartsView({
       </Notice>
     )
   }
-  const capped = group === undefined && search.solo === undefined && found.length > listed.length
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-3 p-3">
       <ChartControls
@@ -124,78 +118,15 @@ export function ChartsView({
         }
       />
       <div className="flex flex-col gap-3 lg:flex-row">
-        <aside aria-label="Jobs" className={`shrink-0 lg:w-56 xl:w-64 ${legend ? '' : 'max-lg:hidden'}`}>
-          <div className="lg:sticky lg:top-3 lg:max-h-[calc(100vh-8rem)] lg:overflow-y-auto">
-            <div>
-              {ids.length > 1 && group === undefined && search.solo === undefined && (
-                <TopJobs
-                  top={top}
-                  by={search.by}
-                  series={keys}
-                  params={groupings.flatMap((one) => (one.startsWith('param.') ? [one.slice(6)] : []))}
-                  onChange={change}
-                />
-              )}
-              {grouped !== undefined ? (
-                <GroupLegend groups={groups} focus={focus} colourOf={colourOfGroup} />
-              ) : (
-                <ChartLegend
-                  store={store}
-                  focus={focus}
-                  jobs={listed}
-                  hidden={hidden}
-                  pinned={pinned}
-                  solo={search.solo}
-                  by={search.by}
-                  onToggle={(job) => {
-                    const next = new Set(hidden)
-                    if (search.solo !== undefined) return change({ solo: undefined, hide: [] })
-                    if (!next.delete(job)) next.add(job)
-                    change({ hide: [...next] })
-                  }}
-                  onSolo={(job) => change({ solo: search.solo === job ? undefined : job })}
-                  onPin={pin}
-                />
-              )}
-              {selected.size > 0 && !only && (
-                <Button
-                  look="quiet"
-                  onClick={() => change({ only: true, sel: inAddress(selected), solo: undefined })}
-                >
-                  {`Draw only the ${selected.size} selected`}
-                </Button>
-              )}
-              {(hidden.size > 0 || search.solo !== undefined) && (
-                <Button look="quiet" onClick={() => change({ hide: [], solo: undefined })}>
-                  Show all curves
-                </Button>
-              )}
-            </div>
-          </div>
-        </aside>
+        <JobsAside
+          {...{ search, chosen, grouped, groups, colourOfGroup, only }}
+          isOpen={legend}
+          series={keys}
+          params={groupings.flatMap((one) => (one.startsWith('param.') ? [one.slice(6)] : []))}
+          onChange={change}
+        />
         <div className="flex min-w-0 flex-1 flex-col gap-2">
-          {only && (
-            <p data-only className="flex flex-wrap items-center gap-2 text-xs text-muted">
-              {`Only ${some(selected.size, 'selected job')} of ${ids.length} ${selected.size === 1 ? 'is' : 'are'} drawn.`}
-              <Button onClick={() => change({ only: undefined, sel: undefined, all: undefined })}>
-                Draw all jobs
-              </Button>
-            </p>
-          )}
-          {(capped || (search.all && found.length > top && group === undefined)) && (
-            <p data-cap className="flex flex-wrap items-center gap-2 text-xs text-muted">
-              {capped
-                ? search.by === undefined
-                  ? `The first ${listed.length} of ${some(found.length, 'job')} are drawn.`
-                  : `The top ${listed.length} of ${some(found.length, 'job')} by ${search.by.replace(/^-?\w+\./, '')} are drawn.`
-                : `All ${some(found.length, 'job')} are drawn.`}
-              <Button onClick={() => change({ all: !search.all })}>
-                {search.all
-                  ? `Show the ${search.by === undefined ? 'first' : 'top'} ${top}`
-                  : `Show all ${found.length}`}
-              </Button>
-            </p>
-          )}
+          <DrawnJobs {...{ search, chosen, only }} isGrouped={group !== undefined} onChange={change} />
           {shownKeys.length === 0 && <p className="p-4 text-muted">No series matches this filter.</p>}
           <ChartSections
             {...charts}
@@ -222,25 +153,6 @@ export function ChartsView({
       </div>
     </div>
   )
-}
-
-/** The jobs that are found, listed and drawn: pinned jobs always, the others depending on filters and the cap. */
-function useChosen(ids: readonly string[], search: ChartSearch, top: number) {
-  const { jobs, all, hide, pin, solo } = search
-  const hidden = useMemo(() => new Set(hide), [hide])
-  const pinned = useMemo(() => new Set(pin), [pin])
-  return useMemo(() => {
-    const finds = matcher(jobs)
-    const found = ids.filter((job) => finds(job) || pinned.has(job))
-    const first = [...found.filter((job) => pinned.has(job)), ...found.filter((job) => !pinned.has(job))]
-    const listed = all ? first : first.slice(0, Math.max(top, pinned.size))
-    const isVisible = (job: string): boolean => !hidden.has(job)
-    const drawn =
-      solo === undefined
-        ? listed.filter(isVisible)
-        : ids.filter((job) => job === solo || (pinned.has(job) && isVisible(job)))
-    return { found, listed, drawn, all: found.filter(isVisible), hidden, pinned }
-  }, [ids, jobs, all, top, solo, hidden, pinned])
 }
 
 /** Every series that any job has, losses first. */

@@ -3,8 +3,8 @@ import { DropdownMenu } from 'radix-ui'
 import { saveCsvFile } from '../lib/save-file.ts'
 import { type Cell, latexOf, markdownOf } from '../lib/table-text.ts'
 import { some } from '../lib/words.ts'
-import { buttonLook } from './controls.tsx'
 import { copyText } from './copy.tsx'
+import { OpenMenu } from './open-menu.tsx'
 import { showToast } from './toasts.tsx'
 
 const entry = 'block w-full cursor-pointer rounded px-2 py-1 text-left outline-none data-highlighted:bg-hover'
@@ -25,28 +25,24 @@ export function ExportMenu(props: {
     )
   }
   return (
-    <DropdownMenu.Root modal={false} defaultOpen>
-      <DropdownMenu.Trigger className={buttonLook()}>
-        <Download className="size-3.5" aria-hidden="true" /> Export{' '}
-        <ChevronDown className="size-3.5" aria-hidden="true" />
-      </DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
-        <DropdownMenu.Content
-          align="start"
-          sideOffset={4}
-          className="z-30 rounded-md border border-line bg-raised p-1 shadow-lg"
-        >
-          <DropdownMenu.Item className={entry} onSelect={() => saveCsvFile(props.name, props.rows())}>
-            CSV file
-          </DropdownMenu.Item>
-          <DropdownMenu.Item className={entry} onSelect={() => copy('Markdown', markdownOf)}>
-            Copy as Markdown
-          </DropdownMenu.Item>
-          <DropdownMenu.Item className={entry} onSelect={() => copy('LaTeX', latexOf)}>
-            Copy as LaTeX
-          </DropdownMenu.Item>
-        </DropdownMenu.Content>
-      </DropdownMenu.Portal>
-    </DropdownMenu.Root>
+    <OpenMenu
+      label={
+        <>
+          <Download className="size-3.5" aria-hidden="true" /> Export{' '}
+          <ChevronDown className="size-3.5" aria-hidden="true" />
+        </>
+      }
+      align="start"
+    >
+      <DropdownMenu.Item className={entry} onSelect={() => saveCsvFile(props.name, props.rows())}>
+        CSV file
+      </DropdownMenu.Item>
+      <DropdownMenu.Item className={entry} onSelect={() => copy('Markdown', markdownOf)}>
+        Copy as Markdown
+      </DropdownMenu.Item>
+      <DropdownMenu.Item className={entry} onSelect={() => copy('LaTeX', latexOf)}>
+        Copy as LaTeX
+      </DropdownMenu.Item>
+    </OpenMenu>
   )
 }

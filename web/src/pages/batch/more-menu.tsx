@@ -2,7 +2,7 @@ import { ChevronDown } from 'lucide-react'
 import { DropdownMenu } from 'radix-ui'
 import type { Batch } from '../../lib/api/types.ts'
 import { downloads } from '../../lib/links.ts'
-import { buttonLook } from '../../ui/controls.tsx'
+import { OpenMenu } from '../../ui/open-menu.tsx'
 import { ArchiveEntry } from './archive.tsx'
 import { MuteEntry } from './mute.tsx'
 
@@ -11,36 +11,32 @@ const entry = 'block cursor-pointer rounded px-2 py-1 outline-none data-highligh
 /** The menu of less common actions. Initially open. */
 export function MoreMenu({ batch }: { batch: Batch }) {
   return (
-    <DropdownMenu.Root modal={false} defaultOpen>
-      <DropdownMenu.Trigger className={buttonLook()}>
-        More <ChevronDown className="size-3.5" aria-hidden="true" />
-      </DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
-        <DropdownMenu.Content
-          align="end"
-          sideOffset={4}
-          className="z-30 rounded-md border border-line bg-raised p-1 shadow-lg"
-        >
-          {batch.can?.edit && <ArchiveEntry batch={batch} />}
-          {batch.can?.edit && <MuteEntry batch={batch} />}
-          <DropdownMenu.Label className="px-2 pt-1 text-xs text-muted">Export</DropdownMenu.Label>
-          <DropdownMenu.Item asChild>
-            <a className={entry} href={downloads.jobs(batch.id)} download>
-              Jobs and final metrics, CSV
-            </a>
-          </DropdownMenu.Item>
-          <DropdownMenu.Item asChild>
-            <a className={entry} href={downloads.metrics(batch.id)} download>
-              Every point, CSV
-            </a>
-          </DropdownMenu.Item>
-          <DropdownMenu.Item asChild>
-            <a className={entry} href={downloads.arrow(batch.id)} download>
-              Every point, Arrow
-            </a>
-          </DropdownMenu.Item>
-        </DropdownMenu.Content>
-      </DropdownMenu.Portal>
-    </DropdownMenu.Root>
+    <OpenMenu
+      label={
+        <>
+          More <ChevronDown className="size-3.5" aria-hidden="true" />
+        </>
+      }
+      align="end"
+    >
+      {batch.can?.edit && <ArchiveEntry batch={batch} />}
+      {batch.can?.edit && <MuteEntry batch={batch} />}
+      <DropdownMenu.Label className="px-2 pt-1 text-xs text-muted">Export</DropdownMenu.Label>
+      <DropdownMenu.Item asChild>
+        <a className={entry} href={downloads.jobs(batch.id)} download>
+          Jobs and final metrics, CSV
+        </a>
+      </DropdownMenu.Item>
+      <DropdownMenu.Item asChild>
+        <a className={entry} href={downloads.metrics(batch.id)} download>
+          Every point, CSV
+        </a>
+      </DropdownMenu.Item>
+      <DropdownMenu.Item asChild>
+        <a className={entry} href={downloads.arrow(batch.id)} download>
+          Every point, Arrow
+        </a>
+      </DropdownMenu.Item>
+    </OpenMenu>
   )
 }

@@ -1,16 +1,14 @@
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useCallback, useEffect, useMemo, useRef } from 'react'
 import {
   type Compared,
   type Comparison,
   chosenJobs,
-  MAX_JOBS,
   useCompared,
   useComparedSource,
   useLivePoints,
 } from '../../charts/compared-jobs.ts'
 import { errorText } from '../../lib/api/request.ts'
-import { batchName } from '../../lib/batch-name.ts'
 import { coloursAmong } from '../../lib/charts/colours.ts'
 import type { CompareSearch } from '../../lib/compare-search.ts'
 import { links } from '../../lib/links.ts'
@@ -18,14 +16,11 @@ import { createFocus } from '../../lib/live/focus.ts'
 import { createPointBus } from '../../lib/live/points.ts'
 import { changed, type SearchChange } from '../../lib/search-change.ts'
 import { useTheme } from '../../lib/theme.ts'
-import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
-import { SaveView } from '../../ui/save-view.tsx'
-import { StatusShape } from '../../ui/status.tsx'
-import { useLater } from '../../ui/use-later.ts'
 import { axesOf, differs, standardAxes, standardMetric, within, withScales } from './axes.ts'
 import { BestEpochs } from './best.tsx'
+import { AddButton, ComparedBatches, CompareHeader } from './compare-header.tsx'
 import { Curves } from './curves.tsx'
 import { Differences } from './differences.tsx'
 import { Groups } from './groups.tsx'
@@ -35,7 +30,6 @@ import { Scatter } from './scatter.tsx'
 import { Toggles } from './toggles.tsx'
 
 const route = getRouteApi('/compare')
-const addBatches = () => import('./add-batches.tsx').then((file) => file.AddBatches)
 const NONE: readonly Compared[] = []
 
 /** A comparison of jobs of any batches. */
@@ -68,18 +62,6 @@ export function Compare() {
     <div className={compared.isPlaceholderData ? 'refreshing' : ''} aria-busy={compared.isPlaceholderData}>
       <Shown found={compared.data} search={search} failed={compared.error} />
     </div>
-  )
-}
-
-function AddButton({ search }: { search: CompareSearch }) {
-  const adding = useLater(addBatches, 'The search could not be loaded: the server cannot be reached.')
-  return (
-    <>
-      <Button aria-haspopup="dialog" onClick={adding.open}>
-        Add batches
-      </Button>
-      {adding.Part && <adding.Part search={search} onClose={adding.close} />}
-    </>
   )
 }
 
@@ -118,26 +100,11 @@ function Shown({
   names.current = all
   useLivePoints(batches, view.bus)
   const source = useComparedSource(rows.length === 0 ? NONE : rows)
-  const axes = useMemo(() => withScales(axesOf(rows), search.scales), [rows, search.scales])
-  const series = axes.filter((axis) => axis.id.startsWith('last.')).map((axis) => axis.id.slice(5))
-  const metric = search.keys?.[0] ?? standardMetric(series)
-  const keys = search.keys ?? (metric === undefined ? [] : [metric])
-  const chosen = search.axes ?? standardAxes(axes, metric)
-  const shownIds = chosen.join('\n')
-  const shownAxes = useMemo(
-    () => shownIds.split('\n').flatMap((id) => axes.find((axis) => axis.id === id) ?? []),
-    [axes, shownIds],
-  )
+  const shown = useShownAxes(rows, search)
+  const { axes, series, metric, keys, kept } = shown
   const theme = useTheme()
   const strokeOf = useCallback((row: Compared) => view.colourOf(row.name, theme), [view, theme])
-  const kept = useMemo(
-    () => rows.filter((row) => within(row, axes, search.brush ?? {})),
-    [rows, axes, search.brush],
-  )
-  const keptNames = useMemo(() => new Set(kept.map((row) => row.name)), [kept])
   const of = `compare ${search.batches.join('\n')}`
-  const metricAxis = axes.find((axis) => axis.id === `last.${metric}` && axis.words === null)
-  const first = axes.find((axis) => axis.id.startsWith('param.') && differs(axis)) ?? axes[0]
 
   // Who chooses jobs asks for their configuration first.
   const differences = (
@@ -151,54 +118,14 @@ function Shown({
   )
   return (
     <div className="flex flex-col gap-6 p-4">
-      <div className="flex flex-wrap items-center gap-2">
-        <h1 className="mr-2 text-base font-semibold">
-          Compare {some(rows.length, 'job')} of {some(batches.length, 'batch', 'batches')}
-        </h1>
-        <AddButton search={search} />
-        <SaveView suggested={`Compare ${some(batches.length, 'batch', 'batches')}`} />
-        {areChosen ? (
-          <Button onClick={() => change({ ids: undefined })}>Compare all {found.rows.length} jobs</Button>
-        ) : (
-          <Button
-            title="Down to the parameters and the environment that differ"
-            onClick={() => document.getElementById('differences')?.scrollIntoView()}
-          >
-            What differs
-          </Button>
-        )}
-        {found.cut && <span className="text-amber">Only the first {MAX_JOBS} jobs are compared.</span>}
-        {found.missing.length > 0 && (
-          <span className="text-amber">
-            {some(found.missing.length, 'batch', 'batches')} not available:{' '}
-            {found.missing.slice(0, 3).join(', ')}
-          </span>
-        )}
-      </div>
+      <CompareHeader
+        found={found}
+        search={search}
+        jobs={rows.length}
+        onAll={() => change({ ids: undefined })}
+      />
       {failed && <Failure>{errorText(failed)} These values may be out of date.</Failure>}
-      <ul aria-label="Compared batches" className="flex max-h-24 flex-wrap gap-1.5 overflow-y-auto">
-        {batches.map((batch) => (
-          <li
-            key={batch.id}
-            className="flex items-center gap-1.5 rounded-full border border-line bg-surface px-2 text-xs"
-          >
-            <StatusShape status={batch.status} />
-            <Link {...links.batch(batch.id)} className="hover:underline">
-              {batchName(batch)}
-            </Link>
-            <Link
-              {...links.compare(
-                search.batches.filter((id) => id !== batch.id),
-                search,
-              )}
-              aria-label={`Leave out ${batchName(batch)}`}
-              className="px-0.5 hover:text-ink"
-            >
-              ×
-            </Link>
-          </li>
-        ))}
-      </ul>
+      <ComparedBatches batches={batches} search={search} />
       {areChosen && differences}
       <section aria-labelledby="parallel" className="flex flex-col gap-2">
         <h2 id="parallel" className="font-semibold">
@@ -207,17 +134,17 @@ function Shown({
         <Toggles
           label="Axes"
           options={axes.map((axis) => [axis.id, axis.title])}
-          on={chosen}
+          on={shown.chosen}
           onChange={(next) => change({ axes: next })}
         />
-        <LogAxes axes={shownAxes} scales={search.scales} onChange={(scales) => change({ scales })} />
-        {shownAxes.length < 2 ? (
+        <LogAxes axes={shown.shownAxes} scales={search.scales} onChange={(scales) => change({ scales })} />
+        {shown.shownAxes.length < 2 ? (
           <p className="text-muted">Choose two axes or more.</p>
         ) : (
           <Parallel
             rows={rows}
-            kept={keptNames}
-            axes={shownAxes}
+            kept={shown.keptNames}
+            axes={shown.shownAxes}
             brush={search.brush ?? {}}
             onBrush={(brush) => change({ brush: { ...brush } })}
             strokeOf={strokeOf}
@@ -263,7 +190,7 @@ function Shown({
             rows={kept}
             axes={axes}
             view={{
-              sx: search.sx ?? first?.id ?? '',
+              sx: search.sx ?? shown.first?.id ?? '',
               sy: search.sy ?? (metric === undefined ? (axes[1]?.id ?? '') : `last.${metric}`),
               logx: search.logx ?? false,
               logy: search.logy ?? false,
@@ -273,11 +200,11 @@ function Shown({
             focus={view.focus}
           />
         </section>
-        {metricAxis && (
+        {shown.metricAxis && (
           <Groups
             rows={kept}
             axes={axes}
-            metric={metricAxis}
+            metric={shown.metricAxis}
             by={search.groups}
             onBy={(groups) => change({ groups })}
             fileName="compared-groups"
@@ -295,4 +222,26 @@ function Shown({
       </div>
     </div>
   )
+}
+
+/** The axes, series and rows that the query parameters select, with their defaults. */
+function useShownAxes(rows: readonly Compared[], search: CompareSearch) {
+  const axes = useMemo(() => withScales(axesOf(rows), search.scales), [rows, search.scales])
+  const series = axes.filter((axis) => axis.id.startsWith('last.')).map((axis) => axis.id.slice(5))
+  const metric = search.keys?.[0] ?? standardMetric(series)
+  const keys = search.keys ?? (metric === undefined ? [] : [metric])
+  const chosen = search.axes ?? standardAxes(axes, metric)
+  const shownIds = chosen.join('\n')
+  const shownAxes = useMemo(
+    () => shownIds.split('\n').flatMap((id) => axes.find((axis) => axis.id === id) ?? []),
+    [axes, shownIds],
+  )
+  const kept = useMemo(
+    () => rows.filter((row) => within(row, axes, search.brush ?? {})),
+    [rows, axes, search.brush],
+  )
+  const keptNames = useMemo(() => new Set(kept.map((row) => row.name)), [kept])
+  const metricAxis = axes.find((axis) => axis.id === `last.${metric}` && axis.words === null)
+  const first = axes.find((axis) => axis.id.startsWith('param.') && differs(axis)) ?? axes[0]
+  return { axes, series, metric, keys, chosen, shownAxes, kept, keptNames, metricAxis, first }
 }
