@@ -35,7 +35,7 @@ def test_sync_sends_stored_events_and_prints_the_result(
     server.refuse_item = lambda e: {"status": 422, "code": "bad"} if e["data"]["epoch"] == 7 else None
     assert main(["sync"]) == 0
     out = capsys.readouterr().out
-    assert "1 files sent: 29 accepted, 0 duplicate, 1 dropped, 0 set aside" in out
+    assert "1 file sent: 29 accepted, 0 duplicate, 1 dropped, 0 set aside" in out
     assert "refused: job_epoch" in out
     assert spilled_in(spill) == []
 

@@ -66,7 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     counts = ", ".join(
         f"{done.outcomes.get(outcome, 0)} {outcome.value}" for outcome in Outcome if outcome is not Outcome.RETRY
     )
-    print(f"{done.files} files sent: {counts}")
+    files = "1 file" if done.files == 1 else f"{done.files} files"
+    print(f"{files} sent: {counts}")
     for path in done.left:
         print(f"left: {path}")
     if done.stopped is not None:

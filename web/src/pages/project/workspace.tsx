@@ -89,7 +89,7 @@ export function Workspace(props: {
           }
           drawnText={
             selected.size > 0
-              ? `The ${some(selected.size, 'selected batch', 'selected batches')} of this list ${selected.size === 1 ? 'is' : 'are'} drawn.`
+              ? `Only the selected ${selected.size === 1 ? 'batch is' : `${selected.size} batches are`} drawn.`
               : list.ids.length > top
                 ? `The first ${top} batches of the list are drawn. Select batches to draw others.`
                 : undefined
