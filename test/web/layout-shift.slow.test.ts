@@ -59,7 +59,8 @@ const PAGES: [string, string, (page: Page) => Promise<unknown>, width?: number][
   ['a project', '/p/digits', (page) => page.getByRole('link', { name: 'night-sweep' }).first().waitFor()],
   ['a batch', '/b/night-sweep', drawn],
   ['a batch that is to stop, on a phone,', '/b/halting', drawn, PHONE],
-  ['a batch whose signs of trouble come late', '/b/quiet', warned],
+  ['a batch whose ETA and signs of trouble come late', '/b/quiet', warned],
+  ['a batch whose ETA and signs of trouble come late, in a narrow window,', '/b/quiet', warned, 1280],
   ['a batch whose signs of trouble come late, on a phone,', '/b/quiet', warned, PHONE],
   ['its jobs', '/b/night-sweep/jobs', (page) => page.locator('[data-job="good"]').waitFor()],
   ['a job', '/b/night-sweep/j/good', (page) => page.getByText('val_loss').first().waitFor()],
@@ -87,12 +88,11 @@ test.each(
     const response = await route.fetch().catch(() => undefined)
     if (response === undefined) return
     const json = await response.json()
-    const health = json.data?.batch?.health
-    if (path === '/b/quiet' && health) {
-      health.reasons = SIGNS
-      // After all else that the page shows.
-      await drawn(page)
-    }
+    const { health, eta } = json.data?.batch ?? {}
+    if (path === '/b/quiet' && eta) Object.assign(eta, { etaS: 3_600, lowS: 3_000, highS: 4_200 })
+    if (path === '/b/quiet' && health) health.reasons = SIGNS
+    // After everything else that the page shows.
+    if (path === '/b/quiet' && (health || eta)) await drawn(page)
     await new Promise((done) => setTimeout(done, LATE_MS))
     await route.fulfill({ response, json }).catch(() => undefined)
   })

@@ -65,10 +65,12 @@ test('a brush selects jobs, Show only keeps them by their ids in the address, an
   await page.goto('/b/rates/sweep')
   await page.locator('canvas[data-lines="6"]').waitFor()
   await settled(page)
-  const axis = await page.locator('[data-axis="param.lr"]').boundingBox()
+  const line = page.locator('[data-axis="param.lr"]')
+  // Waits until the axis has stopped moving.
+  await line.hover({ position: { x: 12, y: 1 } })
+  const axis = await line.boundingBox()
   if (axis === null) throw new Error('the axis has no place')
   const x = axis.x + axis.width / 2
-  await page.mouse.move(x, axis.y + 1)
   await page.mouse.down()
   // On the log axis the upper 45 % hold the three great rates; on a linear one they would hold one.
   await page.mouse.move(x, axis.y + axis.height * 0.45, { steps: 4 })

@@ -150,15 +150,16 @@ function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
     placeholderData: (before) => before,
   })
   const eta = data ?? { eta_s: batch.eta_s }
-  return eta.eta_s === null ? null : (
+  return (
     <Fact name="ETA">
-      <span className="flex items-center gap-1">
+      {/* As wide as with a range: when it arrives, the facts must not wrap and move the page. */}
+      <span className="flex min-w-46 items-center gap-1">
         {etaText(eta, data ? dataUpdatedAt : (batch.received_ms ?? 0))}
         <Help term="ETA">
           <p className="text-muted">
             When the batch is expected to end, from the pace of its jobs and epochs so far and the jobs that
-            are still planned. The range in brackets is right in four of five cases. A stalled batch has no
-            ETA.
+            are still planned. The range in brackets is right in four of five cases. There is none before
+            three epochs or one job are complete, and none for a stalled batch.
           </p>
         </Help>
       </span>
