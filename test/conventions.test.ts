@@ -27,7 +27,6 @@ const LONG_WITH_REASON: Record<string, string> = {
   'python/reporter/src/svc_reporter/_worker.py': 'one state machine over the events in flight',
   'python/reporter/tests_frameworks/test_deep_learning.py':
     'one scripted training a library, side by side, so that they can be compared',
-  'web/src/pages/batch/rerun-dialog.tsx': 'one dialog: what runs, where, and what its person confirms',
   'web/src/app/router.tsx': 'one table: a route for every page',
   'test/http/access-matrix.ts': 'one table: a row for every route',
   'test/http/batches.test.ts': 'the lists and single reads of the contract, one fact each',

@@ -80,6 +80,31 @@ test('the timeline has the starts and ends of jobs, and combines consecutive one
   await context.close()
 })
 
+test('a search applies although lines arrive while it is typed', async () => {
+  const of = eventsOf('busy')
+  const say = (text: string) => of('log_line', 0, { line: text, stream: 'stdout' }, 'one')
+  await send(web.app, web.reporter, [
+    of('batch_start', 900, { n_total: 1 }),
+    of('job_start', 899, {}, 'one'),
+    say('loss 0.5'),
+    say('other'),
+  ])
+  const { page, context } = await web.asAda()
+  await page.goto('/b/busy/logs')
+  await page.getByText('other', { exact: true }).waitFor()
+  await page.getByLabel('Search log lines').fill('loss')
+  let lines = 0
+  await expect
+    .poll(async () => {
+      await send(web.app, web.reporter, [say(`step ${lines++}`)])
+      return new URL(page.url()).searchParams.get('q')
+    })
+    .toBe('loss')
+  // Lines that arrived in between are not shown, as they do not match.
+  await expect.poll(() => page.locator('[data-line]').count()).toBe(1)
+  await context.close()
+})
+
 /** Swipes over the middle of a box by `distance` pixels, downwards if positive, and waits until scrolling has ended. */
 async function swipe(page: Page, box: Locator, distance: number): Promise<void> {
   const at = await box.boundingBox()

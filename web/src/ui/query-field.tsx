@@ -1,8 +1,7 @@
-import { useEffect, useId, useState } from 'react'
+import { useId, useState } from 'react'
 import { complete, completions, type QueryNames } from '../lib/query.ts'
 import { inputLook } from './controls.tsx'
-
-const TYPED_MS = 300
+import { useTyped } from './use-typed.ts'
 
 /** A query field (lib/query.ts) with completion. Calls `onChange` once typing pauses, and shows problems. */
 export function QueryField(props: {
@@ -15,16 +14,10 @@ export function QueryField(props: {
   className?: string
 }) {
   const { value, onChange, problems = [] } = props
-  const [text, setText] = useState(value)
+  const [text, setText] = useTyped(value, onChange, (typed) => typed.trim())
   const [open, setOpen] = useState(false)
   const [at, setAt] = useState(-1)
   const id = useId()
-  useEffect(() => setText(value), [value])
-  useEffect(() => {
-    if (text.trim() === value) return
-    const timer = setTimeout(() => onChange(text.trim()), TYPED_MS)
-    return () => clearTimeout(timer)
-  }, [text, value, onChange])
   const offers = open ? completions(text, props.names()) : []
   const take = (word: string): void => {
     setText(complete(text, word))

@@ -16,7 +16,7 @@ import { loadedChunk } from '../../lib/availability.ts'
 import { jobNames, namesOf, parseJobQuery } from '../../lib/job-query.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
-import { inAddress, useSelection } from '../../lib/selection.ts'
+import { inAddress, type Selection, useSelection } from '../../lib/selection.ts'
 import { some } from '../../lib/words.ts'
 import { Button, Choice } from '../../ui/controls.tsx'
 import { Notice } from '../../ui/notice.tsx'
@@ -28,6 +28,9 @@ import { JobTable } from './job-table.tsx'
 import { type JobsSearch, readJobsSearch } from './jobs-search.ts'
 import { RerunBatch } from './rerun-dialog.tsx'
 import { useJobs } from './use-jobs.ts'
+
+/** The maximum number of curves beside the table. */
+const MAX_CURVES = 20
 
 /** Loaded after the table: the plotting code is as large as everything else here. */
 const SeriesCharts = lazy(async () => ({
@@ -53,59 +56,18 @@ export function BatchJobs() {
   )
 }
 
-const STATES: readonly Status[] = ['running', 'completed', 'failed', 'stopped', 'lost']
-/** The maximum number of curves beside the table. */
-const MAX_CURVES = 20
-
 /** The board of planned jobs, the job table, and the main curve of the listed jobs. */
 export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (next: JobsSearch) => void }) {
-  const { batch, search, onSearch } = props
+  const { batch, search } = props
   const context = useBatchContext()
   const { jobs: store, focus, selection } = context
-  const selected = useSelection(selection)
-  const jobs = useJobs(store)
   const [rerun, setRerun] = useState(false)
-  const names = useMemo(() => namesOf(jobs), [jobs])
-  const query = useMemo(() => parseJobQuery(search.q ?? '', names), [search.q, names])
-  const found = useMemo(
-    () => jobs.filter((job) => (!search.status || job.status === search.status) && query.matches(job)),
-    [jobs, search.status, query],
-  )
+  const jobs = useJobs(store)
+  const list = useJobList(jobs, search, selection)
+  const { found } = list
   const charted = useChartedSeries(jobs)
-  const watched = charted[0]
-  // In the order of the table: the charts draw its first rows.
-  const [sorted, setSorted] = useState<readonly Job[]>(found)
-  const listed = search.sort ? sorted : found
-  const selectedListed = listed.filter((job) => selected.has(job.id))
-  const inTable = new Set(selectedListed)
-  const selectedHidden =
-    selected.size === inTable.size ? [] : jobs.filter((job) => selected.has(job.id) && !inTable.has(job))
-  const drawn = selectedListed.length > 0 ? selectedListed : listed
-  const curves = useStableList(drawn.slice(0, MAX_CURVES).map((job) => job.id))
-  // Stable callbacks, so that only affected components render while jobs report.
-  const latest = useRef({ search, onSearch })
-  useEffect(() => {
-    latest.current = { search, onSearch }
-  })
-  const change = useCallback((part: Partial<Record<keyof JobsSearch, unknown>>): void => {
-    const { search, onSearch } = latest.current
-    onSearch(readJobsSearch({ ...search, ...part }))
-  }, [])
-  // A link's selection is taken over once; from then on the address follows what is selected.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once when the tab opens
-  useEffect(() => {
-    if (search.sel) selection.set(search.sel.filter((id) => store.get(id) !== undefined))
-    else if (inAddress(selection.get())) change({ sel: inAddress(selection.get()) })
-  }, [selection])
-  const selectedChanged = useCallback(() => change({ sel: inAddress(selection.get()) }), [change, selection])
-  const ask = useCallback((q: string) => change({ q }), [change])
-  const pick = useCallback((job: string) => change({ job }), [change])
-  const pickOrNot = useCallback(
-    (job: string) => change({ job: latest.current.search.job === job ? '' : job }),
-    [change],
-  )
-  const sortBy = useCallback((sort: string) => change({ sort }), [change])
-  const zoomTo = useCallback((zoom: [number, number] | undefined) => change({ zoom }), [change])
+  const curves = useStableList(list.drawn.slice(0, MAX_CURVES).map((job) => job.id))
+  const { change, onSelected, onPick, onPickOrNot, onSort, onZoom } = useJobsSearch(props)
   if (jobs.length === 0 && !batch.n_total)
     return (
       <Notice title="No job has started yet">
@@ -113,8 +75,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
       </Notice>
     )
   const mayRerun = batch.can?.rerun === true && batch.status !== 'running' && !context.shared
-  const filtered = Boolean(search.q || search.status)
-  const chartsBeside = watched !== undefined && curves.length > 0
+  const chartsBeside = charted.length > 0 && curves.length > 0
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-3 p-3">
       {/* On wide screens the curves are beside board and table, and stay visible while the table scrolls. */}
@@ -130,7 +91,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
           focus={focus}
           batch={batch}
           picked={search.job}
-          onPick={pickOrNot}
+          onPick={onPickOrNot}
           onRerun={mayRerun ? () => setRerun(true) : undefined}
         />
         {chartsBeside && (
@@ -146,42 +107,16 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
                   jobs={curves}
                   whole={false}
                   zoom={search.zoom}
-                  onZoom={zoomTo}
+                  onZoom={onZoom}
                 />
               </Suspense>
             </div>
           </div>
         )}
         <div className="flex min-w-0 flex-col gap-3">
-          <div className="flex flex-wrap items-center gap-2">
-            <QueryField
-              label="Find jobs"
-              placeholder="status:failed lr<0.01 val_loss<0.3 text"
-              className="min-w-48 max-w-[32rem] flex-1"
-              value={search.q ?? ''}
-              onChange={ask}
-              names={() => jobNames(jobs, names)}
-              problems={query.problems}
-            />
-            <Choice
-              label="Status"
-              hideLabel
-              value={search.status ?? ''}
-              onChange={(status) => change({ status })}
-              options={[['', 'All statuses'], ...STATES.map((status) => [status, status] as const)]}
-            />
-            <span className="text-xs text-muted">
-              {filtered ? `${some(found.length, 'job')} of ${jobs.length}` : some(jobs.length, 'job')}
-              {curves.length < found.length &&
-                watched &&
-                `; the chart shows the ${drawn === listed ? 'top' : curves.length < drawn.length ? 'first selected' : 'selected'} ${curves.length}`}
-            </span>
-            {filtered && (
-              <Button look="quiet" onClick={() => change({ q: '', status: '' })}>
-                Show all jobs
-              </Button>
-            )}
-          </div>
+          <Filters jobs={jobs} list={list} search={search} change={change}>
+            {chartsBeside && curves.length < found.length && `; ${drawnText(list, curves.length)}`}
+          </Filters>
           {found.length === 0 ? (
             <p className="p-2 text-muted">
               {jobs.length === 0 ? 'No job has started yet.' : 'No job matches.'}
@@ -192,30 +127,141 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
               every={jobs}
               picked={search.job}
               selection={selection}
-              onSelected={selectedChanged}
+              onSelected={onSelected}
               sort={search.sort}
-              onSort={sortBy}
-              onSorted={setSorted}
-              onPick={pick}
+              onSort={onSort}
+              onSorted={list.setSorted}
+              onPick={onPick}
             />
           )}
         </div>
       </div>
-      {selected.size > 0 && (
+      {selection.get().size > 0 && (
         <JobSelectionBar
           batchId={batch.id}
-          jobs={[...selectedListed, ...selectedHidden]}
-          hidden={selectedHidden.length}
+          jobs={[...list.selectedListed, ...list.selectedHidden]}
+          hidden={list.selectedHidden.length}
           shared={context.shared}
           onClear={() => {
             selection.set([])
-            selectedChanged()
+            onSelected()
           }}
         />
       )}
       {rerun && <RerunBatch batch={batch} jobs={store} first="failed" onClose={() => setRerun(false)} />}
     </div>
   )
+}
+
+/** Which jobs match the filters, which of them are selected, and which are drawn. */
+function useJobList(jobs: readonly Job[], search: JobsSearch, selection: Selection) {
+  const selected = useSelection(selection)
+  const names = useMemo(() => namesOf(jobs), [jobs])
+  const query = useMemo(() => parseJobQuery(search.q ?? '', names), [search.q, names])
+  const found = useMemo(
+    () => jobs.filter((job) => (!search.status || job.status === search.status) && query.matches(job)),
+    [jobs, search.status, query],
+  )
+  // In the order of the table: the charts draw its first rows.
+  const [sorted, setSorted] = useState<readonly Job[]>(found)
+  const listed = search.sort ? sorted : found
+  const selectedListed = listed.filter((job) => selected.has(job.id))
+  const inTable = new Set(selectedListed)
+  return {
+    names,
+    query,
+    found,
+    listed,
+    setSorted,
+    selectedListed,
+    /** Selected jobs that the filters hide. */
+    selectedHidden:
+      selected.size === inTable.size ? [] : jobs.filter((job) => selected.has(job.id) && !inTable.has(job)),
+    drawn: selectedListed.length > 0 ? selectedListed : listed,
+  }
+}
+type JobList = ReturnType<typeof useJobList>
+
+type Change = (part: Partial<Record<keyof JobsSearch, unknown>>) => void
+
+/** Stable callbacks that change the search, so that only affected components render while jobs report. */
+function useJobsSearch(props: { search: JobsSearch; onSearch: (next: JobsSearch) => void }) {
+  const { search } = props
+  const { jobs: store, selection } = useBatchContext()
+  const latest = useRef(props)
+  useEffect(() => {
+    latest.current = props
+  })
+  const change = useCallback<Change>((part) => {
+    const { search, onSearch } = latest.current
+    onSearch(readJobsSearch({ ...search, ...part }))
+  }, [])
+  // A link's selection is taken over once; from then on the address follows what is selected.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once when the tab opens
+  useEffect(() => {
+    if (search.sel) selection.set(search.sel.filter((id) => store.get(id) !== undefined))
+    else if (inAddress(selection.get())) change({ sel: inAddress(selection.get()) })
+  }, [selection])
+  return {
+    change,
+    onSelected: useCallback(() => change({ sel: inAddress(selection.get()) }), [change, selection]),
+    onPick: useCallback((job: string) => change({ job }), [change]),
+    /** Picks a job, or none if it was picked before. */
+    onPickOrNot: useCallback(
+      (job: string) => change({ job: latest.current.search.job === job ? '' : job }),
+      [change],
+    ),
+    onSort: useCallback((sort: string) => change({ sort }), [change]),
+    onZoom: useCallback((zoom: [number, number] | undefined) => change({ zoom }), [change]),
+  }
+}
+
+const STATES: readonly Status[] = ['running', 'completed', 'failed', 'stopped', 'lost']
+
+/** The query, the status, and the number of jobs that match; the children continue the count. */
+function Filters(props: {
+  jobs: readonly Job[]
+  list: JobList
+  search: JobsSearch
+  change: Change
+  children: React.ReactNode
+}) {
+  const { jobs, list, search, change } = props
+  const filtered = Boolean(search.q || search.status)
+  return (
+    <div className="flex flex-wrap items-center gap-2">
+      <QueryField
+        label="Find jobs"
+        placeholder="status:failed lr<0.01 val_loss<0.3 text"
+        className="min-w-48 max-w-[32rem] flex-1"
+        value={search.q ?? ''}
+        onChange={(q) => change({ q })}
+        names={() => jobNames(jobs, list.names)}
+        problems={list.query.problems}
+      />
+      <Choice
+        label="Status"
+        hideLabel
+        value={search.status ?? ''}
+        onChange={(status) => change({ status })}
+        options={[['', 'All statuses'], ...STATES.map((status) => [status, status] as const)]}
+      />
+      <span className="text-xs text-muted">
+        {filtered ? `${some(list.found.length, 'job')} of ${jobs.length}` : some(jobs.length, 'job')}
+        {props.children}
+      </span>
+      {filtered && (
+        <Button look="quiet" onClick={() => change({ q: '', status: '' })}>
+          Show all jobs
+        </Button>
+      )}
+    </div>
+  )
+}
+
+function drawnText({ drawn, listed }: JobList, curves: number): string {
+  if (drawn === listed) return `the chart shows the top ${curves}`
+  return `the chart shows the ${curves < drawn.length ? 'first selected' : 'selected'} ${curves}`
 }
 
 /** A stable array while its content is equal, because a new one redraws the charts. */

@@ -1,5 +1,5 @@
-import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { useCallback, useEffect, useMemo, useRef } from 'react'
+import { getRouteApi } from '@tanstack/react-router'
+import { useCallback, useMemo, useRef } from 'react'
 import {
   type Compared,
   type Comparison,
@@ -14,18 +14,18 @@ import type { CompareSearch } from '../../lib/compare-search.ts'
 import { links } from '../../lib/links.ts'
 import { createFocus } from '../../lib/live/focus.ts'
 import { createPointBus } from '../../lib/live/points.ts'
-import { changed, type SearchChange } from '../../lib/search-change.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { Section } from '../../ui/section.tsx'
+import { useSearchChange } from '../../ui/use-search-change.ts'
 import { axesOf, differs, standardAxes, standardMetric, within, withScales } from './axes.ts'
 import { BestEpochs } from './best.tsx'
 import { AddButton, ComparedBatches, CompareHeader } from './compare-header.tsx'
 import { Curves } from './curves.tsx'
 import { Differences } from './differences.tsx'
 import { Groups } from './groups.tsx'
-import { LogAxes } from './log-axes.tsx'
-import { Parallel } from './parallel.tsx'
+import { ParallelView } from './parallel-view.tsx'
 import { Scatter } from './scatter.tsx'
 import { Toggles } from './toggles.tsx'
 
@@ -77,20 +77,7 @@ function Shown({
   const { batches } = found
   const rows = useMemo(() => chosenJobs(found.rows, search.ids), [found.rows, search.ids])
   const areChosen = search.ids !== undefined
-  const navigate = useNavigate()
-  const latest = useRef(search)
-  useEffect(() => {
-    latest.current = search
-  })
-  const change = (next: SearchChange<CompareSearch>): void => {
-    // The URL updates asynchronously; a change before that must build on this one.
-    latest.current = changed(latest.current, next)
-    void navigate({
-      ...links.compare(latest.current.batches, latest.current),
-      replace: true,
-      resetScroll: false,
-    })
-  }
+  const change = useSearchChange(search, (next) => links.compare(next.batches, next))
   const names = useRef<readonly string[]>([])
   const view = useMemo(
     () => ({ bus: createPointBus(), focus: createFocus(), colourOf: coloursAmong(() => names.current) }),
@@ -127,35 +114,20 @@ function Shown({
       {failed && <Failure>{errorText(failed)} These values may be out of date.</Failure>}
       <ComparedBatches batches={batches} search={search} />
       {areChosen && differences}
-      <section aria-labelledby="parallel" className="flex flex-col gap-2">
-        <h2 id="parallel" className="font-semibold">
-          Parameters and results
-        </h2>
-        <Toggles
-          label="Axes"
-          options={axes.map((axis) => [axis.id, axis.title])}
-          on={shown.chosen}
-          onChange={(next) => change({ axes: next })}
+      <Section id="parallel" title="Parameters and results">
+        <ParallelView
+          rows={rows}
+          kept={kept}
+          axes={axes}
+          chosenAxes={shown.chosen}
+          shownAxes={shown.shownAxes}
+          search={search}
+          change={change}
+          strokeOf={strokeOf}
+          focus={view.focus}
         />
-        <LogAxes axes={shown.shownAxes} scales={search.scales} onChange={(scales) => change({ scales })} />
-        {shown.shownAxes.length < 2 ? (
-          <p className="text-muted">Choose two axes or more.</p>
-        ) : (
-          <Parallel
-            rows={rows}
-            kept={shown.keptNames}
-            axes={shown.shownAxes}
-            brush={search.brush ?? {}}
-            onBrush={(brush) => change({ brush: { ...brush } })}
-            strokeOf={strokeOf}
-            focus={view.focus}
-          />
-        )}
-      </section>
-      <section aria-labelledby="curves" className="flex flex-col gap-2">
-        <h2 id="curves" className="font-semibold">
-          Curves
-        </h2>
+      </Section>
+      <Section id="curves" title="Curves">
         {series.length === 0 ? (
           <p className="text-muted">No epochs have been reported yet.</p>
         ) : (
@@ -180,12 +152,9 @@ function Shown({
             />
           </>
         )}
-      </section>
+      </Section>
       <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-x-8 gap-y-6 min-[120rem]:grid-cols-2">
-        <section aria-labelledby="scatter" className="flex flex-col gap-2">
-          <h2 id="scatter" className="font-semibold">
-            Scatter plot
-          </h2>
+        <Section id="scatter" title="Scatter plot">
           <Scatter
             rows={kept}
             axes={axes}
@@ -199,7 +168,7 @@ function Shown({
             strokeOf={strokeOf}
             focus={view.focus}
           />
-        </section>
+        </Section>
         {shown.metricAxis && (
           <Groups
             rows={kept}
@@ -211,12 +180,9 @@ function Shown({
           />
         )}
         {metric !== undefined && (
-          <section aria-labelledby="best" className="flex flex-col gap-2">
-            <h2 id="best" className="font-semibold">
-              Best epochs
-            </h2>
+          <Section id="best" title="Best epochs">
             <BestEpochs of={of} metric={metric} rows={kept} source={source} {...view} />
-          </section>
+          </Section>
         )}
         {!areChosen && differences}
       </div>
@@ -240,8 +206,7 @@ function useShownAxes(rows: readonly Compared[], search: CompareSearch) {
     () => rows.filter((row) => within(row, axes, search.brush ?? {})),
     [rows, axes, search.brush],
   )
-  const keptNames = useMemo(() => new Set(kept.map((row) => row.name)), [kept])
   const metricAxis = axes.find((axis) => axis.id === `last.${metric}` && axis.words === null)
   const first = axes.find((axis) => axis.id.startsWith('param.') && differs(axis)) ?? axes[0]
-  return { axes, series, metric, keys, chosen, shownAxes, kept, keptNames, metricAxis, first }
+  return { axes, series, metric, keys, chosen, shownAxes, kept, metricAxis, first }
 }

@@ -3,6 +3,7 @@ import type { Compared } from '../../charts/compared-jobs.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { some } from '../../lib/words.ts'
 import { ExportTable } from '../../ui/export-table.tsx'
+import { Section } from '../../ui/section.tsx'
 import { Table } from '../../ui/table.tsx'
 import { CodeChanges } from '../batch/code-changes.tsx'
 import { columnsOf, factsOf } from './facts.ts'
@@ -28,10 +29,7 @@ export function Differences(props: {
   const [before, after, ...more] = batches
   const areJobs = columns[0]?.job !== undefined
   return (
-    <section aria-labelledby="differences" className="flex flex-col gap-2">
-      <h2 id="differences" className="font-semibold">
-        What differs
-      </h2>
+    <Section id="differences" title="What differs">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2 text-xs text-muted">
         <label className="flex items-center gap-1.5 text-ink">
           <input type="checkbox" checked={same} onChange={(event) => props.onSame(event.target.checked)} />
@@ -75,6 +73,6 @@ export function Differences(props: {
         </Table>
       )}
       {before && after && more.length === 0 && <CodeChanges before={before} after={after} />}
-    </section>
+    </Section>
   )
 }

@@ -3,6 +3,7 @@ import type { Compared } from '../../charts/compared-jobs.ts'
 import { number, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { ExportTable } from '../../ui/export-table.tsx'
+import { Section } from '../../ui/section.tsx'
 import { Table } from '../../ui/table.tsx'
 import { type Axis, shareOf } from './axes.ts'
 import { groupingAxes, type JobGroup, jobGroups, type Spread } from './job-groups.ts'
@@ -39,10 +40,7 @@ export function Groups(props: {
   const isShowable = ({ rows: { length } }: JobGroup): boolean => length > 1 && length <= maxToShow
   const shown = all ? groups : groups.slice(0, FIRST)
   return (
-    <section aria-labelledby="groups" className="flex flex-col gap-2">
-      <h2 id="groups" className="font-semibold">
-        {metric.title} by parameter
-      </h2>
+    <Section id="groups" title={`${metric.title} by parameter`}>
       <Toggles
         label="Parameters of the groups"
         options={options.map((axis) => [axis.id, axis.title])}
@@ -91,7 +89,7 @@ export function Groups(props: {
           </div>
         </>
       )}
-    </section>
+    </Section>
   )
 }
 

@@ -53,22 +53,8 @@ export function WorkspaceCharts(props: {
         .map((row) => ({ ...row, name: labels.nameOf(row.batch.id, row.job.id) })),
     [found.data, hidden, labels],
   )
-  const several = useMemo(() => hasSeveralJobs(rows), [rows])
-  const by = search.group === BY_JOB ? undefined : (search.group ?? (several ? 'batch' : undefined))
-  // Bands of many batches would cover each other.
-  const band: BandKind = search.band ?? 'none'
-  const jobs = useMemo(() => rows.map((row) => row.job), [rows])
-  const groupNames = useGroupNames(jobs, by)
-  const group = useMemo(() => {
-    if (groupNames?.by !== 'batch') return groupNames && { names: groupNames, band }
-    const of = (value: string | null): string => (value === null ? groupNames.of(value) : labels.of(value))
-    return { names: { ...groupNames, of }, band }
-  }, [groupNames, band, labels])
-  const groups = useMemo(
-    () => (groupNames === undefined || groupNames.by === 'batch' ? [] : groupsOf(jobs, groupNames)),
-    [jobs, groupNames],
-  )
-  const colourOfGroup = useGroupColours(groups)
+  const grouping = useGrouping(rows, search, labels)
+  const { several, by, band } = grouping
   const { colourOfBatch } = props
   const colourOf = useCallback<ColourOf>(
     (name, theme) => colourOfBatch(labels.batchOf(name) ?? name, theme),
@@ -95,7 +81,6 @@ export function WorkspaceCharts(props: {
       ...metrics.filter((key) => !kept.has(key) && finds(key)),
     ]
   }, [metrics, search.series, kept])
-  const groupings = useMemo(() => groupingsOf(jobs), [jobs])
   if (found.error && found.data === undefined) {
     return (
       <Notice title={errorText(found.error)} bad>
@@ -111,7 +96,7 @@ export function WorkspaceCharts(props: {
       <ChartControls
         search={{ ...search, band, ...(by !== undefined && { group: by }) }}
         unit={unit}
-        groupings={groupings}
+        groupings={grouping.choices}
         metrics={metrics}
         onChange={(part) =>
           change({
@@ -136,7 +121,7 @@ export function WorkspaceCharts(props: {
           .join(' ')}
       </p>
       {by !== undefined && by !== 'batch' && (
-        <GroupLegend groups={groups} focus={focus} colourOf={colourOfGroup} flat />
+        <GroupLegend groups={grouping.groups} focus={focus} colourOf={grouping.colourOf} flat />
       )}
       {keys.length === 0 ? (
         <Notice title={search.series ? 'No series matches this filter' : 'Nothing to draw yet'}>
@@ -157,14 +142,43 @@ export function WorkspaceCharts(props: {
           source={source}
           bus={bus}
           focus={focus}
-          colourOf={by === undefined || by === 'batch' ? colourOf : colourOfGroup}
+          colourOf={by === undefined || by === 'batch' ? colourOf : grouping.colourOf}
           startOf={(job) => starts.get(job)}
           keys={keys}
           jobs={names}
           whole={false}
-          group={group}
+          group={grouping.group}
         />
       )}
     </>
   )
+}
+
+/** How the curves are grouped: as requested, or by batch if a batch has several jobs. */
+function useGrouping(rows: readonly Compared[], search: ChartSearch, labels: ReturnType<typeof useLabels>) {
+  const several = useMemo(() => hasSeveralJobs(rows), [rows])
+  const by = search.group === BY_JOB ? undefined : (search.group ?? (several ? 'batch' : undefined))
+  // Bands of many batches would cover each other.
+  const band: BandKind = search.band ?? 'none'
+  const jobs = useMemo(() => rows.map((row) => row.job), [rows])
+  const names = useGroupNames(jobs, by)
+  const group = useMemo(() => {
+    if (names?.by !== 'batch') return names && { names, band }
+    const of = (value: string | null): string => (value === null ? names.of(value) : labels.of(value))
+    return { names: { ...names, of }, band }
+  }, [names, band, labels])
+  const groups = useMemo(
+    () => (names === undefined || names.by === 'batch' ? [] : groupsOf(jobs, names)),
+    [jobs, names],
+  )
+  return {
+    several,
+    by,
+    band,
+    group,
+    groups,
+    colourOf: useGroupColours(groups),
+    /** What can be grouped by. */
+    choices: useMemo(() => groupingsOf(jobs), [jobs]),
+  }
 }

@@ -1,14 +1,13 @@
-import { useNavigate } from '@tanstack/react-router'
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import { coloursAmong } from '../../lib/charts/colours.ts'
 import type { ChartSearch } from '../../lib/charts/search.ts'
 import { links } from '../../lib/links.ts'
 import { createFocus } from '../../lib/live/focus.ts'
-import { changed, type SearchChange } from '../../lib/search-change.ts'
 import { inAddress } from '../../lib/selection.ts'
 import { sortOf, type TableSearch } from '../../lib/table-search.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
+import { useSearchChange } from '../../ui/use-search-change.ts'
 import type { Column } from './table-columns.ts'
 import type { BatchList } from './use-batch-list.ts'
 import { WorkspaceCharts } from './workspace-charts.tsx'
@@ -32,7 +31,7 @@ export function Workspace(props: {
 }) {
   const { slug, list, selected } = props
   const search = props.search.charts
-  const change = useChange(slug, props.search)
+  const change = useSearchChange(search, (charts) => links.project(slug, { ...props.search, charts }))
   // biome-ignore lint/correctness/useExhaustiveDependencies: the URL follows the selection
   useEffect(() => {
     const sel = inAddress(selected)
@@ -97,21 +96,5 @@ export function Workspace(props: {
         />
       </div>
     </div>
-  )
-}
-
-function useChange(slug: string, search: TableSearch & { charts: ChartSearch }) {
-  const navigate = useNavigate()
-  const latest = useRef(search)
-  useEffect(() => {
-    latest.current = search
-  })
-  return useCallback(
-    (part: SearchChange<ChartSearch>): void => {
-      // The URL updates asynchronously; a change before that must build on this one.
-      latest.current = { ...latest.current, charts: changed(latest.current.charts, part) }
-      void navigate({ ...links.project(slug, latest.current), replace: true, resetScroll: false })
-    },
-    [slug, navigate],
   )
 }

@@ -10,6 +10,7 @@ import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { Refused } from '../../ui/refused.tsx'
+import { Section } from '../../ui/section.tsx'
 import { Sheet } from '../../ui/table.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { ProjectTabs } from '../project/tabs.tsx'
@@ -145,10 +146,7 @@ function Recipients({ slug, project }: { slug: string; project: Project }) {
   })
   const now = project.recipients ?? []
   return (
-    <section aria-labelledby="recipients" className="flex flex-col gap-2">
-      <h2 id="recipients" className="font-semibold">
-        Recipients of the project
-      </h2>
+    <Section id="recipients" title="Recipients of the project">
       <p className="max-w-prose text-muted">
         {now.length === 0
           ? `None are set, so mail goes to the owner, ${project.owner.name}.`
@@ -163,6 +161,6 @@ function Recipients({ slug, project }: { slug: string; project: Project }) {
         disabled={save.isPending}
       />
       {save.error && <Failure>{errorText(save.error)} The recipients were not changed.</Failure>}
-    </section>
+    </Section>
   )
 }

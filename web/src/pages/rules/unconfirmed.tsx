@@ -4,6 +4,7 @@ import { errorText } from '../../lib/api/request.ts'
 import { addressesQuery } from '../../lib/queries.ts'
 import { Button } from '../../ui/controls.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
+import { Section } from '../../ui/section.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 
 /** Addresses of the project and its rules that get no mail yet, with the reason. */
@@ -12,10 +13,7 @@ export function Unconfirmed({ slug }: { slug: string }) {
   const open = (data?.items ?? []).filter((one) => one.state !== 'confirmed')
   if (data?.mail_configured !== true || open.length === 0) return null
   return (
-    <section aria-labelledby="unconfirmed" className="flex flex-col gap-2">
-      <h2 id="unconfirmed" className="font-semibold">
-        Not mailed yet
-      </h2>
+    <Section id="unconfirmed" title="Not mailed yet">
       <p className="max-w-prose text-muted">
         An address gets mail once its owner has opened the link in the confirmation and agreed. The link works
         for 7 days.
@@ -25,7 +23,7 @@ export function Unconfirmed({ slug }: { slug: string }) {
           <Row key={one.email} slug={slug} address={one} />
         ))}
       </ul>
-    </section>
+    </Section>
   )
 }
 
