@@ -39,7 +39,7 @@ describe('a rerun', () => {
     await page.goto(`/b/${RAN}`)
     await page.getByRole('button', { name: 'Rerun', exact: true }).click()
     await page
-      .getByText(/^The agent on box7 has not been seen for 4 min( \d+ s)?; a rerun can be requested when/)
+      .getByText(/^The agent on box7 has not been seen for 4\smin(\s\d+\ss)?; a rerun can be requested when/)
       .waitFor()
     await context.close()
   })

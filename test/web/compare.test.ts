@@ -1,8 +1,10 @@
 import type { Page } from '@playwright/test'
 import { expect, test } from 'vitest'
 import { pageFixture } from './page-fixture.ts'
-import { settled } from './ran-batch.ts'
+import { eventsOf, settled } from './ran-batch.ts'
 import { recordedSweep, send } from './visit.ts'
+
+const LARGE = 1_200
 
 const web = pageFixture(async ({ app, reporter }) => {
   await send(app, reporter, recordedSweep('first'))
@@ -14,6 +16,12 @@ const web = pageFixture(async ({ app, reporter }) => {
       source: { ...(event.source as object), host: 'box9' },
     })),
   )
+  const of = eventsOf('large')
+  await send(app, reporter, [
+    of('batch_start', 3600, { experiment_type: 'sweep', n_total: LARGE }),
+    // More than are compared at once; the newest come first.
+    ...Array.from({ length: LARGE }, (_, n) => of('job_start', 3590 - n, { lr: n / 1000 }, `job-${n}`)),
+  ])
 })
 const { asAda } = web
 
@@ -118,6 +126,22 @@ test('the table of differences has only parameters that differ; a missing batch 
   await page.getByRole('heading', { name: 'Compare 8 jobs of 1 batch' }).waitFor()
   // Of one batch its jobs are compared.
   await expect.poll(names).toContain('parameter hidden (differs)')
+  await context.close()
+})
+
+test('every selected job is compared, however many newer jobs its batch has', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto(address({ batches: ['large', 'first'], ids: ['job-0', 'job-1', `job-${LARGE - 1}`] }))
+  // Of the batch without selected jobs, all.
+  await page.getByRole('heading', { name: 'Compare 11 jobs of 2 batches' }).waitFor()
+  await page.goto(address({ batches: ['large'], ids: ['job-0', 'job-1', `job-${LARGE - 1}`] }))
+  await page.getByRole('heading', { name: 'Compare 3 jobs of 1 batch' }).waitFor()
+  const heads = page.getByRole('region', { name: 'What differs' }).last().locator('th')
+  expect(await heads.allTextContents()).toEqual(['Field', 'job-0', 'job-1', `job-${LARGE - 1}`])
+  await page.getByRole('button', { name: 'Compare the newest 1,000 jobs' }).click()
+  await page.getByRole('heading', { name: 'Compare 1,000 jobs of 1 batch' }).waitFor()
+  await page.getByText('Only the newest 1,000 jobs are compared.').waitFor()
+  expect(complaints).toEqual([])
   await context.close()
 })
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { orderJobs } from '../../web/src/charts/job-order.ts'
 import { pointAt } from '../../web/src/lib/charts/line.ts'
 import { errorOf, groupFailures, placeOf } from '../../web/src/lib/traceback.ts'
-import { etaText } from '../../web/src/lib/words.ts'
+import { ago, duration, etaText } from '../../web/src/lib/words.ts'
 import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
 import { type Event, send, seriousFindings } from './visit.ts'
@@ -254,6 +254,20 @@ test('a failed job without a traceback shows that none was reported', async () =
     await page.locator('[data-failure]').getByRole('button').click()
     await page.getByText('No traceback was reported.').waitFor()
   })
+})
+
+test('a duration and an age stay on one line', () => {
+  const now = Date.parse('2026-01-15T14:00:00Z')
+  const texts = [4, 42, 600, 11_520, 180_000].map(duration)
+  expect(texts.map((text) => text.replaceAll('\u00a0', ' '))).toEqual([
+    '4 s',
+    '42 s',
+    '10 min',
+    '3 h 12 min',
+    '2 d 2 h',
+  ])
+  const ages = ['13:48', '10:00'].map((time) => ago(`2026-01-15T${time}:00Z`, now))
+  expect([...texts, ...ages].join('')).not.toContain(' ')
 })
 
 test('an ETA has its range if that is wider than a minute', () => {

@@ -114,8 +114,8 @@ test('a job that was restarted lists its attempts, and can draw an earlier one f
       .map((text) => text.split(/\s*[\t\n]\s*/))
       .map((cells) => cells.filter((cell) => !/ago|just now/.test(cell)))
   await expect.poll(rows).toEqual([
-    ['1', 'superseded', '18 s', '10 (0 to 9)', 'epochs 6 to 9', 'Show attempt 1'],
-    ['2', 'completed', '1 min 40 s', '6 (6 to 11)', 'none', 'current'],
+    ['1', 'superseded', '18\u00a0s', '10 (0 to 9)', 'epochs 6 to 9', 'Show attempt 1'],
+    ['2', 'completed', '1\u00a0min\u00a040\u00a0s', '6 (6 to 11)', 'none', 'current'],
     ['1 in rerun of it', 'running', expect.any(String), 'none', 'none', ''],
   ])
   /** The drawn plot. */

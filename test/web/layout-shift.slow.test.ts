@@ -109,3 +109,30 @@ test.each(
   await page.unrouteAll({ behavior: 'ignoreErrors' })
   await context.close()
 })
+
+test('the space that is kept for the range of an ETA leaves no gap between the facts of a batch', async () => {
+  const { page, context } = await web.asAda({ width: 1440 })
+  await page.goto('/b/quiet')
+  await drawn(page)
+  const facts = page.locator('dl', { hasText: 'ETA' })
+  // From the end of each text to the next fact of its line.
+  const gaps = await facts.evaluate((list) => {
+    const edges = [...list.children].map((fact) => {
+      const { left, top } = fact.getBoundingClientRect()
+      const right = Math.max(
+        ...[...fact.querySelectorAll('dd *, dd')]
+          .filter((one) => one.tagName === 'BUTTON' || one.children.length === 0)
+          .map((one) => one.getBoundingClientRect().right),
+      )
+      return { left, top, right }
+    })
+    const inOrder = edges.sort((a, b) => a.top - b.top || a.left - b.left)
+    return inOrder.slice(1).flatMap((fact, i) => {
+      const before = inOrder[i]
+      return before === undefined || Math.abs(before.top - fact.top) > 8 ? [] : fact.left - before.right
+    })
+  })
+  expect(gaps.length).toBeGreaterThan(3)
+  expect(Math.max(...gaps)).toBeLessThan(32)
+  await context.close()
+})

@@ -1,6 +1,6 @@
 import type { Page } from '@playwright/test'
 import { expect, test } from 'vitest'
-import { sectionsOf } from '../../web/src/charts/series-names.ts'
+import { sectionsOf, seriesNames } from '../../web/src/charts/series-names.ts'
 import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
 import { send, seriousFindings } from './visit.ts'
@@ -68,6 +68,11 @@ test('series are in sections by the part before their first slash; pinned ones c
     { prefix: 'eval', keys: ['eval/acc'] },
     { prefix: 'Pinned', keys: ['train/lr'] },
   ])
+})
+
+test('losses come first, those of training and validation before those of parts of a model', () => {
+  const latest = { acc: 1, 'mlp/loss': 1, 'train/loss': 1, lr: 1, epoch: 1, 'eval/loss': 1, val_loss: 1 }
+  expect(seriesNames([{ latest }])).toEqual(['val_loss', 'eval/loss', 'train/loss', 'mlp/loss', 'acc', 'lr'])
 })
 
 test('one click shows the batches of a project beside their charts, with one curve each, in one read', () =>

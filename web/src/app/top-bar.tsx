@@ -46,6 +46,7 @@ function Breadcrumb() {
   const { slug, batchId, hostId, reportId } = useParams({ strict: false })
   const path = useRouterState({ select: (state) => state.location.pathname })
   const of = useRowPart(batchStore, batchId ?? '', (batch) => batch?.project)
+  const name = useRowPart(batchStore, batchId ?? '', (batch) => batch?.name)
   // The page of a report reads it; here it is only looked up.
   const report = useQuery<{ project: string }>({ queryKey: ['report', reportId], enabled: false }).data
   const project = slug ?? of ?? report?.project
@@ -75,8 +76,12 @@ function Breadcrumb() {
       {batchId !== undefined && (
         <>
           {project !== undefined && <span aria-hidden="true">/</span>}
-          <Link {...links.batch(batchId)} className="min-w-0 truncate text-ink hover:underline">
-            {batchId}
+          <Link
+            {...links.batch(batchId)}
+            title={batchId}
+            className="min-w-0 truncate text-ink hover:underline"
+          >
+            {name ?? batchId}
           </Link>
         </>
       )}

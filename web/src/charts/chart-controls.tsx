@@ -142,7 +142,7 @@ function metricsFor(metrics: readonly string[], { x }: ChartSearch): readonly st
 }
 
 const Check = (props: { label: string; on: boolean | undefined; onChange: (on: boolean) => void }) => (
-  <label className="flex items-center gap-1.5 whitespace-nowrap 2xl:px-1">
+  <label className="flex items-center gap-1.5 px-1 whitespace-nowrap">
     <input
       type="checkbox"
       checked={props.on ?? false}

@@ -1,3 +1,4 @@
+import type { Job } from '../lib/api/types.ts'
 import {
   COLOURS,
   type ColourOf,
@@ -30,14 +31,30 @@ interface Choices {
   onPin: (job: string) => void
 }
 
+/** The value beside a job: the one that orders the jobs, else its loss. */
+function listedValue(job: Job, by: string | undefined): ReturnType<typeof orderedBy> {
+  const loss = job.latest.val_loss === undefined ? 'train_loss' : 'val_loss'
+  return orderedBy(job, by ?? `last.${loss}`)
+}
+
 /** The legend of all charts: each job with its colour, to show, hide, pin or solo it. */
 export function ChartLegend({ jobs, ...choices }: Choices & { jobs: readonly string[] }) {
+  const first = useRow(choices.store, jobs[0] ?? '')
+  // Jobs in the order of a value have its name above them already.
+  const head = first && choices.by === undefined ? listedValue(first, undefined) : undefined
   return (
-    <ul className="flex flex-col">
-      {jobs.map((job) => (
-        <Entry key={job} job={job} {...choices} />
-      ))}
-    </ul>
+    <>
+      {head?.value != null && (
+        <p className="truncate px-1 text-right text-xs text-muted" title="The last value, beside each job">
+          {head.name}
+        </p>
+      )}
+      <ul className="flex flex-col">
+        {jobs.map((job) => (
+          <Entry key={job} job={job} {...choices} />
+        ))}
+      </ul>
+    </>
   )
 }
 
@@ -50,8 +67,7 @@ function Entry(props: Choices & { job: string }) {
   const off = props.solo !== undefined ? props.solo !== job : props.hidden.has(job)
   if (row === undefined) return null
   const kept = props.pinned.has(job) || props.solo === job
-  const loss = row.latest.val_loss === undefined ? 'train_loss' : 'val_loss'
-  const told = orderedBy(row, props.by ?? `last.${loss}`)
+  const told = listedValue(row, props.by)
   return (
     <li
       className={`group relative flex items-center gap-1 rounded px-1 py-0.5 ${isHighlighted ? 'bg-hover' : ''}`}

@@ -20,6 +20,10 @@ export interface Compared {
 export const MAX_JOBS = 1_000
 /** Batches per request. */
 const AT_ONCE = 50
+/** Jobs per request. */
+const AT_ONCE_JOBS = 500
+/** The service takes so many words in a filter. */
+const MAX_WORDS = 50
 /** The number of channels per stream is limited: only the first running batches are followed. */
 const MAX_FOLLOWED = 40
 
@@ -35,10 +39,17 @@ export interface Comparison {
 /** How often the jobs of running batches are fetched again, for pages that need it. */
 const REREAD_MS = 10_000
 
-/** The jobs of these batches, in the order of the batches, oldest first within each. */
-export function useCompared(ids: readonly string[], { live = false }: { live?: boolean } = {}) {
+/**
+ * The jobs of these batches, in the order of the batches, oldest first within each.
+ * @param options.chosen ids of jobs: of a batch that has some of them, only these; of the others all, so that batches
+ *   can be added
+ */
+export function useCompared(
+  ids: readonly string[],
+  { chosen, live = false }: { chosen?: readonly string[] | undefined; live?: boolean } = {},
+) {
   return useQuery({
-    queryKey: ['compared', ids],
+    queryKey: ['compared', ids, chosen],
     refetchInterval: ({ state }) =>
       live && state.data?.batches.some((batch) => batch.status === 'running') ? REREAD_MS : false,
     enabled: ids.length > 0,
@@ -48,6 +59,9 @@ export function useCompared(ids: readonly string[], { live = false }: { live?: b
       await beforeRead()
       const batches = new Map<string, Batch>()
       const jobs = new Map<string, Job[]>()
+      const add = (found: readonly Job[]): void => {
+        for (const job of found) jobs.set(job.batch_id, [job, ...(jobs.get(job.batch_id) ?? [])])
+      }
       let n = 0
       let cut = false
       for (let i = 0; i < ids.length; i += AT_ONCE) {
@@ -55,12 +69,15 @@ export function useCompared(ids: readonly string[], { live = false }: { live?: b
         const page = await fetchTable({ id: some }, { limit: AT_ONCE })
         batchStore.put(page.items)
         for (const batch of page.items) batches.set(batch.id, batch)
-        for (let cursor: string | undefined; page.items.length > 0; ) {
-          const found: Page<Job> = await fetchJobsWhere(
-            { batches: page.items.map((batch) => batch.id) },
-            { limit: 500, cursor },
-          )
-          for (const job of found.items) jobs.set(job.batch_id, [job, ...(jobs.get(job.batch_id) ?? [])])
+        const seen = page.items.map((batch) => batch.id)
+        const named = chosen === undefined ? [] : await fetchChosen(seen, chosen)
+        add(named)
+        const having = new Set(named.map((job) => job.batch_id))
+        const whole = seen.filter((id) => !having.has(id))
+        n += named.length
+        for (let cursor: string | undefined; whole.length > 0; ) {
+          const found: Page<Job> = await fetchJobsWhere({ batches: whole }, { limit: AT_ONCE_JOBS, cursor })
+          add(found.items)
           n += found.items.length
           cursor = found.next_cursor ?? undefined
           if (cursor === undefined) break
@@ -89,17 +106,24 @@ export function useCompared(ids: readonly string[], { live = false }: { live?: b
 }
 
 /**
- * Of each batch, the jobs with one of these ids; all jobs of batches that have none, so that other batches can be
- * added.
+ * The jobs of these batches with one of these ids, newest first. A filter finds jobs by text in their id, so it narrows
+ * the list, and the ids decide.
  */
-export function chosenJobs(
-  rows: readonly Compared[],
-  jobs: readonly string[] | undefined,
-): readonly Compared[] {
-  if (jobs === undefined) return rows
-  const wanted = new Set(jobs)
-  const having = new Set(rows.filter((row) => wanted.has(row.job.id)).map((row) => row.batch.id))
-  return rows.filter((row) => wanted.has(row.job.id) || !having.has(row.batch.id))
+async function fetchChosen(batches: readonly string[], ids: readonly string[]): Promise<Job[]> {
+  const found: Job[] = []
+  for (let i = 0; i < ids.length && batches.length > 0; i += MAX_WORDS) {
+    const q = ids.slice(i, i + MAX_WORDS)
+    const wanted = new Set(q)
+    // A batch has each id once.
+    const most = found.length + batches.length * q.length
+    for (let cursor: string | undefined; found.length < most; ) {
+      const page = await fetchJobsWhere({ batches, q }, { limit: AT_ONCE_JOBS, cursor })
+      found.push(...page.items.filter((job) => wanted.has(job.id)))
+      cursor = page.next_cursor ?? undefined
+      if (cursor === undefined) break
+    }
+  }
+  return found
 }
 
 /** A source for the series of all these jobs: one request per series, for any number of batches. */

@@ -15,6 +15,8 @@ export interface Curves {
   distinct?: 'dashes' | 'colours'
   /** The unit of the y-axis. */
   unit?: string
+  /** What the y-axis shows, if it is not the names of the series. */
+  axis?: string
   /** The maximum that the values are a part of, in that unit. */
   total?: number
   /** Values are divided by this for display. */
@@ -68,11 +70,11 @@ export const scaleOf = ({ right }: Pick<Curves, 'right'>, { key }: Line): 'y' | 
 
 /** The name of an axis: its metrics and their unit. */
 export function axisName(
-  curves: Pick<Curves, 'keys' | 'right' | 'unit' | 'total'>,
+  curves: Pick<Curves, 'keys' | 'right' | 'unit' | 'axis' | 'total'>,
   side: 'left' | 'right',
 ): string {
   const keys = curves.keys.filter((key) => curves.right.has(key) === (side === 'right'))
-  if (curves.unit === undefined) return keys.join(', ')
+  if (curves.unit === undefined) return curves.axis ?? keys.join(', ')
   return curves.total === undefined ? curves.unit : `${curves.unit} of ${Math.round(curves.total)}`
 }
 

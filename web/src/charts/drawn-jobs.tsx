@@ -4,7 +4,7 @@ import { type ChartSearch, matcher } from '../lib/charts/search.ts'
 import { useIds } from '../lib/live/row-store.ts'
 import type { SearchChange } from '../lib/search-change.ts'
 import { inAddress, useSelection } from '../lib/selection.ts'
-import { some } from '../lib/words.ts'
+import { count, some } from '../lib/words.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
 import { Button } from '../ui/controls.tsx'
 import type { groupsOf } from './chart-groups.ts'
@@ -129,7 +129,7 @@ export function DrawnJobs(props: {
     <>
       {only && (
         <p data-only className="flex flex-wrap items-center gap-2 text-xs text-muted">
-          {`Only ${some(selected.size, 'selected job')} of ${ids.length} ${selected.size === 1 ? 'is' : 'are'} drawn.`}
+          {`Only ${some(selected.size, 'selected job')} of ${count(ids.length)} ${selected.size === 1 ? 'is' : 'are'} drawn.`}
           <Button onClick={() => onChange({ only: undefined, sel: undefined, all: undefined })}>
             Draw all jobs
           </Button>
@@ -145,7 +145,7 @@ export function DrawnJobs(props: {
           <Button onClick={() => onChange({ all: !search.all })}>
             {search.all
               ? `Show the ${search.by === undefined ? 'first' : 'top'} ${top}`
-              : `Show all ${found.length}`}
+              : `Show all ${count(found.length)}`}
           </Button>
         </p>
       )}

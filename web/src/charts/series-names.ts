@@ -2,14 +2,24 @@ import type { Job } from '../lib/api/types.ts'
 
 const FIRST = ['val_loss', 'train_loss']
 const LAST = ['lr', 'batch_time_ms']
+/** The losses of training and validation, before those of parts of a model. */
+const WHOLE = /^(train|val|valid|validation|eval|test)(ing)?\//i
 
-/** Every series that any of these jobs has, losses first. */
+/** Every series that any of these jobs has: losses first, those of training and validation before others. */
 export function seriesNames(jobs: Iterable<Pick<Job, 'latest'>>): string[] {
   const all = new Set<string>()
   for (const job of jobs) for (const key of Object.keys(job.latest)) all.add(key)
   all.delete('epoch')
   const rank = (key: string): number =>
-    FIRST.includes(key) ? FIRST.indexOf(key) - 9 : LAST.includes(key) ? 9 : /loss/i.test(key) ? 0 : 1
+    FIRST.includes(key)
+      ? FIRST.indexOf(key) - 9
+      : LAST.includes(key)
+        ? 9
+        : /loss/i.test(key)
+          ? WHOLE.test(key)
+            ? -1
+            : 0
+          : 1
   return [...all].sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
 }
 

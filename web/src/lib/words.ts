@@ -81,11 +81,13 @@ export const some = (n: number, one: string, many = `${one}s`): string =>
 export const endingText = (reason: string): string =>
   reason === 'stop_requested' ? 'Stopped as requested' : reason
 
-/** `3 h 12 min`, `42 s`, `2 d 4 h`: the two largest units. */
+/** Keeps a number and its unit on one line. */
+const NBSP = '\u00a0'
+/** `3 h 12 min`, `42 s`, `2 d 4 h`: the two largest units, on one line. */
 export function duration(seconds: Numeric | null | undefined): string {
   if (seconds === null || seconds === undefined) return '–'
   if (typeof seconds === 'string' || !Number.isFinite(seconds)) return number(seconds)
-  if (seconds > 0 && seconds < 10) return `${Number(seconds.toFixed(1))} s`
+  if (seconds > 0 && seconds < 10) return `${Number(seconds.toFixed(1))}${NBSP}s`
   const whole = Math.round(seconds)
   const parts = [
     [Math.floor(whole / 86_400), 'd'],
@@ -94,20 +96,20 @@ export function duration(seconds: Numeric | null | undefined): string {
     [whole % 60, 's'],
   ] as const
   const first = parts.findIndex(([n]) => n > 0)
-  if (first < 0) return '0 s'
+  if (first < 0) return `0${NBSP}s`
   return parts
     .slice(first, first + 2)
     .filter(([n], i) => i === 0 || n > 0)
-    .map(([n, unit]) => `${n} ${unit}`)
-    .join(' ')
+    .map(([n, unit]) => `${n}${NBSP}${unit}`)
+    .join(NBSP)
 }
 
 export function ago(iso: string, now: number = Date.now()): string {
   const seconds = Math.max(0, (now - Date.parse(iso)) / 1000)
   if (seconds < 45) return 'just now'
-  if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`
-  if (seconds < 86_400) return `${Math.round(seconds / 3600)} h ago`
-  if (seconds < 30 * 86_400) return `${Math.round(seconds / 86_400)} d ago`
+  if (seconds < 3600) return `${Math.round(seconds / 60)}${NBSP}min${NBSP}ago`
+  if (seconds < 86_400) return `${Math.round(seconds / 3600)}${NBSP}h${NBSP}ago`
+  if (seconds < 30 * 86_400) return `${Math.round(seconds / 86_400)}${NBSP}d${NBSP}ago`
   return day(iso)
 }
 export const clock = (ms: number): string => {

@@ -1,5 +1,5 @@
 import type { Compared } from '../charts/compared-jobs.ts'
-import { number, some } from '../lib/words.ts'
+import { count, number, some } from '../lib/words.ts'
 import type { Axis } from '../pages/compare/axes.ts'
 import { Table } from '../ui/table.tsx'
 import type { ParameterImportance } from './use-importance.ts'
@@ -55,8 +55,8 @@ function sureness({ jobs, without, r2 }: ParameterImportance): string {
   if (jobs < MIN_JOBS)
     return `Too few jobs to tell: ${jobs} have a result, at least ${MIN_JOBS} are needed.${left}`
   if (r2 < MIN_R2)
-    return `The parameters explain ${explained} of the differences between ${jobs} jobs: this order may be chance.${left}`
-  return `The parameters explain ${explained} of the differences between ${jobs} jobs. Parameters that change together share their importance.${left}`
+    return `The parameters explain ${explained} of the differences between ${count(jobs)} jobs: this order may be chance.${left}`
+  return `The parameters explain ${explained} of the differences between ${count(jobs)} jobs. Parameters that change together share their importance.${left}`
 }
 
 function Importances({ found }: { found: ParameterImportance }) {

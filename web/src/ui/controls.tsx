@@ -1,6 +1,6 @@
 import type { ButtonHTMLAttributes, CSSProperties, InputHTMLAttributes, ReactNode } from 'react'
 import { useId } from 'react'
-import { some } from '../lib/words.ts'
+import { count, some } from '../lib/words.ts'
 
 const LOOK = {
   plain: 'border border-line bg-bg font-medium text-ink hover:bg-hover',
@@ -110,7 +110,7 @@ export function Progress(props: {
   return (
     <span className="flex items-center gap-2 whitespace-nowrap">
       <ProgressBar
-        label={`${planned === undefined ? `${some(ended, 'job')} ended` : `${ended} of ${planned} jobs`}${percent === undefined ? '' : `, ${percent} of the epochs`}`}
+        label={`${planned === undefined ? `${some(ended, 'job')} ended` : `${count(ended)} of ${count(planned)} jobs`}${percent === undefined ? '' : `, ${percent} of the epochs`}`}
         done={percent ?? upTo(done)}
         ended={percent ?? upTo(ended)}
       />
@@ -118,8 +118,8 @@ export function Progress(props: {
         {percent !== undefined && all === 1
           ? percent
           : planned === undefined
-            ? ended
-            : `${ended} / ${planned}${percent === undefined ? '' : ` · ${percent}`}`}
+            ? count(ended)
+            : `${count(ended)} / ${count(planned)}${percent === undefined ? '' : ` · ${percent}`}`}
       </span>
     </span>
   )

@@ -1,4 +1,4 @@
-import { Link } from '@tanstack/react-router'
+import { Link, useRouterState } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { errorText, Refusal } from '../lib/api/request.ts'
 import { isUnavailable } from '../lib/availability.ts'
@@ -12,6 +12,7 @@ import { Notice } from './notice.tsx'
  */
 export function Refused({ error, children }: { error: Error; children?: ReactNode }) {
   const me = useMe()
+  const here = useRouterState({ select: (state) => state.location.href })
   if (isUnavailable(error))
     return (
       <Notice title={errorText(error)} bad>
@@ -23,7 +24,7 @@ export function Refused({ error, children }: { error: Error; children?: ReactNod
     <Notice title={errorText(error)} bad>
       {foreseen && children}
       {me === null ? (
-        <Link {...links.signIn(location.pathname + location.search)} className={buttonLook('primary')}>
+        <Link {...links.signIn(here)} className={buttonLook('primary')}>
           Sign in to see it
         </Link>
       ) : (

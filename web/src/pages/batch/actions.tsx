@@ -72,10 +72,14 @@ export function BatchActions({ batch }: { batch: Batch }) {
           <RotateCw className={sign} aria-hidden="true" /> Rerun
         </Button>
       )}
-      {can?.stop && <Button onClick={() => setOpen('end')}>Mark as ended</Button>}
+      {can?.stop && (
+        <Button className="max-sm:hidden" onClick={() => setOpen('end')}>
+          Mark as ended
+        </Button>
+      )}
       {can?.edit && (
         <Button onClick={edit.open}>
-          <Pencil className={sign} aria-hidden="true" /> Edit
+          <Pencil className={sign} aria-hidden="true" /> <span className="max-sm:sr-only">Edit</span>
         </Button>
       )}
       {can?.share && (
@@ -83,7 +87,7 @@ export function BatchActions({ batch }: { batch: Batch }) {
           <Share2 className={sign} aria-hidden="true" /> Share
         </Button>
       )}
-      <OpenLater load={moreMenu} given={{ batch }} className={buttonLook()}>
+      <OpenLater load={moreMenu} given={{ batch, onEnd: () => setOpen('end') }} className={buttonLook()}>
         More <ChevronDown className="size-3.5" aria-hidden="true" />
       </OpenLater>
       {can?.delete && (

@@ -33,6 +33,7 @@ function OneBatch({ batchId }: { batchId: string }) {
   const jobs = useQuery(jobsQuery(batchId))
   // The page of a job shows that job's failure itself; links from Home open the first traceback.
   const ofJob = useParams({ strict: false }).jobId !== undefined
+  const here = useRouterState({ select: (state) => state.location.href })
   const openFailure = useRouterState({ select: (state) => state.location.hash === 'failures' })
   const isKnown = useRowPart(batchStore, batchId, (batch) => batch !== undefined)
   const context = useMemo(
@@ -73,7 +74,7 @@ function OneBatch({ batchId }: { batchId: string }) {
     return (
       <Notice title={errorText(read.error)} bad>
         {me === null ? (
-          <Link {...links.signIn(location.pathname + location.search)} className={buttonLook('primary')}>
+          <Link {...links.signIn(here)} className={buttonLook('primary')}>
             Sign in to see it
           </Link>
         ) : (

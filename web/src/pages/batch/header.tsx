@@ -21,6 +21,9 @@ import { ControlProgress } from './ladder.tsx'
 import { Liveness } from './liveness.tsx'
 import { Star } from './star.tsx'
 
+/** More tags would push the charts away. */
+const MAX_TAGS = 12
+
 /** Status, progress, ETA and actions of the batch. */
 export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: boolean }) {
   const runs = batch.status === 'running'
@@ -96,10 +99,15 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
         {batch.group && <Fact name="Group">{batch.group}</Fact>}
         {batch.tags.length > 0 && (
           <Fact name="Tags">
-            <span className="flex gap-1">
-              {batch.tags.map((tag) => (
+            <span className="flex gap-1 sm:flex-wrap">
+              {batch.tags.slice(0, MAX_TAGS).map((tag) => (
                 <Tag key={tag}>{tag}</Tag>
               ))}
+              {batch.tags.length > MAX_TAGS && (
+                <span className="text-xs text-muted" title={batch.tags.slice(MAX_TAGS).join(', ')}>
+                  and {count(batch.tags.length - MAX_TAGS)} more
+                </span>
+              )}
             </span>
           </Fact>
         )}
@@ -133,10 +141,10 @@ function Kept() {
   return days !== undefined && `It is kept for ${daysText(days)} and can be restored until then.`
 }
 
-const Fact = ({ name, children }: { name: string; children: React.ReactNode }) => (
-  <div className="flex items-center gap-1.5">
-    <dt className="text-muted">{name}</dt>
-    <dd>{children}</dd>
+const Fact = (props: { name: string; className?: string; children: React.ReactNode }) => (
+  <div className={`flex items-center gap-1.5 ${props.className ?? ''}`}>
+    <dt className="text-muted">{props.name}</dt>
+    <dd>{props.children}</dd>
   </div>
 )
 
@@ -151,7 +159,8 @@ function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
   })
   const eta = data ?? { eta_s: batch.eta_s }
   return (
-    <Fact name="ETA">
+    // Last, so that the space kept for its range leaves no gap; first on a phone, where the facts scroll sideways.
+    <Fact name="ETA" className="sm:order-last">
       {/* As wide as with a range: when it arrives, the facts must not wrap and move the page. */}
       <span className="flex min-w-46 items-center gap-1">
         {etaText(eta, data ? dataUpdatedAt : (batch.received_ms ?? 0))}

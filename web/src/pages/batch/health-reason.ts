@@ -1,10 +1,10 @@
-import { ago, duration } from '../../lib/words.ts'
+import { clock, duration } from '../../lib/words.ts'
 
 const INSTANT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g
 const SECONDS = /(?<![\d.])(\d{2,}) s\b/g
 
-/** Formats a sentence of the service: times as relative times, seconds as durations. */
+/** Formats a sentence of the service: instants as local times, seconds as durations. */
 export const healthReasonText = (text: string): string =>
   text
-    .replace(INSTANT, (instant) => ago(instant))
+    .replace(INSTANT, (instant) => clock(Date.parse(instant)))
     .replace(SECONDS, (_, seconds: string) => duration(Number(seconds)))

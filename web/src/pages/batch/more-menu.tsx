@@ -9,7 +9,7 @@ import { MuteEntry } from './mute.tsx'
 const entry = 'block cursor-pointer rounded px-2 py-1 outline-none data-highlighted:bg-hover'
 
 /** The menu of less common actions. Initially open. */
-export function MoreMenu({ batch }: { batch: Batch }) {
+export function MoreMenu({ batch, onEnd }: { batch: Batch; onEnd: () => void }) {
   return (
     <OpenMenu
       label={
@@ -19,6 +19,12 @@ export function MoreMenu({ batch }: { batch: Batch }) {
       }
       align="end"
     >
+      {/* On wider screens it is a button beside this menu. */}
+      {batch.can?.stop && (
+        <DropdownMenu.Item className={`${entry} sm:hidden`} onSelect={onEnd}>
+          Mark as ended
+        </DropdownMenu.Item>
+      )}
       {batch.can?.edit && <ArchiveEntry batch={batch} />}
       {batch.can?.edit && <MuteEntry batch={batch} />}
       <DropdownMenu.Label className="px-2 pt-1 text-xs text-muted">Export</DropdownMenu.Label>

@@ -158,7 +158,7 @@ function gpuCurves(keys: readonly string[], gpus: Gpus): Map<string, Curves> {
   return new Map(
     sorted.map(([field, keys]) => {
       const measure = MEASURES.find((one) => one.field === field)
-      return [measure?.title ?? `GPU ${field}`, curvesOfMeasure(keys, measure, gpus)]
+      return [measure?.title ?? `GPU ${field}`, { axis: field, ...curvesOfMeasure(keys, measure, gpus) }]
     }),
   )
 }

@@ -4,7 +4,7 @@ import type { Batch } from '../../lib/api/types.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import type { CompareSearch } from '../../lib/compare-search.ts'
 import { links } from '../../lib/links.ts'
-import { some } from '../../lib/words.ts'
+import { count, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { SaveView } from '../../ui/save-view.tsx'
 import { StatusShape } from '../../ui/status.tsx'
@@ -24,6 +24,7 @@ export function CompareHeader(props: {
   const { found, search, jobs, onAll } = props
   const { batches } = found
   const areChosen = search.ids !== undefined
+  const all = batches.reduce((sum, batch) => sum + batch.slots.started, 0)
   return (
     <div className="flex flex-wrap items-center gap-2">
       <h1 className="mr-2 text-base font-semibold">
@@ -32,7 +33,9 @@ export function CompareHeader(props: {
       <AddButton search={search} />
       <SaveView suggested={`Compare ${some(batches.length, 'batch', 'batches')}`} />
       {areChosen ? (
-        <Button onClick={onAll}>Compare all {found.rows.length} jobs</Button>
+        <Button onClick={onAll}>
+          Compare {all > MAX_JOBS ? 'the newest' : 'all'} {some(Math.min(all, MAX_JOBS), 'job')}
+        </Button>
       ) : (
         <Button
           title="Down to the parameters and the environment that differ"
@@ -41,7 +44,7 @@ export function CompareHeader(props: {
           What differs
         </Button>
       )}
-      {found.cut && <span className="text-amber">Only the first {MAX_JOBS} jobs are compared.</span>}
+      {found.cut && <span className="text-amber">Only the newest {count(MAX_JOBS)} jobs are compared.</span>}
       {found.missing.length > 0 && (
         <span className="text-amber">
           {some(found.missing.length, 'batch', 'batches')} not available:{' '}

@@ -3,7 +3,6 @@ import { useCallback, useMemo, useRef } from 'react'
 import {
   type Compared,
   type Comparison,
-  chosenJobs,
   useCompared,
   useComparedSource,
   useLivePoints,
@@ -36,7 +35,7 @@ const NONE: readonly Compared[] = []
 export function Compare() {
   const search = route.useSearch()
   const ids = search.batches
-  const compared = useCompared(ids)
+  const compared = useCompared(ids, { chosen: search.ids })
   if (ids.length === 0) {
     return (
       <Notice title="Nothing to compare">
@@ -74,8 +73,7 @@ function Shown({
   search: CompareSearch
   failed: Error | null
 }) {
-  const { batches } = found
-  const rows = useMemo(() => chosenJobs(found.rows, search.ids), [found.rows, search.ids])
+  const { batches, rows } = found
   const areChosen = search.ids !== undefined
   const change = useSearchChange(search, (next) => links.compare(next.batches, next))
   const names = useRef<readonly string[]>([])

@@ -72,7 +72,7 @@ export function Attention({ batches }: { batches: readonly Batch[] }) {
           <span className="w-20 text-right text-muted max-sm:hidden">
             <RelativeTime at={need.at} />
           </span>
-          <span className="flex items-center gap-1.5 max-sm:order-last max-sm:basis-full max-sm:justify-end">
+          <span className="flex items-center justify-end gap-1.5 max-sm:order-last max-sm:basis-full sm:min-w-64">
             {need.failure && (
               <Link {...need.failure} className={buttonLook()} aria-label={`Show error: ${need.name}`}>
                 Show error

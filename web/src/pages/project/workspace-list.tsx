@@ -9,7 +9,7 @@ import { useRow } from '../../lib/live/row-store.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { withRow } from '../../lib/selection.ts'
 import { useTheme } from '../../lib/theme.ts'
-import { some } from '../../lib/words.ts'
+import { count, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { useNow } from '../../ui/relative-time.tsx'
 import { useRowLinks } from '../../ui/row-links.ts'
@@ -64,7 +64,9 @@ export function WorkspaceList(
           onChange={(event) => onSelect(new Set(event.target.checked ? list.ids : []))}
         />
         <span className="flex-1">
-          {selected.size > 0 ? `${selected.size} selected` : some(list.ids.length, 'batch', 'batches')}
+          {selected.size > 0
+            ? `${count(selected.size)} selected`
+            : `${list.more ? 'First ' : ''}${some(list.ids.length, 'batch', 'batches')}`}
         </span>
         {column && <span className="truncate">{column.title}</span>}
       </div>

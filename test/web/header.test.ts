@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest'
+import { healthReasonText } from '../../web/src/pages/batch/health-reason.ts'
+import { pageFixture } from './page-fixture.ts'
+import { eventsOf } from './ran-batch.ts'
+import { send } from './visit.ts'
+
+const web = pageFixture(async ({ app, reporter }) => {
+  for (const [id, ends] of [
+    ['ended', true],
+    ['running', false],
+  ] as const) {
+    const of = eventsOf(id)
+    await send(app, reporter, [
+      of('batch_start', 60, { experiment_type: 'run', n_total: 2, name: `The ${id} one` }),
+      ...['a', 'b'].map((job) => of('job_start', 59, {}, job)),
+      ...['a', 'b'].map((job) => of('job_epoch', 50, { epoch: 0, val_loss: 0.25 }, job)),
+      ...(ends ? [of('batch_done', 1, { n_done: 2, n_failed: 0, total_elapsed_s: 59 })] : []),
+    ])
+  }
+})
+
+test.each([
+  'ended',
+  'running',
+])('on a phone the actions of a batch fit beside each other (%s)', async (id) => {
+  const { page, context } = await web.asAda({ width: 390 })
+  await page.goto(`/b/${id}`)
+  const more = page.getByRole('button', { name: 'More' })
+  await more.waitFor()
+  const hidden = await more.evaluate(({ parentElement: row }) =>
+    row === null ? Number.NaN : row.scrollWidth - row.clientWidth,
+  )
+  expect(hidden).toBe(0)
+  for (const name of ['Edit', 'Share', 'Delete'])
+    expect(await page.getByRole('button', { name, exact: true }).isVisible()).toBe(true)
+  if (id === 'running') {
+    await more.click()
+    await page.getByRole('menuitem', { name: 'Mark as ended' }).click()
+    await page.getByRole('dialog').waitFor()
+  }
+  await context.close()
+})
+
+test('a batch with many tags shows the first ones, and how many more it has', async () => {
+  const tags = Array.from({ length: 50 }, (_, i) => `tag-${i}`)
+  await web.app.call('PATCH', '/api/batches/ended', { token: web.ada.token, body: { tags } })
+  const { page, context } = await web.asAda()
+  await page.goto('/b/ended')
+  await page.getByText('and 38 more').waitFor()
+  const wider = await page.locator('main').evaluate((main) => main.scrollWidth - main.clientWidth)
+  expect(wider).toBe(0)
+  await context.close()
+})
+
+test('a sign of trouble says since when in local time', () => {
+  const at = new Date()
+  at.setHours(at.getHours() - 1)
+  const time = [at.getHours(), at.getMinutes()].map((n) => String(n).padStart(2, '0')).join(':')
+  expect(healthReasonText(`No event since ${at.toISOString()}: 3720 s, and 900 s are allowed`)).toBe(
+    `No event since ${time}: 1\u00a0h\u00a02\u00a0min, and 15\u00a0min are allowed`,
+  )
+})
+
+test('the breadcrumb has the name of a batch, and the list of its jobs says which value it shows', async () => {
+  const { page, context } = await web.asAda()
+  await page.goto('/b/ended')
+  const path = page.getByRole('navigation', { name: 'Breadcrumb' })
+  await path.getByRole('link', { name: 'The ended one' }).waitFor()
+  await page.getByRole('complementary', { name: 'Jobs' }).getByTitle('The last value').waitFor()
+  await context.close()
+})
