@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 import svc_reporter as svc
+from svc_reporter._responses import interpret
+from svc_reporter._transport import Response
+from svc_reporter._tuning import Tuning
 
 from .conftest import lines_of, spilled_in
 from .kit.fake_ingest import Event, FakeIngest
@@ -146,6 +149,26 @@ def test_events_refused_for_good_are_logged_and_dropped(
     assert run.delivery.dropped == 2
     assert f"HTTP {code}" in said()
     assert spilled_in(spill) == []
+
+
+@pytest.mark.parametrize("code", [400, 405, 411, 413])
+@pytest.mark.parametrize("count", [1, 60])
+def test_what_a_proxy_refuses_is_kept_and_sent_by_sync(
+    make: Make, proxy: FaultProxy, spill: Path, said: Said, code: int, count: int
+) -> None:
+    proxy.always = status(code)
+    with make(batch_id="b", url=proxy.url) as run, run.job("a") as job:
+        for epoch in range(count):
+            job.epoch(epoch, train_loss=1.0)
+    assert run.delivery.dropped == 0
+    assert run.delivery.rejected == run.delivery.produced == len(lines_of(spill / "rejected" / "b.jsonl")) == count + 4
+    assert f"HTTP {code}: not from the service" in said()
+
+
+def test_of_the_html_page_of_a_proxy_the_log_has_the_text() -> None:
+    page = b"<html>\n<head><style>b {}</style><title>403 Forbidden</title></head><body>\n<h1>nginx</h1>\n</body></html>"
+    answer = interpret(Response(403, {}, page), 1, False, Tuning())
+    assert answer.reasons == {0: "HTTP 403: not from the service: 403 Forbidden nginx"}
 
 
 def test_a_bad_item_of_an_array_is_dropped_alone(make: Make, server: FakeIngest, said: Said) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -20,7 +21,7 @@ class Outcome(Enum):
     DROPPED = "dropped"
     """Rejected by the service for good; not sent again."""
     REJECTED = "set aside"
-    """Rejected for a reason that a user can fix (token, rights, address); kept in rejected/."""
+    """Rejected for a reason that a user can fix (token, rights, address, a proxy); kept in rejected/."""
     RETRY = "retry"
     """The service could not store this event now; send it again."""
 
@@ -68,7 +69,9 @@ def interpret(response: Response, count: int, as_array: bool, tuning: Tuning) ->
         return Interpretation(Step.SETTLED, [Outcome.REJECTED] * count, reasons=dict.fromkeys(range(count), reason))
     if as_array and count > 1:
         return Interpretation(Step.SPLIT, reason=reason)
-    return Interpretation(Step.SETTLED, [Outcome.DROPPED] * count, reasons=dict.fromkeys(range(count), reason))
+    # Each refusal of the service is JSON with a code. Without one, a proxy answered, and its settings can be fixed.
+    outcome = Outcome.DROPPED if _is_of_service(response.body) else Outcome.REJECTED
+    return Interpretation(Step.SETTLED, [outcome] * count, reasons=dict.fromkeys(range(count), reason))
 
 
 def retry_after(response: Response, tuning: Tuning) -> float:
@@ -123,13 +126,26 @@ def _item_outcome(error: dict[str, Any]) -> Outcome:
     return Outcome.DROPPED
 
 
+def _is_of_service(body: bytes) -> bool:
+    try:
+        return isinstance(json.loads(body)["code"], str)
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
 def _problem(body: bytes) -> str:
     try:
         document = json.loads(body)
         code = document.get("code") or document.get("title") or "no code"
         return f"{code}: {_details(document)}"
     except (ValueError, AttributeError, TypeError):
-        return body[:120].decode("utf-8", "replace").strip() or "no body"
+        return f"not from the service: {text_of(body)}"
+
+
+def text_of(body: bytes) -> str:
+    """The beginning of a body that is not the service's: the text of a proxy's HTML page on one line."""
+    text = re.sub(r"<(style|script)\b.*?</\1>|<[^>]*>", " ", body[:4_000].decode("utf-8", "replace"), flags=re.S | re.I)
+    return " ".join(text.split())[:120] or "no body"
 
 
 def _details(problem: dict[str, Any]) -> str:

@@ -146,7 +146,7 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
                 proxy.hold()
                 self.close_connection = True
             elif fault.kind == "status":
-                self.answer(fault.status, json.dumps({"code": "fault"}).encode(), fault.headers)
+                self.answer(fault.status, f"<html><h1>{fault.status}</h1></html>".encode(), fault.headers)
             else:
                 self.pass_on(body, fault)
 
