@@ -170,7 +170,7 @@ class Job:
             return
         self._began, self._ended = time.monotonic(), True
         begin_ms, end_ms = int(began * 1000), int(ended * 1000)
-        self._run.emit("job_start", self.id, fields(self._params), begin_ms)
+        self._run.emit_finished_job_start(self.id, fields(self._params), begin_ms)
         for epoch, values in points:
             self._run.emit("job_epoch", self.id, {**self._values.of(values, epoch), "epoch": int(epoch)}, end_ms)
             self._epochs += 1

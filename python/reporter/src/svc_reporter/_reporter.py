@@ -31,7 +31,8 @@ from ._watchdog import WatchedRun
 
 _MAX_LINES_BEFORE_JOB = 1_000
 """How many log lines from before the first job are kept: each log line belongs to a job."""
-_NO_JOB = "batch"
+_JOB_OF_LINES = "batch"
+"""The job of the lines of a batch that had no other job."""
 
 
 class Reporter:
@@ -345,6 +346,17 @@ class Reporter:
         for line in early:
             self.emit("log_line", job.id, line)
 
+    def emit_finished_job_start(self, job_id: str, data: dict[str, Any], ms: int) -> None:
+        """The start of a job that is reported after its end; lines from before the first job become lines of it."""
+        if self._is_forked_copy():
+            return
+        with self._lock:
+            self._last_job_id = job_id
+            early, self._lines_before_job = self._lines_before_job, []
+        self.emit("job_start", job_id, data, ms)
+        for line in early:
+            self.emit("log_line", job_id, line)
+
     def emit_job_end(self, event_type: str, job: Job, data: dict[str, Any], ms: int | None = None) -> None:
         if self._pid != os.getpid():
             return
@@ -370,6 +382,11 @@ class Reporter:
         """Pass a line on stderr to the watchdog: if this process dies, the last lines may contain the cause."""
         if self._watched is not None and self._pid == os.getpid():
             self._watched.stderr(line)
+
+    @property
+    def has_lines_without_job(self) -> bool:
+        """Whether log lines wait for a first job."""
+        return bool(self._lines_before_job)
 
     def honour_stop(self) -> None:
         """Record that the training ends because of the stop flag, without StopRequested."""
@@ -465,11 +482,10 @@ class Reporter:
                 failure = STOPPED
             if self._watched is not None:
                 self._watched.closing(failure)
+            if self._lines_before_job:
+                Job(self, _JOB_OF_LINES, {}, skipped=False).begin()
             for job in list(self._open_jobs):  # started without a `with` statement
                 job.end_with_run(failure)
-            for line in self._lines_before_job:
-                pipeline.put("log_line", _NO_JOB, line)
-            self._lines_before_job = []
             counts = {**self.end_extras(), "n_done": self._n_done, "n_failed": self._n_failed}
             elapsed_s = time.monotonic() - self._began
             last = (

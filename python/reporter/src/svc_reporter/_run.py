@@ -252,6 +252,7 @@ class Run:
                 return
             self._finished = True
         self._detach()
+        self._take_waiting_lines()
         reason = reason_of(error)
         main = self._main
         if main is not None and not main._ended:
@@ -271,6 +272,7 @@ class Run:
                 return
             self._finished = True
         self._detach()
+        self._take_waiting_lines()
         if self._main is not None:
             self._main._metrics.update(self._final_metrics())
         _lifecycle._at_exit()
@@ -354,6 +356,11 @@ class Run:
             self._lines += 1
             if self._lines > _LINES_BEFORE_JOB and self._reporter._last_job_id is None:
                 self._own_job().begin()
+
+    def _take_waiting_lines(self) -> None:
+        """At the end: lines that no job has taken become lines of the run's own job."""
+        if self._reporter.is_of_this_process() and self._reporter.has_lines_without_job:
+            self._own_job().begin()
 
     def _send_diff(self) -> None:
         try:
