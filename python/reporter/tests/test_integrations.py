@@ -76,6 +76,36 @@ def test_xgboost_reports_every_round(make: Make, server: FakeIngest) -> None:
     assert server.of("job_done")[0]["data"]["metrics"]["valid/mlogloss"] == last["valid/mlogloss"]
 
 
+def test_the_val_loss_of_xgboost_is_of_the_set_that_early_stopping_watches(make: Make, server: FakeIngest) -> None:
+    import xgboost
+
+    from svc_reporter.integrations.xgboost import SvcCallback
+
+    x, y = _digits()
+    with make() as run:
+        model = xgboost.XGBClassifier(n_estimators=3, max_depth=2, n_jobs=1, callbacks=[SvcCallback(run)])
+        model.fit(x[:1500], y[:1500], eval_set=[(x[:1500], y[:1500]), (x[1500:], y[1500:])], verbose=False)
+    last = server.of("job_epoch")[-1]["data"]
+    assert last["val_loss"] == last["validation_1/mlogloss"] != last["validation_0/mlogloss"]
+    assert "train_loss" not in last
+
+
+def test_a_callback_that_opens_a_run_takes_its_name_and_prints_its_address_once(
+    server: FakeIngest, lightning: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = {"url": server.url, "token": server.token, "resources_s": 0, "stop_poll_s": 0}
+    callback = lightning.SvcCallback(project="vision", name="baseline", group="night", notes="n", **target)
+    for _ in range(2):
+        callback._training.begin("M", params={})
+    callback.on_fit_end(_trainer(), SimpleNamespace(hparams=None))
+    data = server.of("batch_start")[0]["data"]
+    assert (data["name"], data["group"], data["notes"]) == ("baseline", "night", "n")
+    printed = [line for line in capsys.readouterr().err.splitlines() if line.startswith("svc: ")]
+    assert printed == [f"svc: run baseline: {server.url}/b/{server.of('batch_start')[0]['batch_id']}"]
+    with pytest.raises(TypeError, match="name must be a string"):
+        lightning.SvcCallback(project="vision", name=3)
+
+
 def test_xgboost_stops_by_itself_when_asked_to(make: Make, server: FakeIngest) -> None:
     import xgboost
 

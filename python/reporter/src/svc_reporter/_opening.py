@@ -73,6 +73,15 @@ class OwnRecord:
     def start(self, snapshot: Snapshot) -> None:
         settings = self._settings
         try:
+            other = _run_record.other_process(folders(settings.folder), self._batch_id, hostname())
+            if other is not None:
+                self._messages.log_once(
+                    logging.WARNING,
+                    "other process",
+                    f"process {other.pid} of this machine still reports batch {self._batch_id}. If both report a job, "
+                    "the later start takes it over, and the first end ends the batch. Give this run another batch_id, "
+                    "or set SVC_BATCH_ID instead and give init a name: that adds a job to the other's run",
+                )
             self._path = _run_record.write_started(
                 folders(settings.folder),
                 batch_id=self._batch_id,

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
-from . import _environment, _lifecycle
+from . import _arguments, _environment, _lifecycle
 from ._axes import Axes, Metric
 from ._config import Config, config_of, plain_config
 from ._console import ConsoleCapture
@@ -60,21 +60,64 @@ def init(
     arguments are those of `Reporter` (`url`, `token`, `batch_id`, `resources_s`, ...). If an earlier run of this
     process is still open, it is finished first.
 
+    In a process that joins a run (SVC_BATCH_ID), `name` names its job of that run.
+
     Raises ValueError and TypeError for invalid arguments, and nothing else.
     """
-    for text, what in ((name, "name"), (group, "group"), (notes, "notes")):
-        if text is not None and not isinstance(text, str):
-            raise TypeError(f"{what} must be a string, got {type(text).__name__}")
+    details = details_of(name, group, notes)
     if not isinstance(step_unit, str) or not 1 <= len(step_unit.strip()) <= 64:
         raise ValueError("step_unit must be 1 to 64 characters")
     parts = _environment.wanted_parts(environment)
     given = config_of(config)
     made = Reporter(project, experiment_type, n_total, tags=tags, **reporter)
+    if made.has_joined and job == MAIN:
+        job = _job_of_joined(made, name)
     if _current is not None:
         _current._finish(None, None, f"finished, because {f'run {name}' if name else 'another run'} begins")
     run = Run(made, given, name=name, job=job, step_unit=step_unit.strip(), quiet=quiet)
-    run._begin({"name": name, "group": group, "notes": notes}, parts, console)
+    run._begin(details, parts, console)
     return run
+
+
+def _job_of_joined(reporter: Reporter, name: str | None) -> str:
+    """The job of a process that joins a batch. It has the run's name: other processes report jobs of the batch too."""
+    if name:
+        return _arguments.job_id(name)
+    reporter.messages.log_once(
+        logging.WARNING,
+        "joined",
+        f"this process joins run {reporter.batch_id} and reports its job {MAIN!r}. If several processes do, the later "
+        "start takes it over: give each its own name=, which then names its job",
+    )
+    return MAIN
+
+
+def details_of(name: str | None, group: str | None, notes: str | None) -> dict[str, Any]:
+    """Fields of `batch_start`. Raises TypeError for what is no text."""
+    details = {"name": name, "group": group, "notes": notes}
+    for what, text in details.items():
+        if text is not None and not isinstance(text, str):
+            raise TypeError(f"{what} must be a string, got {type(text).__name__}")
+    return {what: text for what, text in details.items() if text}
+
+
+def url_of(reporter: Reporter) -> str | None:
+    """The address of the run's page; None without SVC_URL."""
+    target = reporter._settings.target
+    return None if target is None else f"{str(target).rstrip('/')}/b/{quote(reporter.batch_id, safe='')}"
+
+
+def print_start(reporter: Reporter, title: str) -> None:
+    """Print the address of a run that begins."""
+    print_status(f"{title}: {url_of(reporter) or 'SVC_URL is not set, events are kept on disk'}")
+
+
+def print_status(text: str) -> None:
+    try:
+        sys.stderr.write(f"svc: {text}\n")
+        sys.stderr.flush()
+    except Exception:
+        return  # the terminal was closed
 
 
 class Run:
@@ -110,10 +153,14 @@ class Run:
         return self._reporter.batch_id
 
     @property
+    def _title(self) -> str:
+        joined = self._reporter.has_joined
+        return f"job {self._job_id} of run {self.id}" if joined else f"run {self.name or self.id}"
+
+    @property
     def url(self) -> str | None:
         """The address of the run's page; None without SVC_URL."""
-        target = self._reporter._settings.target
-        return None if target is None else f"{str(target).rstrip('/')}/b/{quote(self.id, safe='')}"
+        return url_of(self._reporter)
 
     @property
     def reporter(self) -> Reporter:
@@ -234,7 +281,8 @@ class Run:
             self._warn("environment", f"the environment was not recorded: {error!r}")
         reporter.end_extras = self._end_extras
         reporter.__enter__()
-        self._print_status(f"run {self.name or self.id}: {self.url or 'SVC_URL is not set, events are kept on disk'}")
+        if not self._quiet:
+            print_start(reporter, self._title)
         _current = self
         _install_excepthook()
         atexit.register(self._at_exit)
@@ -292,8 +340,8 @@ class Run:
     def _print_end(self, how: str) -> None:
         kept = self._reporter.delivery.spilled
         note = f"; {kept:,} events are on disk, the next run or `svc-reporter sync` sends them" if kept else ""
-        if not self._reporter._disabled and self._reporter.is_of_this_process():
-            self._print_status(f"run {self.name or self.id} {how}{note}" + (f": {self.url}" if self.url else ""))
+        if not self._quiet and not self._reporter._disabled and self._reporter.is_of_this_process():
+            print_status(f"{self._title} {how}{note}" + (f": {self.url}" if self.url else ""))
 
     def _end_extras(self) -> dict[str, Any]:
         summary = self._fitting("summary", self.summary.as_data())
@@ -377,15 +425,6 @@ class Run:
 
     def _warn(self, topic: str, message: str) -> None:
         self._reporter.messages.log_once(logging.WARNING, f"run {topic}", message)
-
-    def _print_status(self, text: str) -> None:
-        if self._quiet:
-            return
-        try:
-            sys.stderr.write(f"svc: {text}\n")
-            sys.stderr.flush()
-        except Exception:
-            return  # the terminal was closed
 
 
 def _unpickled(reporter: Reporter, config: dict[str, Any], name: str | None, job: str, step_unit: str) -> Run:

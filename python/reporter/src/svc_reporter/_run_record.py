@@ -88,6 +88,15 @@ def write_started(
     raise failure or FileNotFoundError("no folder for the record of a run")
 
 
+def other_process(places: list[Path], batch_id: str, host: str) -> ProcessIdentity | None:
+    """The other process of this machine that still reports this batch; None if none is known to."""
+    record = find_record(places, batch_id)
+    if record is None or record.ended or record.data.get("host") != host:
+        return None
+    process = record.process
+    return process if process is not None and process.pid != os.getpid() and process.is_alive() else None
+
+
 def write_ended(path: Path) -> None:
     """Add the end of this process's run to its record, unless another process has replaced it. Raises OSError."""
     record = read_record(path)

@@ -14,13 +14,31 @@ from .._job import Job
 from .._plain import plain
 from .._ranks import PacedAgreement, any_rank
 from .._reporter import Reporter
-from .._run import Run, current_run
+from .._run import Run, current_run, details_of, print_start
 
 _NAMES = {"loss": "train_loss", "eval_loss": "val_loss", "learning_rate": "lr"}
 _LOSSES = ("loss", "rmse", "rmsle", "mae", "mape", "mse", "l1", "l2", "error", "merror", "deviance", "entropy")
 _RESERVED = ("model", "dataset")
 """Parameters that the service reads as text."""
 NOT_ENDED = "ended without its end"
+
+
+class OpenedRun:
+    """A run that an integration opens: `name`, `group`, `notes` and `quiet` as in `init`, the rest as in `Reporter`."""
+
+    def __init__(self, project: str, arguments: Mapping[str, Any]) -> None:
+        given = dict(arguments)
+        self._quiet = bool(given.pop("quiet", False))
+        details = details_of(given.pop("name", None), given.pop("group", None), given.pop("notes", None))
+        self.reporter = Reporter(project, **given)
+        self.reporter.start_extras = details
+        self._name: str | None = details.get("name")
+
+    def print_start(self) -> None:
+        """Print the address of the run, once, in the process that reports it."""
+        if not self._quiet and self.reporter.is_of_this_process() and not self.reporter._disabled:
+            self._quiet = True
+            print_start(self.reporter, f"run {self._name or self.reporter.batch_id}")
 
 
 class Training:
@@ -31,7 +49,8 @@ class Training:
     ) -> None:
         if run is None and project is None:
             run = current_run()
-        self._owned = Reporter(project, **reporter) if run is None and project is not None else None
+        self._opened = OpenedRun(project, reporter) if run is None and project is not None else None
+        self._owned = None if self._opened is None else self._opened.reporter
         self.run = self._owned or open_reporter(run)
         self.given = run or self.run
         """The object that a library returns to its user as the tracker."""
@@ -59,6 +78,8 @@ class Training:
         """Start a job. If the last one is still open, its training raised, and it ends as failed."""
         if self._job is not None:
             self._end_unheard()
+        if self._opened is not None:
+            self._opened.print_start()
         if not self.run.is_of_this_process():  # a forked rank
             self.run = self._borrowed = joined(self.run)
         given = {**plain_config(self._config), **params}
@@ -157,15 +178,24 @@ def _copied(run: Reporter, job_id: str, config: Mapping[str, Any]) -> Training:
 _copies = 0
 
 
-def named_series(results: Mapping[tuple[str, str], float]) -> dict[str, float]:
-    """Boosting results by (data set, metric) → series `valid/auc`; the first losses also as the usual names."""
+def named_series(results: Mapping[tuple[str, str], float], validation: str | None = None) -> dict[str, float]:
+    """Boosting results by (data set, metric) → series `valid/auc`; the first losses also as the usual names.
+
+    `val_loss` is of the data set `validation`, by default of the first one that is not the training's.
+    """
     series: dict[str, float] = {}
     for (data, metric), value in results.items():
         series[f"{data}/{metric}"] = value
         if any(metric == loss or metric.endswith(("loss", loss)) for loss in _LOSSES):
-            usual = "train_loss" if data.lower().startswith(("train", "learn")) else "val_loss"
-            series.setdefault(usual, value)
+            if is_training_set(data):
+                series.setdefault("train_loss", value)
+            elif validation in (None, data):
+                series.setdefault("val_loss", value)
     return series
+
+
+def is_training_set(name: str) -> bool:
+    return name.lower().startswith(("train", "learn"))
 
 
 def simple_params(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import OmegaConf
 
 from .._job import Job
-from .._reporter import Reporter
+from ._training import OpenedRun
 
 _current: Job | None = None
 
@@ -50,10 +50,14 @@ def _flattened(values: dict[Any, Any], prefix: str) -> Iterator[tuple[str, Any]]
 
 
 class SvcCallback(Callback):
-    """`project` and further arguments of a Reporter; a process with SVC_BATCH_ID joins that batch."""
+    """`project`, `name`, `group`, `notes` and further arguments of a Reporter.
+
+    Prints the address of the run. A process with SVC_BATCH_ID joins that batch.
+    """
 
     def __init__(self, project: str, **reporter: Any) -> None:
-        self._run = Reporter(project, **reporter)
+        self._opened = OpenedRun(project, reporter)
+        self._run = self._opened.reporter
         self._many = False
 
     def on_multirun_start(self, config: Any, **kwargs: Any) -> None:
@@ -65,6 +69,7 @@ class SvcCallback(Callback):
         number = OmegaConf.select(hydra, "job.num", default=None) if hydra is not None else None
         name = OmegaConf.select(hydra, "job.override_dirname", default="") if hydra is not None else ""
         job_id = name or (f"job-{number}" if number is not None else "job")
+        self._opened.print_start()
         _current = self._run.job(job_id, **job_params(config))
         _current.begin()
 

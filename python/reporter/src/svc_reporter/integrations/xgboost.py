@@ -9,7 +9,7 @@ from xgboost.callback import TrainingCallback
 
 from .._reporter import Reporter
 from .._run import Run
-from ._training import Training, named_series
+from ._training import Training, is_training_set, named_series
 
 
 class SvcCallback(TrainingCallback):
@@ -36,7 +36,10 @@ class SvcCallback(TrainingCallback):
             for metric, history in metrics.items():
                 value = history[-1]
                 results[data, metric] = value[0] if isinstance(value, tuple) else value  # cv: (mean, deviation)
-        self._last = named_series(results)
+        # Early stopping watches the last evaluation set; the first one, validation_0 of XGBClassifier, often is the
+        # training set.
+        watched = next((data for data in reversed(evals_log) if not is_training_set(data)), None)
+        self._last = named_series(results, watched)
         return self._training.epoch(epoch, self._last)
 
     def after_training(self, model: Any) -> Any:
