@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { get, type IncomingHttpHeaders } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -175,6 +175,32 @@ test('files of the page are compressed as the browser accepts it, with an ETag f
   const page = await fetchRaw('/', { ...html.headers, 'accept-encoding': 'br' })
   expect(page.headers.vary).toBe('accept, accept-encoding')
   expect(page.headers['content-security-policy']).toContain("worker-src 'self'")
+})
+
+test('after an upgrade a browser gets the new page, although its size and its time in the package are the same', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'svc-page-'))
+  const upgraded = fastify()
+  const pages = await servePages(upgraded, root)
+  upgraded.setNotFoundHandler((request, reply) => pages(request, reply) ?? reply.code(404).send())
+  const release = async (hash: string): Promise<void> => {
+    for (const file of ['index.html', 'favicon.svg']) {
+      await writeFile(join(root, file), `<script src="/assets/index-${hash}.js"></script>`)
+      await utimes(join(root, file), 499162500, 499162500)
+    }
+  }
+  for (const url of ['/', '/favicon.svg']) {
+    await release('aaaaaaaa')
+    const { etag, 'last-modified': since } = (await upgraded.inject({ url, ...html })).headers
+    await release('bbbbbbbb')
+    const validators = {
+      ...(etag !== undefined && { 'if-none-match': String(etag) }),
+      ...(since !== undefined && { 'if-modified-since': String(since) }),
+    }
+    const after = await upgraded.inject({ url, headers: { ...html.headers, ...validators } })
+    expect([url, after.statusCode, after.body]).toEqual([url, 200, expect.stringContaining('bbbbbbbb')])
+  }
+  await upgraded.close()
+  await rm(root, { recursive: true })
 })
 
 test('without a build the page shows how to build it, and the rest of the service works', async () => {

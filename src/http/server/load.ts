@@ -81,5 +81,7 @@ export function shedLoad(app: FastifyInstance, limits: { perAddress: number; mos
 const isExempt = (request: FastifyRequest): boolean =>
   ALWAYS.has(request.routeOptions.url ?? '') || isStream(request)
 
+/** Only of the routes that have streams: any client may send this Accept to any other. */
 const isStream = ({ headers, routeOptions }: FastifyRequest): boolean =>
-  routeOptions.url === '/api/sse' || headers.accept === 'text/event-stream'
+  routeOptions.url === '/api/sse' ||
+  (routeOptions.url === '/graphql' && headers.accept === 'text/event-stream')

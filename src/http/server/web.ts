@@ -17,6 +17,12 @@ const PAGE =
   /^\/(|sign-in|register|connect|account|tokens|compare|trash|(hosts|admin)(\/.*)?|([bpsvr]|sr)\/.+)$/
 const ASSET = /^\/assets\/[\w.-]+$/
 const FILE = /^\/[\w-]+\.(svg|png|ico|txt|webmanifest)$/
+/**
+ * For files whose name stays while their content changes. Validators would be made of size and time; in a package all
+ * files have one time, and a document has the same size in the next release: browsers would keep the old one, whose
+ * assets are gone.
+ */
+const UNVALIDATED = { etag: false, lastModified: false }
 
 const UNBUILT = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Experiment monitor</title><link rel="icon" href="data:,"></head>
@@ -46,14 +52,16 @@ export async function servePages(app: FastifyInstance, root: string = BUILT): Pr
     }
     if (NO_PAGE.test(path)) return undefined
     if (FILE.test(path)) {
-      return existsSync(join(root, path)) ? reply.sendFile(path.slice(1), { maxAge: '1h' }) : undefined
+      return existsSync(join(root, path))
+        ? reply.sendFile(path.slice(1), { ...UNVALIDATED, maxAge: '1h' })
+        : undefined
     }
     if (prefersJson(request) || !(PAGE.test(path) || wantsHtml(request))) return undefined
     if (!existsSync(join(root, 'index.html')))
       return reply.code(503).type('text/html; charset=utf-8').send(UNBUILT)
     return reply
       .headers({ vary: 'accept', 'cache-control': 'no-cache' })
-      .sendFile(documentOf(path), { cacheControl: false })
+      .sendFile(documentOf(path), { ...UNVALIDATED, cacheControl: false })
   }
 }
 
