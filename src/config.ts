@@ -32,7 +32,19 @@ const mailAddress = z
     /^(?:[^\p{Cc}<>"]*<[^\s@<>"]+@[^\s@<>"]+>|[^\s@<>"]+@[^\s@<>"]+)$/u,
     'must be an address, or a name and an address such as Monitor <monitor@example.org>',
   )
-const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgresql://')
+/** `scheme://login@hosts/path?query`. Only the login, up to the last `@` before a `/`, may contain an `@`. */
+const ADDRESS = /^\w+:\/\/(?:[^/?#]*@)?[^@/?#]*(?:\/[^@?#]*)?(?:\?[^@#=]*(?:=[^#]*)?)?$/
+/** Whether a password with special characters is percent-encoded. Otherwise a part of it would be taken for the host. */
+const isEncoded = (address: string): boolean => {
+  const login = /^\w+:\/\/([^/?#]*)@/.exec(address)?.[1] ?? ''
+  return ADDRESS.test(address) && !/%(?![\da-f]{2})/i.test(login)
+}
+const ENCODING =
+  'special characters in its user or password must be percent-encoded: @ as %40, / as %2F, # as %23, ? as %3F, % as %25'
+const postgresUrl = z
+  .string()
+  .regex(/^postgres(ql)?:\/\//, 'must begin with postgresql://')
+  .refine(isEncoded, ENCODING)
 
 interface Key {
   type: z.ZodType<unknown, string>
@@ -180,7 +192,10 @@ export const CONFIG_KEYS = {
     'Series per job. Values of further series are not stored, and the answer names these series.',
   ),
   SVC_SMTP_URL: key(
-    z.url({ protocol: /^smtps?$/, error: 'must be an address such as smtp://mail.example.org:587' }),
+    z
+      .string()
+      .refine((text) => !/^smtps?:\/\//.test(text) || isEncoded(text), { error: ENCODING, abort: true })
+      .pipe(z.url({ protocol: /^smtps?$/, error: 'must be an address such as smtp://mail.example.org:587' })),
     undefined,
     'URL of the mail server, such as `smtp://user:password@mail.example.org:587`, or `smtps://` for implicit TLS. If unset, mail is logged, not sent.',
   ),

@@ -16,7 +16,10 @@ const NAMED = 5
 const ADVICE =
   'Put back the objects from a copy of the archive; the service looks again at the next read. See docs/operations.md "The archive".'
 
-/** Checks that every archived batch has an unchanged manifest, and all objects in it with their sizes. */
+/**
+ * Checks that the archive can be written to, and that every archived batch has an unchanged manifest, and all objects in it
+ * with their sizes.
+ */
 export async function* checkArchive(config: Config): AsyncGenerator<Finding> {
   const found: Finding[] = []
   try {
@@ -56,6 +59,7 @@ async function examineArchive(sql: Sql, { archive }: Config): Promise<Finding[]>
       if (fault !== undefined) faults.push(`${batch.project}/${batch.id}: ${fault}`)
     }
     if (faults.length === 0) {
+      await store.checkAccess()
       return [ok('archive', `${plural(batches.length)} archived, with every object that belongs to them`)]
     }
     const more = faults.length > NAMED ? ` and ${faults.length - NAMED} more` : ''
@@ -64,7 +68,7 @@ async function examineArchive(sql: Sql, { archive }: Config): Promise<Finding[]>
     return [
       failure(
         'archive',
-        `the archive cannot be reached: ${(error as Error).message}`,
+        `the archive cannot be used: ${(error as Error).message || (error as Error).name}`,
         'See SVC_ARCHIVE_URL and the settings after it.',
       ),
     ]

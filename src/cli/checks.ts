@@ -112,6 +112,8 @@ interface DatabaseFacts {
   bytes: number
   /** `max_connections`. */
   most: number
+  /** Whether it is a standby, which accepts no writes. */
+  standby: boolean
   /** Whether the account may create tables. */
   creates: boolean
   /** Between the clocks of this machine and of the database. */
@@ -124,16 +126,22 @@ async function readDatabase(sql: Sql): Promise<DatabaseFacts> {
     select current_setting('server_version_num')::int version, current_setting('server_version') shown,
            pg_database_size(current_database())::float8 bytes,
            (extract(epoch from clock_timestamp()) * 1000)::float8 ms,
-           current_setting('max_connections')::int most,
+           current_setting('max_connections')::int most, pg_is_in_recovery() standby,
            has_schema_privilege('public', 'create') creates`
   if (row === undefined) throw new Error('the database gave no answer')
   return { ...row, skewMs: Math.abs(row.ms - (before + Date.now()) / 2) }
 }
 
-function tablesFinding({ version, shown, bytes, creates }: DatabaseFacts, pending: number): Finding {
+function tablesFinding({ version, shown, bytes, standby, creates }: DatabaseFacts, pending: number): Finding {
   const what = `PostgreSQL ${shown.split(' ')[0]}, ${(bytes / 1e6).toFixed(0)} MB`
   if (version < 150_000)
     return failure('database', `${what} is too old`, 'The service needs PostgreSQL 15 or newer.')
+  if (standby)
+    return failure(
+      'database',
+      `${what}: it is a standby, which accepts no writes`,
+      'Name the primary in SVC_DATABASE_URL, or all hosts: postgresql://db1,db2/svc. SVC_DATABASE_READ_URL is for a standby.',
+    )
   if (!creates)
     return failure(
       'database',

@@ -3,9 +3,9 @@ import { urlsOf } from '../db/hosts.ts'
 import { codeOf, fieldOf } from '../thrown.ts'
 import { NoDatabase } from './database.ts'
 
-/** PostgreSQL's errors of connecting and signing in (classes 08, 28 and 3D), by their code. */
+/** PostgreSQL's errors of connecting and signing in (classes 08, 28 and 3D), and of a standby (25006), by their code. */
 const UNREACHABLE =
-  /^(ECONN|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOENT|CONNECT|08|28|3D|53300|57P0[123])/
+  /^(ECONN|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOENT|CONNECT|08|25006|28|3D|53300|57P0[123])/
 
 /** What keeps a file or folder from being opened, read or written. */
 const FILE_FAULT = /^(ENOENT|ENOTDIR|EISDIR|EACCES|EPERM|EROFS|ENOSPC|EDQUOT)$/

@@ -1,14 +1,19 @@
 #!/usr/bin/env node
+import { inspect } from 'node:util'
 import { CommanderError } from 'commander'
 import { readConfig } from '../config.ts'
+import { passwordsIn, scrub } from '../secrets.ts'
 import { failureLine } from './failure.ts'
 import { createProgram } from './program.ts'
 
 /** The only file that reads the environment; it passes values to all other code. */
 let databaseUrl: string | undefined
+let secrets: string[] = []
 function settings(): ReturnType<typeof readConfig> {
   const read = readConfig(process.env)
+  const { replica, smtp } = read.config
   databaseUrl = read.config.databaseUrl
+  secrets = passwordsIn(databaseUrl, replica?.url, smtp?.url)
   return read
 }
 
@@ -21,7 +26,7 @@ try {
     process.exitCode = error.exitCode
   } else {
     const line = failureLine(error, databaseUrl)
-    console.error(line === undefined ? error : `svc: ${line}`)
+    console.error(line === undefined ? scrub(inspect(error), secrets) : `svc: ${line}`)
     process.exitCode = 1
   }
 }

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import S3rver from 's3rver'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runBackup } from '../../src/cli/backup.ts'
 import { examine } from '../../src/cli/checks.ts'
@@ -90,6 +91,30 @@ test('an address without its scheme is refused with an example of a right one', 
   )
 })
 
+test.each([
+  'postgresql://svc:pa#ss@db.internal/svc',
+  'postgresql://svc:pa/ss@db.internal/svc',
+  'postgresql://svc:pa?ss@db.internal/svc',
+  'postgresql://svc:50%@db.internal/svc',
+  'postgresql://svc:p@ss/word@db.internal/svc',
+])('a password that is not percent-encoded is refused, and not printed: %s', (url) => {
+  for (const name of ['SVC_DATABASE_URL', 'SVC_SMTP_URL']) {
+    const value = name === 'SVC_SMTP_URL' ? url.replace('postgresql', 'smtp') : url
+    expect(() => readConfig({ [name]: value })).toThrow(
+      /^SVC_\w+ is not valid: [^:]*percent-encoded: @ as %40[^:]*$/,
+    )
+  }
+})
+
+test.each([
+  'postgresql://svc:p@ss@db.internal/svc',
+  'postgresql://svc:p%40ss%2Fword@db1:5432,db2:5433/svc?target_session_attrs=read-write',
+  'postgresql:///svc?host=/var/run/postgresql',
+  'postgresql://db.internal/svc?user=svc@lab&sslmode=verify-full',
+])('other addresses of databases are accepted: %s', (url) => {
+  expect(readConfig({ SVC_DATABASE_URL: url }).config.databaseUrl).toBe(url)
+})
+
 test('without a database in the data folder doctor and backup say so, and create none', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-doctor-'))
   try {
@@ -138,6 +163,41 @@ test('the mail server is checked with a sign-in, and with a test mail on request
     expect(JSON.stringify(refused)).not.toContain('wrong@')
   } finally {
     await mailbox.stop()
+  }
+})
+
+test('an archive that cannot be written to fails, also while nothing is archived', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-doctor-'))
+  const s3 = new S3rver({
+    port: 0,
+    address: '127.0.0.1',
+    silent: true,
+    directory: folder,
+    configureBuckets: [{ name: 'runs', configs: [] }],
+  })
+  const { port } = (await s3.run()) as AddressInfo
+  const archive = async (url: string) => {
+    const found = await examined({
+      SVC_ARCHIVE_URL: url,
+      SVC_ARCHIVE_AFTER_DAYS: '8',
+      SVC_ARCHIVE_S3_ENDPOINT: `http://127.0.0.1:${port}`,
+      SVC_ARCHIVE_S3_ACCESS_KEY_ID: 'S3RVER',
+      SVC_ARCHIVE_S3_SECRET_ACCESS_KEY: 'S3RVER',
+    })
+    return found.archive?.[0]
+  }
+  try {
+    expect(await archive('s3://runs/lab')).toMatchObject({ state: 'ok' })
+    expect(await archive('s3://mistyped/lab')).toMatchObject({
+      state: 'failure',
+      text: expect.stringContaining('bucket'),
+    })
+    expect(await archive(`file://${folder}/new/archive`)).toMatchObject({ state: 'ok' })
+    expect(existsSync(join(folder, 'new'))).toBe(false)
+    expect(await archive('file:///dev/null/archive')).toMatchObject({ state: 'failure' })
+  } finally {
+    await s3.close()
+    rmSync(folder, { recursive: true, force: true })
   }
 })
 

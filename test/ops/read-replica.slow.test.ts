@@ -137,6 +137,15 @@ test('a standby that lags is not used; permissions are checked on the primary; o
   await until(async () => (await read(hasty, '/batches/batch-1/metrics.csv')).headers[PLACE] === 'replica')
 })
 
+test('svc doctor refuses a standby in place of the primary', async () => {
+  const config = { ...patient.config, databaseUrl: pair.standby, replica: undefined }
+  for await (const { subject, state, text } of examine(config, { warnings: [], mailTo: undefined }))
+    if (subject === 'database') {
+      expect([state, text]).toEqual(['failure', expect.stringContaining('it is a standby')])
+      break
+    }
+})
+
 test('the standby accepts the settings of docs/scaling.md, and svc doctor checks them', async () => {
   expect((await findingOf(patient))?.text).toContain('hot_standby_feedback is off')
   const page = readFileSync(join(import.meta.dirname, '../../docs/scaling.md'), 'utf8')

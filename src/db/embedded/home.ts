@@ -1,16 +1,8 @@
 import { createHash } from 'node:crypto'
-import {
-  accessSync,
-  chmodSync,
-  chownSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  realpathSync,
-  statSync,
-} from 'node:fs'
+import { accessSync, chmodSync, chownSync, constants, existsSync, realpathSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { codeOf, messageOf } from '../../thrown.ts'
+import { createFolder } from '../create-folder.ts'
 import { type Account, canEnter, isRoot, unprivilegedAccount } from './account.ts'
 
 export interface DatabaseHome {
@@ -37,7 +29,7 @@ export async function chooseHome(
   fallbackRoot: string,
   log: (message: string) => void,
 ): Promise<DatabaseHome> {
-  const here = makeFolder(resolve(wanted))
+  const here = await makeFolder(resolve(wanted))
   if (!isRoot()) {
     refuseForeign(here)
     return { path: here, account: null }
@@ -53,8 +45,8 @@ export async function chooseHome(
   const account = await unprivilegedAccount()
   if (await grantAccess(here, account)) return { path: here, account }
   log(said)
-  mkdirSync(fallbackRoot, { recursive: true, mode: 0o755 })
-  const path = makeFolder(apart)
+  await createFolder(fallbackRoot, 0o755)
+  const path = await makeFolder(apart)
   if (await grantAccess(path, account)) return { path, account }
   throw new Error(`neither ${here} nor ${path} can be reached by the account that runs PostgreSQL`)
 }
@@ -78,9 +70,9 @@ export function hasNoDatabase(wanted: string, fallbackRoot = FALLBACK_ROOT): boo
 const folderApart = (here: string, fallbackRoot: string): string =>
   join(fallbackRoot, createHash('sha256').update(here).digest('hex').slice(0, 16))
 
-function makeFolder(folder: string): string {
+async function makeFolder(folder: string): Promise<string> {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o755 })
+    await createFolder(folder, 0o755)
     return realpathSync(folder)
   } catch (error) {
     const why = unwritable(resolve(folder, '..')) ?? messageOf(error)

@@ -1,7 +1,8 @@
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { createFolder } from '../create-folder.ts'
 import type { Bytes } from '../encryption.ts'
 import { openS3, type S3Settings } from '../s3.ts'
 
@@ -34,7 +35,7 @@ export function folderStore(folder: string): ArchiveStore {
     },
     async write(name, content) {
       const partial = `${path(name)}.partial-${process.pid}`
-      await mkdir(dirname(partial), { recursive: true, mode: 0o700 })
+      await createFolder(dirname(partial), 0o700)
       try {
         if (typeof content === 'string') await writeFile(partial, content, { mode: 0o600 })
         else await pipeline(content, createWriteStream(partial, { mode: 0o600 }))

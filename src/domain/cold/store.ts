@@ -1,7 +1,10 @@
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { access, constants, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { createFolder } from '../../db/create-folder.ts'
 import { openS3, type S3Settings } from '../../db/s3.ts'
+import { codeOf } from '../../thrown.ts'
 
 /** Where archived batches are: a folder, or a bucket of any S3 API. Names are paths with `/`. */
 export interface ObjectStore {
@@ -13,6 +16,8 @@ export interface ObjectStore {
   sizeOf(name: string): Promise<number | undefined>
   /** Removes everything below a folder. */
   removeFolder(folder: string): Promise<void>
+  /** Rejects if objects cannot be written, read, listed and deleted. Leaves nothing behind. */
+  checkAccess(): Promise<void>
   close(): void
 }
 
@@ -50,7 +55,7 @@ function folderStore(root: string): ObjectStore {
   return {
     async put(name, bytes) {
       const path = pathOf(name)
-      await mkdir(dirname(path), { recursive: true })
+      await createFolder(dirname(path), 0o777)
       const file = await open(`${path}.part`, 'w')
       try {
         await file.writeFile(bytes)
@@ -73,8 +78,20 @@ function folderStore(root: string): ObjectStore {
         await rm(up, { recursive: true, force: true })
       }
     },
+    // Creates no folder: the command that checks may run as another user than the service.
+    checkAccess: () => checkWritable(root),
     close: () => {},
   }
+}
+
+/** Whether the folder, or the nearest one above it that exists, may be written to. */
+async function checkWritable(folder: string): Promise<void> {
+  const found = await stat(folder).catch((error) => {
+    if (codeOf(error) !== 'ENOENT' || dirname(folder) === folder) throw error
+  })
+  if (found === undefined) return checkWritable(dirname(folder))
+  if (!found.isDirectory()) throw new Error(`${folder} is not a folder`)
+  await access(folder, constants.W_OK | constants.X_OK)
 }
 
 /** Not every system can open a folder; where it cannot, it need not. */
@@ -87,13 +104,20 @@ async function syncFolder(path: string): Promise<void> {
 async function s3Store(url: string, settings: S3Settings): Promise<ObjectStore> {
   const s3 = await openS3(url, settings)
   const { put, get, sizeOf, close } = s3
+  const removeFolder = async (folder: string): Promise<void> => {
+    for await (const name of s3.list(folder)) await s3.remove(name)
+  }
   return {
     put,
     get,
     sizeOf,
     close,
-    async removeFolder(folder) {
-      for await (const name of s3.list(folder)) await s3.remove(name)
+    removeFolder,
+    async checkAccess() {
+      const folder = `access-check-${randomUUID()}`
+      await put(`${folder}/object`, Buffer.from('svc'))
+      await get(`${folder}/object`)
+      await removeFolder(folder)
     },
   }
 }

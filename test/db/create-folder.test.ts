@@ -1,0 +1,29 @@
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { createFolder } from '../../src/db/create-folder.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'svc-folder-'))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+test('missing folders are created with the mode, and existing ones are left as they are', async () => {
+  const folder = join(root, 'a', 'b', 'c')
+  await Promise.all([createFolder(folder, 0o700), createFolder(folder, 0o700)])
+  expect(statSync(folder).mode & 0o777).toBe(0o700)
+  await createFolder(folder, 0o755)
+  expect(statSync(folder).mode & 0o777).toBe(0o700)
+})
+
+test('a file in the place of a folder is an error', async () => {
+  writeFileSync(join(root, 'file'), '')
+  await expect(createFolder(join(root, 'file'), 0o700)).rejects.toMatchObject({ code: 'EEXIST' })
+  await expect(createFolder(join(root, 'file', 'below'), 0o700)).rejects.toMatchObject({ code: 'ENOTDIR' })
+})
+
+test.runIf(existsSync('/proc/self'))(
+  'a file system that refuses folders with ENOENT is an error, not an endless loop',
+  async () => {
+    await expect(createFolder('/proc/x/y', 0o700)).rejects.toMatchObject({ code: 'ENOENT' })
+  },
+)
