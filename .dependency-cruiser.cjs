@@ -14,7 +14,7 @@ const LAYERS = {
     leaves: ['problem', 'secrets', 'config', 'oauth-config', 'services'],
   },
   workers: { layers: ['domain', 'stream', 'db'], leaves: ['problem', 'config', 'services'] },
-  cli: { layers: ['workers', 'domain', 'stream', 'db'], leaves: ['app', 'config', 'problem'] },
+  cli: { layers: ['workers', 'domain', 'stream', 'db'], leaves: ['app', 'config', 'problem', 'secrets'] },
 }
 const LEAVES = {
   config: { layers: [], leaves: ['oauth-config'] },
