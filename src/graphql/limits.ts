@@ -70,7 +70,20 @@ const armor = (): Plugin =>
   }) as Plugin
 
 /** All limits, as plugins of yoga. */
-export const limits = (): Plugin[] => [armor(), limitsFirst(), costLimit(), refusedAs400()]
+export const limits = (): Plugin[] => [armor(), nestingLimit(), limitsFirst(), costLimit(), refusedAs400()]
+
+/** Nested values and types use up the stack of the parser before they have too many tokens. */
+const nestingLimit = (): Plugin => ({
+  onParse({ parseFn, setParseFn }) {
+    setParseFn((source: string, options?: object) => {
+      try {
+        return parseFn(source, options)
+      } catch (error) {
+        throw error instanceof RangeError ? tooLarge('The document is nested too deeply') : error
+      }
+    })
+  },
+})
 
 /** A document that is too large is not validated further: the rules of the language may take long for it. */
 const limitsFirst = (): Plugin => ({

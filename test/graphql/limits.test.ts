@@ -31,6 +31,8 @@ const BOMBS: Record<string, string> = {
   'unknown directives': `{ viewer ${'@a'.repeat(600)} { id } }`,
   tokens: `{ ${'viewer { id } '.repeat(3000)} }`,
   'a text of brackets': `{ ${'viewer { '.repeat(5_000)}`,
+  'a text of nested values': `query ($a: Int = ${'['.repeat(20_000)}) { __typename }`,
+  'a text of nested types': `query ($a: ${'['.repeat(20_000)}) { __typename }`,
   'pages of pages': '{ projects(first: 500) { edges { node { batches(first: 500) { totalCount } } } } }',
   'pages of pages of series':
     '{ projects(first: 50) { edges { node { batches(first: 50) { edges { node { jobs(first: 50) { edges { node { metrics { values } } } } } } } } } } }',
