@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -21,9 +21,6 @@ test('a file in the place of a folder is an error', async () => {
   await expect(createFolder(join(root, 'file', 'below'), 0o700)).rejects.toMatchObject({ code: 'ENOTDIR' })
 })
 
-test.runIf(existsSync('/proc/self'))(
-  'a file system that refuses folders with ENOENT is an error, not an endless loop',
-  async () => {
-    await expect(createFolder('/proc/x/y', 0o700)).rejects.toMatchObject({ code: 'ENOENT' })
-  },
-)
+test('a file system that refuses folders, as /proc does with ENOENT, is an error, not an endless loop', async () => {
+  await expect(createFolder('/proc/x/y', 0o700)).rejects.toThrow(/mkdir/)
+})

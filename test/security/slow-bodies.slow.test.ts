@@ -110,7 +110,7 @@ test('the number of concurrent requests of an address is limited; the next is 42
   expect(refused.headers['retry-after']).toBe('1')
   // The Accept of a stream exempts streams alone.
   const headers = { accept: 'text/event-stream' }
-  const password = { email: 'nobody@example.org', password: 'a wrong password' }
+  const password = { email: 'stranger@example.org', password: 'a wrong password' }
   expect((await app.call('POST', '/api/auth/login', { body: password, headers })).status).toBe(429)
   const event = app.call('POST', '/api/events', { token: reporter, body: makeEvent('batch_start') })
   await vi.waitFor(async () => expect(await gauge('svc_http_requests_in_flight')).toBe(2), SOON)
