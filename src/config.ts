@@ -101,6 +101,11 @@ export const CONFIG_KEYS = {
     'info',
     'Lowest level that is logged.',
   ),
+  SVC_LOG_FORMAT: key(
+    z.enum(['auto', 'json', 'text']),
+    'auto',
+    'Format of the log: JSON lines, or text for readers of a terminal. `auto`: text if standard error is a terminal, JSON otherwise.',
+  ),
   SVC_ACCESS_LOG: key(
     bool,
     'false',
@@ -308,6 +313,7 @@ export interface Config {
   allowedHosts: string[]
   trustProxy: boolean
   logLevel: Raw['SVC_LOG_LEVEL']
+  logFormat: Raw['SVC_LOG_FORMAT']
   accessLog: boolean
   registration: 'open' | 'closed'
   registrationsPerHour: number
@@ -402,6 +408,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
       allowedHosts: raw.SVC_ALLOWED_HOSTS ?? ['localhost', '127.0.0.1', '[::1]', raw.SVC_HOST, ...publicHost],
       trustProxy: raw.SVC_TRUST_PROXY,
       logLevel: raw.SVC_LOG_LEVEL,
+      logFormat: raw.SVC_LOG_FORMAT,
       accessLog: raw.SVC_ACCESS_LOG,
       registration: raw.SVC_REGISTRATION,
       registrationsPerHour: raw.SVC_REGISTRATIONS_PER_HOUR,

@@ -1,7 +1,9 @@
+import type { WriteStream } from 'node:tty'
 import { type LogFn, type Logger, pino } from 'pino'
 import type { Config } from './config.ts'
 import { urlsOf } from './db/hosts.ts'
 import { databaseFault } from './db/sql.ts'
+import { textOf } from './log-text.ts'
 import { passwordsIn, scrub } from './secrets.ts'
 import { codeOf, fieldOf, messageOf } from './thrown.ts'
 
@@ -28,13 +30,14 @@ export interface ServiceLog {
 }
 
 /**
- * The log (docs/operations.md "Logs"): JSON lines without secrets. An unavailable database makes everything fail at
+ * The log (docs/operations.md "Logs"): lines without secrets, as JSON or as text. An unavailable database makes everything fail at
  * once, so an outage is logged once when it starts and once when it ends; the faults in between are counted.
  */
 export function createLog(
   config: Pick<
     Config,
     | 'logLevel'
+    | 'logFormat'
     | 'databaseUrl'
     | 'replica'
     | 'smtp'
@@ -49,6 +52,9 @@ export function createLog(
     ...config.identityProviders.flatMap(({ clientSecret }) => clientSecret ?? []),
     ...[config.encryptionKey, config.backupPassphrase].filter((secret) => secret !== undefined),
   ]
+  const isText =
+    config.logFormat === 'text' ||
+    (config.logFormat === 'auto' && (to as Partial<WriteStream>).isTTY === true)
   const counts = { outages: 0, faults: 0 }
   let unavailable = false
   let since = 0
@@ -83,7 +89,7 @@ export function createLog(
           if (fault === undefined) method.apply(this, args)
           else note(fault)
         },
-        streamWrite: (line) => scrub(line, secrets),
+        streamWrite: (line) => (isText ? textOf(scrub(line, secrets)) : scrub(line, secrets)),
       },
     },
     to,

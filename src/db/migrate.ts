@@ -42,24 +42,32 @@ export async function migrate(
   const names = await migrationNames(dir)
   const done: string[] = []
   let waiting = false
+  // Of a new database, which has nothing that could take long, only the result is logged.
+  let isNew = false
   for (;;) {
     const step = await sql
       .begin((tx) => nextStep(tx, dir, names, done.length === 0 ? options.log : undefined))
       .catch(busyIfLocked)
-    if (step === undefined) return done
+    if (step === undefined) {
+      if (isNew) options.log(`created the tables (${done.length} migrations)`)
+      return done
+    }
     // Poll instead of waiting inside a transaction: an open transaction keeps a snapshot, and the index build of the
     // server that holds the lock waits for all snapshots.
     if (step === LOCKED_BY_OTHER) {
       if (!waiting) options.log('waiting for another server to finish its migrations')
       waiting = true
       await sleep(LOCK_RETRY_MS)
-    } else if (step === BUSY) {
+      continue
+    }
+    if (step === BUSY) {
       await sleep(BUSY_RETRY_MS)
-    } else if (
-      step.outside === undefined ||
-      (await runOutsideTransaction(sql, step, step.outside, options.log))
-    ) {
-      options.log(`applied migration ${step.name}`)
+      continue
+    }
+    isNew ||= step.isFirst
+    const log = isNew ? () => {} : options.log
+    if (step.outside === undefined || (await runOutsideTransaction(sql, step, step.outside, log))) {
+      log(`applied migration ${step.name}`)
       done.push(step.name)
     }
   }
@@ -70,6 +78,8 @@ interface Step {
   script: string
   /** Set if the migration still has to run outside a transaction. */
   outside: OutsideTransaction | undefined
+  /** Whether the database had no migration before. */
+  isFirst: boolean
 }
 
 /**
@@ -100,7 +110,7 @@ async function nextStep(
   const script = await readScript(dir, name)
   const outside = outsideTransaction(script)
   if (outside === undefined) await apply(tx, name, script)
-  return { name, script, outside }
+  return { name, script, outside, isFirst: applied.length === 0 }
 }
 
 /** Another server holds the migration lock. */

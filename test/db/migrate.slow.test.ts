@@ -69,6 +69,7 @@ const tables = async () =>
 test('migrations are applied in order of name, once, and recorded as Prisma records them', async () => {
   expect(await pendingMigrations(sql, dir)).toEqual(['001_first', '002_second'])
   expect(await run()).toEqual(['001_first', '002_second'])
+  expect(said).toEqual(['created the tables (2 migrations)'])
   expect(await run()).toEqual([])
   expect(await pendingMigrations(sql, dir)).toEqual([])
   const rows = await sql`select * from _prisma_migrations order by started_at`
@@ -85,6 +86,9 @@ test('migrations are applied in order of name, once, and recorded as Prisma reco
     },
     { migration_name: '002_second' },
   ])
+  write('003_third', 'create table third (n int);')
+  expect(await run()).toEqual(['003_third'])
+  expect(said.slice(1)).toEqual(['applied migration 003_third'])
 })
 
 test('two servers that start at once apply each migration once', async () => {

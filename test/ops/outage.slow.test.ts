@@ -146,6 +146,7 @@ function written(): { lines: string[]; log: ServiceLog } {
     log: createLog(
       {
         logLevel: 'error',
+        logFormat: 'json',
         databaseUrl: undefined,
         replica: undefined,
         smtp: undefined,
