@@ -25,7 +25,8 @@ const LEAVES = {
   checked: { layers: [], leaves: [] },
   thrown: { layers: [], leaves: [] },
   tracing: { layers: [], leaves: [] },
-  log: { layers: ['db'], leaves: ['config', 'secrets'] },
+  log: { layers: ['db'], leaves: ['config', 'secrets', 'log-text'] },
+  'log-text': { layers: [], leaves: [] },
   // What app.ts passes to the transports: types (of graphql too, whose streams http serves), and what follows from them.
   services: { layers: ['graphql', 'ingest', 'domain', 'stream', 'db'], leaves: ['config', 'log'] },
 }
