@@ -69,8 +69,10 @@ def interpret(response: Response, count: int, as_array: bool, tuning: Tuning) ->
         return Interpretation(Step.SETTLED, [Outcome.REJECTED] * count, reasons=dict.fromkeys(range(count), reason))
     if as_array and count > 1:
         return Interpretation(Step.SPLIT, reason=reason)
-    # Each refusal of the service is JSON with a code. Without one, a proxy answered, and its settings can be fixed.
-    outcome = Outcome.DROPPED if _is_of_service(response.body) else Outcome.REJECTED
+    # Specification §7: dropped after 415 and 422. Each other refusal of the service is JSON with a code; without one, a
+    # proxy answered, and its settings can be fixed.
+    final = status in (415, 422) or _is_of_service(response.body)
+    outcome = Outcome.DROPPED if final else Outcome.REJECTED
     return Interpretation(Step.SETTLED, [outcome] * count, reasons=dict.fromkeys(range(count), reason))
 
 
