@@ -3,6 +3,7 @@ import type { Locator, Page } from '@playwright/test'
 import { expect, test } from 'vitest'
 import { xRangeOf } from '../../web/src/charts/plot-range.ts'
 import { tickTexts } from '../../web/src/charts/tick-text.ts'
+import { isolated } from '../../web/src/lib/charts/align.ts'
 import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
 import { type Event, send, seriousFindings } from './visit.ts'
@@ -200,6 +201,23 @@ test('the charts of a project, with one mean curve per batch, have the same choi
     await loss.getByRole('list', { name: 'Metrics' }).getByText('acc, right').waitFor()
     expect(await page.getByLabel('The x-axis').inputValue()).toBe('metric.tokens')
   }))
+
+test.each([
+  [[1, 2, 3], null],
+  [[1], [0]],
+  [[null, 2, null], [1]],
+  [[1, null, 3, 4], [0]],
+  // No point of this curve at an x of another one: the line continues.
+  [[1, undefined, 3], null],
+  [[undefined, 2, undefined], [1]],
+  [
+    [null, undefined, 2, undefined, null, 5],
+    [2, 5],
+  ],
+  [[], null],
+])('points that no line reaches have a dot: %j', (column, dots) => {
+  expect(isolated(column)).toEqual(dots)
+})
 
 test('around a single point the x-axis is short; a zoom goes before', () => {
   expect(xRangeOf([0], [0, 100], undefined, false)).toEqual([-1, 1])

@@ -12,7 +12,7 @@ const web = pageFixture(async ({ app, reporter }) => {
     const of = eventsOf(id)
     await send(app, reporter, [
       of('batch_start', 60, { experiment_type: 'run', n_total: 2, name: `The ${id} one` }),
-      ...['a', 'b'].map((job) => of('job_start', 59, {}, job)),
+      ...['a', 'b'].map((job) => of('job_start', 59, { lr: job === 'a' ? 0.1 : 0.2 }, job)),
       ...['a', 'b'].map((job) => of('job_epoch', 50, { epoch: 0, val_loss: 0.25 }, job)),
       ...(ends ? [of('batch_done', 1, { n_done: 2, n_failed: 0, total_elapsed_s: 59 })] : []),
     ])
@@ -67,5 +67,12 @@ test('the breadcrumb has the name of a batch, and the list of its jobs says whic
   const path = page.getByRole('navigation', { name: 'Breadcrumb' })
   await path.getByRole('link', { name: 'The ended one' }).waitFor()
   await page.getByRole('complementary', { name: 'Jobs' }).getByTitle('The last value').waitFor()
+  await context.close()
+})
+
+test('on a phone the groups of curves are named above the charts', async () => {
+  const { page, context } = await web.asAda({ width: 390 })
+  await page.goto('/b/ended?group=param.lr')
+  await page.getByRole('list', { name: 'Groups' }).getByText('lr = 0.1').waitFor()
   await context.close()
 })

@@ -78,6 +78,37 @@ test('notes are previewed before they are saved; tags are separated by spaces or
   await context.close()
 })
 
+test('a form that is open while another tab saves does not undo it, and warns before it replaces it', async () => {
+  const change = (body: Record<string, unknown>) =>
+    web.app.call('PATCH', `/api/batches/${ID}`, { token: web.ada.token, body })
+  await change({ notes: 'first', tags: [] })
+  const { page, context } = await web.asAda()
+  await page.goto(`/b/${ID}`)
+  const edit = page.getByRole('button', { name: 'Edit' })
+  const dialog = page.getByRole('dialog')
+  const stored = async () => {
+    const { notes, tags } = (await web.app.call('GET', `/api/batches/${ID}`, { token: web.ada.token })).body
+    return { notes, tags }
+  }
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  await edit.click()
+  await dialog.getByLabel('Tags').fill('mine')
+  await change({ notes: 'theirs' })
+  await expect.poll(() => dialog.getByLabel('Notes').inputValue()).toBe('theirs')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  expect(await stored()).toEqual({ notes: 'theirs', tags: ['mine'] })
+
+  await edit.click()
+  await dialog.getByLabel('Notes').fill('theirs and mine')
+  await change({ notes: 'theirs again', tags: ['other'] })
+  await dialog.getByRole('alert').getByText('theirs again').waitFor()
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  expect(await stored()).toEqual({ notes: 'theirs and mine', tags: ['other'] })
+  await context.close()
+})
+
 test.each([
   ['a b,c', ['a', 'b', 'c']],
   [' a ,, a ', ['a']],

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { PASSWORD } from '../kit/app.ts'
 import { pageFixture } from './page-fixture.ts'
+import { eventsOf } from './ran-batch.ts'
 import { type Event, recordedSweep, send } from './visit.ts'
 
 const DONE = 'sweep-done'
@@ -92,6 +93,56 @@ test('a deleted batch leaves the list at once and returns by Undo', async () => 
   await context.close()
 })
 
+test('a batch that is deleted elsewhere says so, is not offline, and can only be restored', async () => {
+  await send(web.app, web.reporter, recordedSweep('deleted-elsewhere').slice(0, 30))
+  const { page, context } = await asAda()
+  await page.goto('/b/deleted-elsewhere')
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  await web.app.call('DELETE', '/api/batches/deleted-elsewhere', { token: web.ada.token })
+  await page.getByText('It was deleted just now.').waitFor()
+  const actions = () => page.locator('main header button').allInnerTexts()
+  await expect
+    .poll(async () => (await actions()).filter((name) => /Rerun|Stop|Edit|Share|More|Delete/.test(name)))
+    .toEqual([])
+  await page.getByRole('button', { name: 'Restore' }).click()
+  await page.getByRole('button', { name: 'Edit' }).waitFor()
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  expect(await page.getByText('The live connection is lost').count()).toBe(0)
+  await context.close()
+})
+
+test('going back to a long list leads to where it was left', async () => {
+  const of = (n: number) => eventsOf(`listed-${n}`, { project: 'long' })(`batch_start`, n, { n_total: 1 })
+  await send(
+    web.app,
+    web.reporter,
+    Array.from({ length: 60 }, (_, n) => of(n)),
+  )
+  const { page, context } = await asAda()
+  await page.goto('/p/long')
+  const row = page.getByRole('link', { name: 'listed-40', exact: true })
+  const table = page.getByRole('table', { name: 'Batches' })
+  await expect
+    .poll(async () => {
+      await table.evaluate((box) => box.scrollTo(0, box.scrollHeight))
+      return row.count()
+    })
+    .toBe(1)
+  const top = () => table.evaluate((box) => box.scrollTop)
+  const left = await top()
+  expect(left).toBeGreaterThan(0)
+  await row.click()
+  await page.getByRole('heading', { name: 'listed-40' }).waitFor()
+  await page.goBack()
+  await row.waitFor()
+  expect(await top()).toBe(left)
+  await page.getByRole('link', { name: 'Home', exact: true }).first().click()
+  await page.getByRole('navigation', { name: 'Projects' }).getByRole('link', { name: /^long/ }).click()
+  await page.getByRole('link', { name: 'listed-0', exact: true }).waitFor()
+  expect(await top()).toBe(0)
+  await context.close()
+})
+
 test('charts are drawn with their number of points, and a zoom is in the address', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto(`/b/${DONE}`)
@@ -148,6 +199,28 @@ test('a shared batch opens without a sign-in, with its charts', async () => {
   await stranger.page.goto(url)
   await stranger.page.locator('[data-chart="val_loss"] [data-points]', { hasText: '298 of 298' }).waitFor()
   expect(await stranger.page.getByRole('button', { name: 'Delete' }).count()).toBe(0)
+  expect(stranger.complaints).toEqual([])
+  await owner.context.close()
+  await stranger.context.close()
+})
+
+test('a share opens with the tab and the settings of the page where it was made, an anonymous one without', async () => {
+  const owner = await asAda()
+  const shared = async (path: string, anonymous = false): Promise<string> => {
+    await owner.page.goto(`/b/${DONE}${path}`)
+    await owner.page.getByRole('button', { name: 'Share' }).click()
+    if (anonymous) await owner.page.getByLabel('hide names, host, paths and log lines').check()
+    await owner.page.getByRole('button', { name: 'Make a link' }).click()
+    return (await owner.page.locator('[data-share-url]').textContent())?.trim() ?? ''
+  }
+  const stranger = await web.signedOut()
+  await stranger.page.goto(await shared('?smooth=0.6&group=param.hidden'))
+  await expect.poll(() => stranger.page.getByLabel('Smoothing').inputValue()).toBe('0.6')
+  await stranger.page.getByRole('list', { name: 'Groups' }).getByText('hidden = 128').waitFor()
+  await stranger.page.goto(await shared('/jobs?sort=-m.val_loss&status=failed'))
+  await expect.poll(() => stranger.page.getByLabel('Status').inputValue()).toBe('failed')
+  expect(new URL(await shared('?smooth=0.6', true)).search).toBe('')
+  expect(new URL(await shared('/timeline')).search).toBe('')
   expect(stranger.complaints).toEqual([])
   await owner.context.close()
   await stranger.context.close()

@@ -58,55 +58,63 @@ export function JobsAside(props: {
     onChange({ pin: [...next] })
   }
   return (
-    <aside aria-label="Jobs" className={`shrink-0 lg:w-56 xl:w-64 ${isOpen ? '' : 'max-lg:hidden'}`}>
-      <div className="lg:sticky lg:top-3 lg:max-h-[calc(100vh-8rem)] lg:overflow-y-auto">
-        <div>
-          {ids.length > 1 && grouped === undefined && search.solo === undefined && (
-            <TopJobs
-              top={search.top ?? FIRST_JOBS}
-              by={search.by}
-              series={series}
-              params={params}
-              onChange={onChange}
-            />
-          )}
-          {grouped !== undefined ? (
-            <GroupLegend groups={groups} focus={focus} colourOf={colourOfGroup} />
-          ) : (
-            <ChartLegend
-              store={store}
-              focus={focus}
-              jobs={listed}
-              hidden={hidden}
-              pinned={pinned}
-              solo={search.solo}
-              by={search.by}
-              onToggle={(job) => {
-                const next = new Set(hidden)
-                if (search.solo !== undefined) return onChange({ solo: undefined, hide: [] })
-                if (!next.delete(job)) next.add(job)
-                onChange({ hide: [...next] })
-              }}
-              onSolo={(job) => onChange({ solo: search.solo === job ? undefined : job })}
-              onPin={pin}
-            />
-          )}
-          {selected.size > 0 && !only && (
-            <Button
-              look="quiet"
-              onClick={() => onChange({ only: true, sel: inAddress(selected), solo: undefined })}
-            >
-              {`Draw only the ${selected.size} selected`}
-            </Button>
-          )}
-          {(hidden.size > 0 || search.solo !== undefined) && (
-            <Button look="quiet" onClick={() => onChange({ hide: [], solo: undefined })}>
-              Show all curves
-            </Button>
-          )}
+    <>
+      {grouped !== undefined && !isOpen && (
+        // On a phone the list is closed, and without names the curves of groups say nothing.
+        <div className="lg:hidden">
+          <GroupLegend groups={groups} focus={focus} colourOf={colourOfGroup} flat />
         </div>
-      </div>
-    </aside>
+      )}
+      <aside aria-label="Jobs" className={`shrink-0 lg:w-56 xl:w-64 ${isOpen ? '' : 'max-lg:hidden'}`}>
+        <div className="lg:sticky lg:top-3 lg:max-h-[calc(100vh-8rem)] lg:overflow-y-auto">
+          <div>
+            {ids.length > 1 && grouped === undefined && search.solo === undefined && (
+              <TopJobs
+                top={search.top ?? FIRST_JOBS}
+                by={search.by}
+                series={series}
+                params={params}
+                onChange={onChange}
+              />
+            )}
+            {grouped !== undefined ? (
+              <GroupLegend groups={groups} focus={focus} colourOf={colourOfGroup} />
+            ) : (
+              <ChartLegend
+                store={store}
+                focus={focus}
+                jobs={listed}
+                hidden={hidden}
+                pinned={pinned}
+                solo={search.solo}
+                by={search.by}
+                onToggle={(job) => {
+                  const next = new Set(hidden)
+                  if (search.solo !== undefined) return onChange({ solo: undefined, hide: [] })
+                  if (!next.delete(job)) next.add(job)
+                  onChange({ hide: [...next] })
+                }}
+                onSolo={(job) => onChange({ solo: search.solo === job ? undefined : job })}
+                onPin={pin}
+              />
+            )}
+            {selected.size > 0 && !only && (
+              <Button
+                look="quiet"
+                onClick={() => onChange({ only: true, sel: inAddress(selected), solo: undefined })}
+              >
+                {`Draw only the ${selected.size} selected`}
+              </Button>
+            )}
+            {(hidden.size > 0 || search.solo !== undefined) && (
+              <Button look="quiet" onClick={() => onChange({ hide: [], solo: undefined })}>
+                Show all curves
+              </Button>
+            )}
+          </div>
+        </div>
+      </aside>
+    </>
   )
 }
 

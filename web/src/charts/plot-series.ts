@@ -1,4 +1,5 @@
 import type uPlot from 'uplot'
+import { isolated } from '../lib/charts/align.ts'
 import type { columnsOf } from '../lib/charts/columns.ts'
 import type { Line } from '../lib/charts/line.ts'
 import { itemAt } from '../lib/checked.ts'
@@ -47,7 +48,11 @@ function curveOf(
     stroke: kind === 'edge' ? 'transparent' : colour(line),
     alpha: kind === 'faded' ? 0.25 : 1,
     width: kind === 'edge' ? 0 : width,
-    points: { show: kind !== 'edge' && line.steps.length < 2, size: 5 },
+    points: {
+      show: false,
+      size: 5,
+      filter: (plot, i) => (kind === 'edge' ? null : isolated(plot.data[i] ?? [])),
+    },
   }
 }
 

@@ -2,10 +2,15 @@ import { useId, useState } from 'react'
 import { Button, inputLook } from './controls.tsx'
 import { Markdown } from './markdown.tsx'
 
-/** A Markdown field with preview. The text area stays in the form while the preview is shown. */
+/**
+ * A Markdown field with preview. The text area stays in the form while the preview is shown. Until the user changes it,
+ * it follows the stored notes, so that an open form does not undo what is saved elsewhere.
+ */
 export function NotesField({ notes }: { notes: string }) {
   const id = useId()
-  const [text, setText] = useState(notes)
+  const [typed, setTyped] = useState<{ text: string; over: string } | null>(null)
+  const text = typed?.text ?? notes
+  const isBehind = typed !== null && notes !== typed.over && notes !== text
   const [preview, setPreview] = useState(false)
   return (
     <div className="flex flex-col gap-1">
@@ -24,9 +29,20 @@ export function NotesField({ notes }: { notes: string }) {
         rows={10}
         value={text}
         hidden={preview}
-        onChange={(event) => setText(event.target.value)}
+        onChange={(event) => setTyped({ text: event.target.value, over: typed?.over ?? notes })}
         className={`${inputLook} h-auto py-1 font-mono`}
       />
+      {isBehind && (
+        <div role="alert" className="flex flex-col gap-1.5 rounded-md bg-amber-soft px-2 py-1.5 text-amber">
+          <p>These notes were changed elsewhere meanwhile. Saving replaces that text:</p>
+          <pre className="max-h-32 overflow-y-auto font-mono text-xs whitespace-pre-wrap text-ink">
+            {notes === '' ? 'No notes.' : notes}
+          </pre>
+          <Button className="self-start" onClick={() => setTyped(null)}>
+            Discard mine
+          </Button>
+        </div>
+      )}
       {preview && (
         <section
           aria-label="Preview of the notes"

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { errorOf, frameOf, isInstalled, placeOf, placeText } from '../lib/traceback.ts'
 import { Copy } from './copy.tsx'
 
-const LINES_PX = 'max-h-80 overflow-auto p-3 pr-24 font-mono text-xs leading-5'
+const LINES_PX = 'max-h-80 overflow-auto p-3 font-mono text-xs leading-5'
 
 /**
  * A traceback in Python's order, with the last call at the end. The line in the project's own code is emphasized;
@@ -29,7 +29,7 @@ export function Traceback({
   const stderrLines = before.data?.filter((line) => !text.includes(line.trimEnd())) ?? []
   return (
     <details open data-traceback className="rounded-md border border-line border-l-3 border-l-failed bg-bg">
-      <summary className="flex cursor-pointer flex-wrap items-baseline gap-x-3 px-3 py-1.5 font-medium text-failed">
+      <summary className="flex cursor-pointer flex-wrap items-baseline gap-x-3 py-1.5 pr-24 pl-3 font-medium text-failed">
         Traceback
         {place && <span className="font-mono text-xs font-normal text-muted">{placeText(place)}</span>}
       </summary>
@@ -70,7 +70,8 @@ export function Traceback({
             )
           })}
         </pre>
-        <div className="absolute right-2 bottom-2">
+        {/* Beside the title, where it covers no line. */}
+        <div className="absolute right-1 bottom-full mb-0.5">
           <Copy text={text} />
         </div>
       </div>

@@ -64,6 +64,29 @@ export function align(
   return { columns: [grid, ...columns], unshown }
 }
 
+/** The places of points with a gap, or nothing, on either side: without a dot no line shows them. Null if there are none. */
+export function isolated(column: ArrayLike<number | null | undefined>): number[] | null {
+  const found: number[] = []
+  let before: number | null = null
+  let last: number | null = null
+  const end = (): void => {
+    if (last !== null && before === null) found.push(last)
+  }
+  for (let i = 0; i < column.length; i++) {
+    const value = column[i]
+    if (value === undefined) continue
+    if (value === null) {
+      end()
+      before = last = null
+      continue
+    }
+    before = last
+    last = i
+  }
+  end()
+  return found.length === 0 ? null : found
+}
+
 function union(curves: readonly Pick<Line, 'steps'>[]): number[] {
   const [one] = curves
   if (one === undefined) return []

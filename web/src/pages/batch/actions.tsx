@@ -37,7 +37,8 @@ export function BatchActions({ batch }: { batch: Batch }) {
   const rerun = useLater(rerunDialog, SORRY)
   const edit = useLater(editDialog, SORRY)
   const share = useLater(shareDialog, SORRY)
-  const can = batch.can
+  // Of a deleted batch only its restoration is possible.
+  const can = batch.deleted_at ? undefined : batch.can
   const close = (): void => setOpen(null)
 
   const stop = async (): Promise<void> => {
@@ -87,9 +88,11 @@ export function BatchActions({ batch }: { batch: Batch }) {
           <Share2 className={sign} aria-hidden="true" /> Share
         </Button>
       )}
-      <OpenLater load={moreMenu} given={{ batch, onEnd: () => setOpen('end') }} className={buttonLook()}>
-        More <ChevronDown className="size-3.5" aria-hidden="true" />
-      </OpenLater>
+      {!batch.deleted_at && (
+        <OpenLater load={moreMenu} given={{ batch, onEnd: () => setOpen('end') }} className={buttonLook()}>
+          More <ChevronDown className="size-3.5" aria-hidden="true" />
+        </OpenLater>
+      )}
       {can?.delete && (
         <Button look="danger" title="It can be restored from the trash" onClick={() => setOpen('delete')}>
           <Trash2 className={sign} aria-hidden="true" /> <span className="max-sm:sr-only">Delete</span>

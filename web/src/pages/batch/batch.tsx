@@ -36,6 +36,12 @@ function OneBatch({ batchId }: { batchId: string }) {
   const here = useRouterState({ select: (state) => state.location.href })
   const openFailure = useRouterState({ select: (state) => state.location.hash === 'failures' })
   const isKnown = useRowPart(batchStore, batchId, (batch) => batch !== undefined)
+  // Nobody may follow a deleted batch any more, which would be reported as a lost connection.
+  const isFollowed = useRowPart(
+    batchStore,
+    batchId,
+    (batch) => batch !== undefined && batch.deleted_at === undefined,
+  )
   const context = useMemo(
     () =>
       createBatchContext(`batch ${batchId}`, {
@@ -64,11 +70,11 @@ function OneBatch({ batchId }: { batchId: string }) {
     (batch) => batch !== undefined && showsStop(batch, Date.now()),
   )
   const control = useControl(batchId, { enabled: stops })
-  useChannel(isKnown ? `batch:${batchId}` : null, (payload) => {
+  useChannel(isFollowed ? `batch:${batchId}` : null, (payload) => {
     takeInControl(batchId, payload, batchStore.get(batchId))
     applyPayload(context, payload)
   })
-  useChannel(isKnown ? `metrics:${batchId}` : null, (payload) => applyPayload(context, payload))
+  useChannel(isFollowed ? `metrics:${batchId}` : null, (payload) => applyPayload(context, payload))
   // A message may bring a deleted batch into the store although its jobs cannot be read.
   if (read.error && (!isKnown || (jobs.error && jobs.data === undefined))) {
     return (

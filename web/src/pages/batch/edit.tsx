@@ -1,4 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
 import { type BatchEdit, changeBatch } from '../../lib/api/batches.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
@@ -10,6 +11,8 @@ import { NotesField } from '../../ui/notes-field.tsx'
 import { Failure } from '../../ui/notice.tsx'
 
 export function EditBatch({ batch, onClose }: { batch: Batch; onClose: () => void }) {
+  // The batch may change while the form is open: only what the user changed is sent.
+  const [first] = useState(batch)
   const save = useMutation({
     mutationFn: (body: BatchEdit) => changeBatch(batch.id, body),
     onSuccess: (changed) => {
@@ -33,10 +36,10 @@ export function EditBatch({ batch, onClose }: { batch: Batch; onClose: () => voi
             notes: String(form.get('notes')),
           }
           // Send only changed fields: the reporter can no longer set a field that a user has edited.
-          if (body.name === batch.name) delete body.name
-          if (body.group === batch.group) delete body.group
+          if (body.name === first.name) delete body.name
+          if (body.group === first.group) delete body.group
           if (body.notes === batch.notes) delete body.notes
-          if (form.get('tags') === tagsText(batch.tags)) delete body.tags
+          if (form.get('tags') === tagsText(first.tags)) delete body.tags
           if (Object.keys(body).length === 0) return onClose()
           save.mutate(body)
         }}
@@ -46,14 +49,14 @@ export function EditBatch({ batch, onClose }: { batch: Batch; onClose: () => voi
           name="name"
           maxLength={256}
           placeholder={batch.id}
-          defaultValue={batch.name ?? ''}
+          defaultValue={first.name ?? ''}
           autoFocus
         />
-        <Field label="Group" name="group" maxLength={256} defaultValue={batch.group ?? ''} />
+        <Field label="Group" name="group" maxLength={256} defaultValue={first.group ?? ''} />
         <Field
           label="Tags"
           name="tags"
-          defaultValue={tagsText(batch.tags)}
+          defaultValue={tagsText(first.tags)}
           hint="Separated by spaces or commas; quotation marks around a tag with a space in it."
         />
         <NotesField notes={batch.notes} />

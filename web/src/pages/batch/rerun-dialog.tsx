@@ -4,6 +4,7 @@ import { type Command, fetchAgentOf, type RerunRequest, rerunBatch } from '../..
 import { errorText, Refusal } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { environmentOf } from '../../lib/batch-facts.ts'
+import { batchName } from '../../lib/batch-name.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import { useMe } from '../../lib/queries.ts'
 import { sha256Hex } from '../../lib/sha256.ts'
@@ -37,7 +38,7 @@ export function RerunBatch(props: {
     staleTime: 0,
   })
   return (
-    <Dialog title={`Rerun ${batch.id}?`} onClose={onClose} size="wide">
+    <Dialog title={`Rerun ${batchName(batch)}?`} onClose={onClose} size="wide">
       <WhichJobs batch={batch} left={left} jobs={jobs} onJobs={setJobs} />
       <dl className="grid gap-x-4 gap-y-0.5 max-sm:[&>dt:not(:first-child)]:mt-2 sm:gap-y-1.5 sm:grid-cols-[7rem_1fr]">
         <WhatRuns rerun={rerun} />
@@ -203,7 +204,7 @@ function WhatRuns({ rerun }: { rerun: Rerun }) {
           <code className="font-mono text-xs break-all">{cwd || 'not recorded'}</code>
         )}
         {rerun.isOwner && !editing && (
-          <Button look="quiet" onClick={() => rerun.setEditing(true)}>
+          <Button look="quiet" className="ml-1" onClick={() => rerun.setEditing(true)}>
             Change what runs
           </Button>
         )}

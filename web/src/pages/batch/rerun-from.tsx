@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo } from 'react'
 import { errorText } from '../../lib/api/request.ts'
+import { batchName } from '../../lib/batch-name.ts'
 import { createJobStore } from '../../lib/live/batches.ts'
 import { batchQuery, jobsQuery } from '../../lib/queries.ts'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -22,7 +23,7 @@ export function RerunFrom({ batchId, onClose }: { batchId: string; onClose: () =
   if (batch.data && jobs.data)
     return <RerunBatch batch={batch.data} jobs={store} first="all" onClose={onClose} />
   return (
-    <Dialog title={`Rerun ${batchId}?`} onClose={onClose} size="wide">
+    <Dialog title={`Rerun ${batch.data ? batchName(batch.data) : batchId}?`} onClose={onClose} size="wide">
       {error ? <Failure>{errorText(error)} Nothing was started.</Failure> : <Waiting rows={4} />}
     </Dialog>
   )

@@ -1,4 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { defaultStringifySearch, useRouterState } from '@tanstack/react-router'
 import { useState } from 'react'
 import { errorText } from '../../lib/api/request.ts'
 import { createShare, fetchShares, revokeShare } from '../../lib/api/shares.ts'
@@ -9,6 +10,7 @@ import { Copy } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
+import { readShareSearch, SHARE_TABS } from '../share/search.ts'
 
 const DAY_MS = 86_400_000
 
@@ -19,15 +21,19 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
   const shares = useQuery({ queryKey, queryFn: () => fetchShares(batch.id) })
   const [days, setDays] = useState('30')
   const [anonymous, setAnonymous] = useState(false)
+  const view = useShownView()
   const refresh = () => queries.invalidateQueries({ queryKey })
   const make = useMutation({
-    mutationFn: () =>
-      createShare(batch.id, {
+    mutationFn: async () => {
+      const made = await createShare(batch.id, {
         anonymous,
         ...(days !== 'never' && {
           expires_at: new Date(Date.now() + Number(days) * DAY_MS).toISOString().replace(/\.\d+/, ''),
         }),
-      }),
+      })
+      // The settings of the page may hold names that an anonymous link hides.
+      return { ...made, url: anonymous ? made.url : made.url + view }
+    },
     onSuccess: () => void refresh(),
   })
   const [revoking, setRevoking] = useState<string | null>(null)
@@ -74,7 +80,10 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
             {make.data.url}
           </code>
           <Copy text={make.data.url} />
-          <p className="w-full text-xs text-muted">Copy it now: it is shown only once.</p>
+          <p className="w-full text-xs text-muted">
+            Copy it now: it is shown only once.
+            {make.data.url.includes('?') && ' It opens with the settings of this page.'}
+          </p>
         </div>
       )}
       {(shares.data?.items.length ?? 0) > 0 && (
@@ -116,6 +125,14 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
       )}
     </Dialog>
   )
+}
+
+/** What the page shows now, as search parameters of a share; empty for tabs that shares have not. */
+function useShownView(): string {
+  const { pathname, search } = useRouterState({ select: (state) => state.location })
+  const [, , , tab = 'charts', ...more] = pathname.replace(/\/$/, '').split('/')
+  if (more.length > 0 || !SHARE_TABS.some((one) => one === tab)) return ''
+  return defaultStringifySearch(readShareSearch({ ...search, tab }))
 }
 
 function endOf(at: string | null): string {

@@ -1,4 +1,4 @@
-import { useRouter } from '@tanstack/react-router'
+import { useRouter, useRouterState } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type CSSProperties, useCallback, useEffect, useMemo, useRef } from 'react'
 import { links } from '../../lib/links.ts'
@@ -13,6 +13,8 @@ import { Heads } from './heads.tsx'
 import { type Column, narrowColumn } from './table-columns.ts'
 import type { BatchList } from './use-batch-list.ts'
 
+/** How far the table was scrolled, by entry of the browser's history. */
+const offsets = new Map<string, number>()
 /** Pending rows are moved into place this long after the pointer has left the table. */
 const PAUSE_MS = 3_000
 
@@ -28,7 +30,10 @@ export function BatchTable(props: {
   const { slug, search, columns, list, baseline, selected, onSelect } = props
   const scroller = useRef<HTMLDivElement>(null)
   const lastClicked = useRef<string | null>(null)
+  // Going back leads to the same entry of the history, and to the row that was opened there.
+  const place = useRouterState({ select: (state) => state.location.state.__TSR_key })
   const rows = useVirtualizer({
+    initialOffset: () => offsets.get(place ?? '') ?? 0,
     count: list.ids.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_PX,
@@ -83,7 +88,10 @@ export function BatchTable(props: {
         data-table
         className="h-full overflow-auto"
         // Cells are sticky only while scrolled sideways, because every sticky cell is a compositing layer.
-        onScroll={({ currentTarget: box }) => box.toggleAttribute('data-sideways', box.scrollLeft > 0)}
+        onScroll={({ currentTarget: box }) => {
+          box.toggleAttribute('data-sideways', box.scrollLeft > 0)
+          offsets.set(place ?? '', box.scrollTop)
+        }}
         style={layout}
         {...rowLinks}
       >
