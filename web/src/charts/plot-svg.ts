@@ -108,21 +108,29 @@ function curvesOf(u: uPlot, lines: readonly Line[], look: Look, height: number):
   const pathOf = ({ steps, values }: Curve, line: Line): string => {
     let path = ''
     let pen = false
+    // A point between gaps gets a line without length, whose round ends are a dot.
+    let single = false
+    const end = (): void => {
+      if (single) path += 'h0'
+      pen = single = false
+    }
     steps.forEach((step, i) => {
       const value = values[i] ?? Number.NaN
       // Includes one point beyond either end, so that curves leave the plot as they do on the page.
       const isNearRange = (steps[i + 1] ?? step) >= from && (steps[i - 1] ?? step) <= to
-      if (!drawable(value) || !isNearRange) pen = false
+      if (!drawable(value) || !isNearRange) end()
       else {
+        single = !pen
         path += `${pen ? 'L' : 'M'}${round(x(step))} ${round(y(line, value))}`
         pen = true
       }
     })
+    end()
     return path
   }
   const { raw, means, high, low } = columnsOf(lines, look.band)
   const stroke = (curve: Curve, line: Line, opacity: number): string =>
-    `<path d="${pathOf(curve, line)}" fill="none" stroke="${look.colour(line)}" stroke-width="${look.width}"${dashesOf(look, line)} stroke-opacity="${opacity}" stroke-linejoin="round"/>`
+    `<path d="${pathOf(curve, line)}" fill="none" stroke="${look.colour(line)}" stroke-width="${look.width}"${dashesOf(look, line)} stroke-opacity="${opacity}" stroke-linejoin="round" stroke-linecap="round"/>`
   const outlineOf = ({ steps, values }: Curve, line: Line): string[] =>
     steps.flatMap((step, k) => {
       const value = values[k] ?? Number.NaN

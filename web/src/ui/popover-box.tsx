@@ -21,6 +21,7 @@ export function PopoverBox({ trigger, label, align, className, container, childr
       <Popover.Portal container={container}>
         <Popover.Content
           align={align}
+          collisionPadding={8}
           aria-label={label}
           className={`z-30 rounded-md border border-line bg-raised shadow-lg ${className}`}
         >

@@ -92,11 +92,12 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
         <Neighbours batchId={batchId} job={job.id} />
         <span className="flex-1" />
         <TagJob job={job} />
+        {!job.notes && <JobNotes job={job} />}
         <Link {...links.batch(batchId, { solo: job.id })} className={buttonLook()}>
           In the batch’s charts
         </Link>
       </div>
-      <JobNotes job={job} />
+      {job.notes && <JobNotes job={job} />}
       <JobFacts job={job} store={jobs} />
       <Attempts attempts={attempts} job={job} shown={before} onShow={(attempt) => go({ attempt })} />
       <JobCharts job={job} search={search} attempt={attempt} onSearch={go} clock={clock} />

@@ -25,22 +25,22 @@ export function JobNotes({ job }: { job: Job }) {
   })
   const mayEdit = batch?.can?.edit === true
   if (!job.notes && !mayEdit) return null
+  const edit = mayEdit && (
+    <Button look={job.notes ? 'quiet' : 'plain'} aria-haspopup="dialog" onClick={() => setOpen(true)}>
+      {job.notes ? 'Edit notes' : 'Add notes'}
+    </Button>
+  )
   return (
-    <section aria-label="Notes" className="flex items-start gap-3 px-4">
-      {job.notes && (
-        <div className="max-h-64 min-w-0 overflow-y-auto">
-          <Markdown text={job.notes} />
-        </div>
-      )}
-      {mayEdit && (
-        <Button
-          look="quiet"
-          className={job.notes ? '' : '-ml-2.5'}
-          aria-haspopup="dialog"
-          onClick={() => setOpen(true)}
-        >
-          {job.notes ? 'Edit notes' : 'Add notes'}
-        </Button>
+    <>
+      {job.notes ? (
+        <section aria-label="Notes" className="flex items-start gap-3 px-4">
+          <div className="max-h-64 min-w-0 overflow-y-auto">
+            <Markdown text={job.notes} />
+          </div>
+          {edit}
+        </section>
+      ) : (
+        edit
       )}
       {open && (
         <Dialog title={`Notes on ${job.id}`} size="wide" onClose={() => setOpen(false)}>
@@ -62,6 +62,6 @@ export function JobNotes({ job }: { job: Job }) {
           </form>
         </Dialog>
       )}
-    </section>
+    </>
   )
 }
