@@ -18,7 +18,8 @@ const web = pageFixture(async ({ app, reporter }) => {
     line(100, 'Traceback (most recent call last):'),
     line(99, `ValueError: ${'wide '.repeat(200)}`),
     of('job_failed', 98, { reason: 'ValueError: wide' }, 'one'),
-    of('job_done', 97, {}, 'two'),
+    // At the same time as the batch.
+    of('job_done', 96, {}, 'two'),
     of('batch_failed', 96, { reason: 'one job failed', total_elapsed_s: 804 }),
   ])
 })
@@ -76,6 +77,7 @@ test('the timeline has the starts and ends of jobs, and combines consecutive one
   expect(await steps.nth(1).textContent()).toContain('1 job failed')
   expect(await steps.nth(1).textContent()).toContain('ValueError: wide')
   expect(await steps.nth(2).textContent()).toContain('1 job completed')
+  expect((await page.locator('[data-step]').allTextContents()).at(-1)).toContain('Batch failed')
   expect(await seriousFindings(page)).toEqual([])
   await context.close()
 })

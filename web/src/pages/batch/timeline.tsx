@@ -121,7 +121,10 @@ function withJobs(steps: readonly Step[], jobs: readonly Job[]): (Step | JobsEnt
     ...jobs.map((job) => ({ at: job.started_at, what: 'started' as const, job })),
     ...jobs.flatMap((job) => (job.ended_at === null ? [] : [{ at: job.ended_at, what: job.status, job }])),
   ]
-  events.sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
+  // At the same time a batch begins before its jobs, and they end before it.
+  const rank = (event: (typeof events)[number]): number =>
+    'job' in event ? 1 : event.step === 'began' ? 0 : 2
+  events.sort((a, b) => Date.parse(a.at) - Date.parse(b.at) || rank(a) - rank(b))
   const entries: (Step | JobsEntry)[] = []
   for (const event of events) {
     const last = entries.at(-1)
