@@ -36,7 +36,7 @@ function OneBatch({ batchId }: { batchId: string }) {
   const here = useRouterState({ select: (state) => state.location.href })
   const openFailure = useRouterState({ select: (state) => state.location.hash === 'failures' })
   const isKnown = useRowPart(batchStore, batchId, (batch) => batch !== undefined)
-  // Nobody may follow a deleted batch any more, which would be reported as a lost connection.
+  // A deleted batch cannot be followed any more, and trying to would be reported as a lost connection.
   const isFollowed = useRowPart(
     batchStore,
     batchId,
