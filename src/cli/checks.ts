@@ -16,6 +16,8 @@ import { checkPublicUrl } from './public-url-check.ts'
 /** If the clocks differ by more than this, retention deletes nothing (docs/operations.md). */
 const MAX_SKEW_MS = 5 * 60_000
 const GIB = 1024 ** 3
+/** PostgreSQL's too_many_connections. */
+const TOO_MANY_CONNECTIONS = '53300'
 
 /** Every check, in the order in which an operator would fix the findings. Findings are reported as each check ends. */
 export async function* examine(
@@ -73,6 +75,14 @@ async function* checkDatabase(config: Config): AsyncGenerator<Finding> {
         const database = await readDatabase(sql)
         const pending = (await pendingMigrations(sql, MIGRATIONS)).length
         found.push(tablesFinding(database, pending))
+        if (database.encoding !== 'UTF8')
+          found.push(
+            warning(
+              'database',
+              `its encoding is ${database.encoding}, which cannot store every text`,
+              "Back it up, and restore into one made by: create database svc template template0 encoding 'UTF8'",
+            ),
+          )
         if (database.most < 50)
           found.push(
             warning(
@@ -99,7 +109,9 @@ async function* checkDatabase(config: Config): AsyncGenerator<Finding> {
           ? 'Correct SVC_DATA_DIR, or start the service, which creates the database.'
           : config.databaseUrl === undefined
             ? `PostgreSQL's own messages are in ${resolve(config.dataDir)}/data/log.`
-            : 'Try the same address with psql from this machine.',
+            : codeOf(error) === TOO_MANY_CONNECTIONS
+              ? 'A server opens up to 40 connections: raise max_connections, and the limit of the role if it has one.'
+              : 'Try the same address with psql from this machine.',
       ),
     )
   }
@@ -110,6 +122,8 @@ interface DatabaseFacts {
   version: number
   shown: string
   bytes: number
+  /** `server_encoding`. */
+  encoding: string
   /** `max_connections`. */
   most: number
   /** Whether it is a standby, which accepts no writes. */
@@ -126,7 +140,7 @@ async function readDatabase(sql: Sql): Promise<DatabaseFacts> {
     select current_setting('server_version_num')::int version, current_setting('server_version') shown,
            pg_database_size(current_database())::float8 bytes,
            (extract(epoch from clock_timestamp()) * 1000)::float8 ms,
-           current_setting('max_connections')::int most, pg_is_in_recovery() standby,
+           current_setting('server_encoding') encoding, current_setting('max_connections')::int most, pg_is_in_recovery() standby,
            has_schema_privilege('public', 'create') creates`
   if (row === undefined) throw new Error('the database gave no answer')
   return { ...row, skewMs: Math.abs(row.ms - (before + Date.now()) / 2) }

@@ -7,6 +7,9 @@ import { NoDatabase } from './database.ts'
 const UNREACHABLE =
   /^(ECONN|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOENT|CONNECT|08|25006|28|3D|53300|57P0[123])/
 
+/** PostgreSQL's insufficient_privilege: since version 15, only the owner of a database may create tables in it. */
+const MAY_NOT = '42501'
+
 /** What keeps a file or folder from being opened, read or written. */
 const FILE_FAULT = /^(ENOENT|ENOTDIR|EISDIR|EACCES|EPERM|EROFS|ENOSPC|EDQUOT)$/
 
@@ -29,6 +32,8 @@ export function failureLine(error: unknown, databaseUrl: string | undefined): st
   }
   if (fieldOf(error, 'path') !== undefined && syscall !== 'connect' && FILE_FAULT.test(code ?? ''))
     return error.message // "ENOENT: no such file or directory, open '/backups/monday.svc'"
+  if (databaseUrl !== undefined && code === MAY_NOT)
+    return `the database at ${hostOf(databaseUrl)} refuses its account: ${error.message}. Make the account the owner of the database, or grant it create on schema public`
   if (databaseUrl !== undefined && code !== undefined && UNREACHABLE.test(code)) {
     return `the database at ${hostOf(databaseUrl)} cannot be used: ${error.message || code}. See SVC_DATABASE_URL`
   }

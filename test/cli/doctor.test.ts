@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -89,6 +90,41 @@ test('an address without its scheme is refused with an example of a right one', 
   expect(() => readConfig({ SVC_SMTP_URL: 'mail.example.org:587' })).toThrow(
     'must be an address such as smtp://mail.example.org:587',
   )
+})
+
+test('an account that may not create tables is one line at the start, and its connection limit is named', async () => {
+  const own = await freshDatabase()
+  const role = `svc_${randomBytes(6).toString('hex')}`
+  const url = new URL(own.url)
+  url.username = role
+  url.password = 'of-this-test'
+  try {
+    await own.sql.unsafe(`create role ${role} login password 'of-this-test'`)
+    const failed: unknown = await startTestApp({ databaseUrl: url.href }).catch((error: unknown) => error)
+    expect(failureLine(failed, url.href)).toMatch(/permission denied for .*grant it create on schema public$/)
+    await own.sql.unsafe(`alter role ${role} connection limit 0`)
+    expect((await examined({ SVC_DATABASE_URL: url.href })).database?.[0]).toMatchObject({
+      state: 'failure',
+      advice: expect.stringContaining('raise max_connections'),
+    })
+  } finally {
+    await own.sql.unsafe(`drop role ${role}`)
+    await own.drop()
+  }
+})
+
+test('a database with another encoding than UTF-8 is warned of', async () => {
+  const name = `latin_${randomBytes(6).toString('hex')}`
+  await database.sql.unsafe(`create database ${name} template template0 encoding 'LATIN1' locale 'C'`)
+  const url = new URL(database.url)
+  url.pathname = `/${name}`
+  try {
+    expect((await examined({ SVC_DATABASE_URL: url.href })).database).toContainEqual(
+      expect.objectContaining({ state: 'warning', text: expect.stringContaining('its encoding is LATIN1') }),
+    )
+  } finally {
+    await database.sql.unsafe(`drop database ${name} with (force)`)
+  }
 })
 
 test.each([
