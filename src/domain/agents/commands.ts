@@ -2,6 +2,7 @@ import type { Db } from '../../db/sql.ts'
 import { REDACTED } from '../audit.ts'
 import { EXPIRES_MS, pendingSince } from './agent.ts'
 import type { CommandView } from './command-fields.ts'
+import { earlierStarts } from './earlier-starts.ts'
 import type { StepView } from './step-fields.ts'
 
 /** The user that reads commands. Only the owner of a batch sees the command lines. */
@@ -45,7 +46,7 @@ export async function commandsOf(
 }
 
 /**
- * The timeline of a batch, oldest first: its start and end, every step of its stops and reruns and of the process that
+ * The timeline of a batch, oldest first: its starts and ends, every step of its stops and reruns and of the process that
  * reports it, changes by users (from the audit log), its mails, and the registration or revocation of its agent. So a
  * clean stop, a killed process and a lost host can be told apart. The permission (access.ts `know_commands`) was
  * checked before.
@@ -115,5 +116,11 @@ export async function timelineOf(
     left join users u on u.id = m.actor_id
     left join agents a on a.id = m.actor_id
     order by m.at, m.place, m.id nulls last`
-  return steps
+  const earlier = await earlierStarts(db, batchKey)
+  if (earlier.length === 0) return steps
+  const all = [...earlier, ...steps].sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
+  const first = all.find(({ step }) => step === 'began')
+  return all.map((step) =>
+    step.step === 'began' && step !== first ? { ...step, detail: { ...step.detail, resumed: true } } : step,
+  )
 }

@@ -182,10 +182,11 @@ export function stepText(step: Step): { title: string; note?: string | undefined
       return { title: `The ${noun} was cancelled`, note: reasonText(detail.reason ?? detail.failure_reason) }
     case 'began':
       return {
-        title: 'Batch began',
+        title: detail.resumed === true ? 'Batch resumed by another process' : 'Batch began',
         note: [
           detail.host ? `on ${detail.host}` : undefined,
-          typeof detail.n_total === 'number' ? `${detail.n_total} jobs planned` : undefined,
+          typeof detail.pid === 'number' ? `pid ${detail.pid}` : undefined,
+          typeof detail.n_total === 'number' ? `${some(detail.n_total, 'job')} planned` : undefined,
           detail.rerun_of ? `a rerun of ${detail.rerun_of}` : undefined,
         ]
           .filter(Boolean)

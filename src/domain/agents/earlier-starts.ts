@@ -1,0 +1,68 @@
+import { canonicalInstant } from '../../db/instant.ts'
+import type { Db } from '../../db/sql.ts'
+import { STOP_REASON } from '../batches/index.ts'
+import { eventTypeCode, typeCodes } from '../events/index.ts'
+import { warm } from '../warm.ts'
+import type { StepView } from './step-fields.ts'
+
+/** The most earlier starts and ends that a timeline shows: the latest ones. */
+const MAX_MARKS = 200
+
+interface Row {
+  at: string
+  type: number
+  host: string | null
+  pid: unknown
+  n_total: unknown
+  rerun_of: string | null
+  reason: string | null
+}
+
+/**
+ * The starts and ends of a batch before its latest start: of a run that was killed and resumed under the same id. A
+ * batch that started once costs a look-up, another one a scan of its events. Starts whose payload retention has purged
+ * are missing, because they cannot be told from updates of the configuration.
+ */
+export async function earlierStarts(db: Db, batchKey: number): Promise<StepView[]> {
+  const [batch] = await db<
+    { started_at: string; owner_id: string; owner: string | null }[]
+  >`/* timeline.resumed */
+    select b.started_at, b.owner_id, u.name owner
+    from batches b join batch_progress p on p.batch_key = b.key left join users u on u.id = b.owner_id
+    where b.key = ${batchKey} and p.first_seen_at < b.started_at`
+  if (batch === undefined) return []
+  await warm(db, { batches: [batchKey] })
+  const rows = await db<Row[]>`/* timeline.earlier */
+    select * from (
+      select e.ts at, e.event_id, e.type, d.event #>> '{source,host}' host, d.event #> '{data,process,pid}' pid,
+        coalesce(d.event #> '{data,n_total}', d.event #> '{data,n_total_jobs}') n_total,
+        d.event #>> '{data,rerun_of}' rerun_of, d.event #>> '{data,reason}' reason
+      from events e cross join lateral (select e.payload::json event) d
+      where e.batch_key = ${batchKey} and e.type in (${typeCodes(db, 'batch_start', 'batch_done', 'batch_failed')})
+        and e.ts <= ${batch.started_at}::timestamptz and e.payload is not null
+        and (d.event #>> '{data,update}') is distinct from 'true'
+      order by e.ts desc, e.event_id desc limit ${MAX_MARKS}) x
+    order by at, event_id`
+  const actor = { kind: 'reporter' as const, id: batch.owner_id, name: batch.owner }
+  const latest = canonicalInstant(batch.started_at)
+  return rows.flatMap((row, i): StepView[] => {
+    const at = canonicalInstant(row.at)
+    const step = { at: row.at, kind: 'batch' as const, cmd_id: null, actor }
+    if (row.type === eventTypeCode('batch_start')) {
+      if (at === latest) return []
+      const { host, pid, n_total, rerun_of } = row
+      return [{ ...step, step: 'began', detail: present({ host, pid, n_total, rerun_of }) }]
+    }
+    // Several reports of one end, such as the watchdog's and the agent's, are one step.
+    const next = rows[i + 1]
+    if (next !== undefined && next.type !== eventTypeCode('batch_start')) return []
+    const completed = row.type === eventTypeCode('batch_done')
+    const status = completed ? 'completed' : row.reason === STOP_REASON ? 'stopped' : 'failed'
+    return [
+      { ...step, step: 'ended', detail: present({ status, failure_reason: completed ? null : row.reason }) },
+    ]
+  })
+}
+
+const present = (detail: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(detail).filter(([, value]) => value !== null))
