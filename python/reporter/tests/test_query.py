@@ -7,6 +7,7 @@ import importlib.util
 import io
 import json
 import math
+import sys
 import warnings
 from datetime import datetime, timezone
 from typing import Any
@@ -61,6 +62,48 @@ def test_a_refusal_names_status_and_code(api: Api) -> None:
         Api("http://127.0.0.1:9").batches()
     with pytest.raises(ValueError, match="SVC_URL"):
         Api()
+
+
+def test_an_answer_of_a_proxy_is_a_query_error_with_what_to_check(server: FakeIngest, api: Api) -> None:
+    server.gets["/api/batches?limit=500"] = (
+        "text/html",
+        b"<html><title>Sign in</title>Company portal</html>",
+    )
+    with pytest.raises(QueryError, match=r"is SVC_URL right\? Sign in Company portal"):
+        api.batches()
+
+
+def test_batches_become_a_row_each_with_their_configuration_and_summary(server: FakeIngest, api: Api) -> None:
+    done = {
+        "id": "b1",
+        "name": "first",
+        "started_at": "2026-01-31T12:00:00Z",
+        "owner": {"id": "u", "name": "ada"},
+        "config": {"lr": 0.1, "model": {"depth": 2}},
+        "summary": {"loss": {"last": "NaN", "min": 0.5}, "note": "good"},
+        "env_snapshot": {"cwd": "/"},
+    }
+    killed = {"id": "b2", "name": None, "started_at": "2026-01-31T11:00:00Z", "config": None, "summary": None}
+    server.gets["/api/batches?project=p&sort=min.loss&order=asc&limit=2"] = _json({"items": [done, killed]})
+    frame = api.batches_frame(project="p", sort="min.loss", order="asc", limit=2, frame="pandas")
+    assert list(frame["id"]) == ["b1", "b2"]
+    first = frame.iloc[0]
+    assert (first["name"], first["owner"], first["config.lr"], first["config.model.depth"]) == ("first", "ada", 0.1, 2)
+    assert first["started_at"] == datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+    assert math.isnan(first["summary.loss.last"])
+    assert (first["summary.loss.min"], first["summary.note"]) == (0.5, "good")
+    assert math.isnan(frame.iloc[1]["summary.loss.min"])
+    assert "env_snapshot" not in frame.columns
+
+
+def test_there_is_no_best_of_a_metric_that_no_batch_has(server: FakeIngest, api: Api) -> None:
+    server.gets["/api/batches?sort=min.val_los&order=asc&limit=1"] = _json({"items": [{"id": "b1"}]})
+    empty = "job_id,key,step,value,timestamp\r\n"
+    server.gets["/api/batches/b1/metrics.csv?key=val_los"] = "text/csv", empty.encode()
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        warnings.simplefilter("error")
+        patch.setitem(sys.modules, "pyarrow", None)
+        assert api.best("val_los") is None
 
 
 def test_jobs_become_a_row_each_with_params_and_metrics_as_columns(server: FakeIngest, api: Api) -> None:

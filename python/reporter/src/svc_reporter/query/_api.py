@@ -16,6 +16,8 @@ from ._values import as_number, as_time, flattened
 _JOB_FIRST = ("batch_id", "job_id", "status", "model", "dataset", "started_at", "ended_at", "elapsed_s", "epochs")
 _PLACE = ("batch_id", "job_id", "step")
 """The key of a row of a wide table. A timestamp is not part of it: series of one epoch may differ in theirs."""
+_BATCH_FIRST = ("id", "name", "project", "status", "started_at", "ended_at", "elapsed_s", "group", "tags", "notes")
+_BATCH_LEFT_OUT = ("owner", "config", "summary", "env_snapshot", "traceback", "slots", "can")
 _GROUPS = (("param", "params"), ("metric", "metrics"), ("latest", "latest"))
 _LINES_A_PAGE = 500
 
@@ -75,6 +77,73 @@ class Api:
         more = {"q": q, "where": where, "sort": sort, "order": order}
         return list(self._client.items("/api/batches", {**filters, **more}, limit))
 
+    def batches_table(
+        self,
+        *,
+        project: Names = None,
+        status: Names = None,
+        host: Names = None,
+        owner: Names = None,
+        tag: Names = None,
+        group: Names = None,
+        q: str | None = None,
+        where: Names = None,
+        sort: str | None = None,
+        order: Literal["asc", "desc"] | None = None,
+        limit: int | None = None,
+    ) -> Table:
+        """One row per batch: its fields, then `config.*` and `summary.<metric>.last` (`min`, `max`, `best`).
+
+        The summary is sent at the end of a run, so that of a run that goes on or was killed is empty: `jobs_frame` has
+        the latest values of every job.
+        """
+        found = self.batches(
+            project=project,
+            status=status,
+            host=host,
+            owner=owner,
+            tag=tag,
+            group=group,
+            q=q,
+            where=where,
+            sort=sort,
+            order=order,
+            limit=limit,
+        )
+        return Table.of_records([_batch_row(batch) for batch in found], _BATCH_FIRST)
+
+    def batches_frame(
+        self,
+        *,
+        project: Names = None,
+        status: Names = None,
+        host: Names = None,
+        owner: Names = None,
+        tag: Names = None,
+        group: Names = None,
+        q: str | None = None,
+        where: Names = None,
+        sort: str | None = None,
+        order: Literal["asc", "desc"] | None = None,
+        limit: int | None = None,
+        frame: FrameKind | None = None,
+    ) -> Any:
+        """`batches_table` as a data frame."""
+        table = self.batches_table(
+            project=project,
+            status=status,
+            host=host,
+            owner=owner,
+            tag=tag,
+            group=group,
+            q=q,
+            where=where,
+            sort=sort,
+            order=order,
+            limit=limit,
+        )
+        return table.to_frame(frame or self._frame)
+
     def batch(self, batch_id: str) -> dict[str, Any]:
         """One batch, with its `config`, `summary`, `notes`, `tags` and `env_snapshot`."""
         found: dict[str, Any] = self._client.get(_batch(batch_id))
@@ -96,7 +165,8 @@ class Api:
     ) -> Best | None:
         """The batch with the least or the greatest finite value of a metric among all its points, not only the last.
 
-        None if no batch has such a point. Raises ValueError for another goal than "min" and "max".
+        None, without a warning, if no batch has such a point: check the spelling of the metric then. Raises ValueError
+        for another goal than "min" and "max".
         """
         if goal not in ("min", "max"):
             raise ValueError(f"goal must be 'min' or 'max', got {goal!r}")
@@ -104,7 +174,9 @@ class Api:
         order = {"sort": f"{goal}.{metric}", "order": "asc" if goal == "min" else "desc"}
         for batch in self._client.items("/api/batches", {**filters, **order}, 1):
             points = (
-                (point["value"], point) for point in self.series(batch["id"], metric) if math.isfinite(point["value"])
+                (point["value"], point)
+                for point in metrics_of(self._client, [batch["id"]], {"key": metric}).records()
+                if math.isfinite(point["value"])
             )
             found = min(points, key=_first, default=None) if goal == "min" else max(points, key=_first, default=None)
             if found is not None:
@@ -278,6 +350,18 @@ def _batch(batch_id: str) -> str:
 
 def _first(pair: tuple[float, Any]) -> float:
     return pair[0]
+
+
+def _batch_row(batch: Mapping[str, Any]) -> dict[str, Any]:
+    row = {name: value for name, value in batch.items() if name not in _BATCH_LEFT_OUT}
+    row["owner"] = (batch.get("owner") or {}).get("name")
+    for name in ("started_at", "ended_at", "last_seen_at", "last_received_at"):
+        if name in row:
+            row[name] = as_time(row[name])
+    for name in ("config", "summary"):
+        for key, value in flattened(batch.get(name) or {}, f"{name}."):
+            row[key] = as_number(value)
+    return row
 
 
 def _row(job: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from .._errors import QueryError
+from .._responses import text_of
 from .._settings import read_settings
-from .._transport import Transport, Unreachable
+from .._transport import Response, Transport, Unreachable
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse
@@ -43,9 +44,7 @@ class Client:
             response = self._transport.get(path + _query(filters))
         except Unreachable as error:
             raise QueryError(f"{self._transport.target} does not respond: {error}") from error
-        if response.status != 200:
-            raise _refusal(response.status, response.body)
-        return json.loads(response.body)
+        return self._document(response)
 
     def patch(self, path: str, changes: Mapping[str, Any]) -> Any:
         """PATCH with the changes; returns the response. Needs a session: the service rejects a token."""
@@ -53,9 +52,18 @@ class Client:
             response = self._transport.request("PATCH", path, json.dumps(changes).encode())
         except Unreachable as error:
             raise QueryError(f"{self._transport.target} does not respond: {error}") from error
+        return self._document(response)
+
+    def _document(self, response: Response) -> Any:
         if response.status != 200:
             raise _refusal(response.status, response.body)
-        return json.loads(response.body)
+        try:
+            return json.loads(response.body)
+        except ValueError as error:
+            target = self._transport.target
+            raise QueryError(
+                f"{target} answers no JSON, so it is not the service; is SVC_URL right? {text_of(response.body)}"
+            ) from error
 
     def items(self, path: str, filters: Filters | None = None, limit: int | None = None) -> Iterator[dict[str, Any]]:
         """All items of a list, page by page."""
@@ -172,6 +180,6 @@ def _refusal(status: int, body: bytes) -> QueryError:
         code = problem.get("code")
         text = problem.get("detail") or problem.get("title") or code
     except (ValueError, AttributeError):
-        code, text = None, body[:200].decode("utf-8", "replace")
+        code, text = None, f"not from the service: {text_of(body)}"
     hint = "; a token of scope read is needed: SVC_TOKEN, SVC_READ_TOKEN or Api(token=...)" if status == 401 else ""
-    return QueryError(f"HTTP {status} {code or ''}: {text}{hint}", status=status, code=code)
+    return QueryError(f"HTTP {status}{f' {code}' if code else ''}: {text}{hint}", status=status, code=code)
