@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import svc_reporter as svc
+
+from .kit.fake_ingest import FakeIngest
 
 
 @pytest.mark.parametrize(
@@ -72,3 +76,30 @@ def test_a_bad_address_in_the_environment_is_said_and_not_raised(
 def test_stop_requested_is_no_exception() -> None:
     assert issubclass(svc.StopRequested, BaseException)
     assert not issubclass(svc.StopRequested, Exception)
+
+
+@pytest.mark.parametrize("word", ["1", "true"])
+def test_with_svc_disabled_nothing_is_reported_and_every_call_works(
+    server: FakeIngest, spill: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], word: str
+) -> None:
+    monkeypatch.setenv("SVC_DISABLED", word)
+    with svc.init("vision", config={"lr": 1}, url=server.url, token=server.token) as run:
+        print("a line")
+        run.log({"loss": 1.0})
+        run.alert("title")
+        with run.job("other") as job:
+            job.epoch(0, train_loss=1.0)
+        assert run.flush(1)
+    assert (run.summary["loss"], run.config.lr) == (1.0, 1)
+    assert server.events == []
+    assert not spill.exists()
+    assert [line for line in capsys.readouterr().err.splitlines() if line] == [
+        "svc: SVC_DISABLED is set, nothing is reported"
+    ]
+
+
+def test_svc_disabled_0_reports(make: Callable[..., svc.Reporter], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SVC_DISABLED", "0")
+    with make() as run:
+        pass
+    assert run.delivery.accepted == 2

@@ -83,6 +83,13 @@ export function ChartsView({
   const unit = stepUnit(countedJobs)
   const colourOfGroup = useGroupColours(groups)
   if (ids.length === 0 || keys.length === 0) {
+    if (ids.length > 0 && ids.every((id) => store.get(id)?.status !== 'running')) {
+      return (
+        <Notice title="No job reported an epoch">
+          <p>So there are no curves. Final metrics are in the table of jobs.</p>
+        </Notice>
+      )
+    }
     return (
       <Notice title={ids.length === 0 ? 'No job has started yet' : 'No epoch has been reported yet'}>
         <p>Curves appear here with the first epoch.</p>

@@ -16,7 +16,7 @@ from . import _ranks
 from ._ids import now_ms
 from ._needed_version import is_older, upgrade_advice
 from ._replay import in_order
-from ._settings import Settings
+from ._settings import Settings, is_switched_off
 from ._snapshot import git_state, hostname
 from ._spill import REJECTED, ensure_private, folders
 from ._transport import Response, Transport, Unreachable
@@ -62,6 +62,8 @@ def _process(found: _Findings) -> None:
     rank = _ranks.rank()
     if rank > 0:
         found.note(f"this process is rank {rank}: it reports nothing, only rank 0 reports")
+    if is_switched_off():
+        found.note("SVC_DISABLED is set: nothing is reported")
     if os.environ.get("SVC_BATCH_ID"):
         found.note(
             f"SVC_BATCH_ID is set: reporters join batch {os.environ['SVC_BATCH_ID']} without starting or ending it"

@@ -22,7 +22,7 @@ from ._opening import OwnRecord, complete_start, start_data, watch
 from ._periodic import Periodic
 from ._pipeline import Pipeline
 from ._plain import plain
-from ._settings import read_rerun, read_settings
+from ._settings import is_switched_off, read_rerun, read_settings
 from ._shield import shield
 from ._snapshot import Snapshot, hostname, user_name
 from ._stop import STUCK_STATUS, Stop
@@ -82,7 +82,7 @@ class Reporter:
         self.has_joined = (joined is not None and own in (None, joined)) or (worker and own is not None)
         """Whether this reporter has joined a batch: another process reports its start and end."""
         self.batch_id: str = own or joined or new_batch_id(self.experiment_type, now_ms())
-        self._disabled = _ranks.rank() > 0
+        self._disabled = _ranks.rank() > 0 or is_switched_off()
         self._stop = Stop(self.batch_id, stop)
         self.start_extras: dict[str, Any] = {}
         """Additional fields of `batch_start`."""

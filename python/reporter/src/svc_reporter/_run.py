@@ -24,6 +24,7 @@ from ._ids import now_ms
 from ._job import Job
 from ._redact import redact_text
 from ._reporter import Reporter
+from ._settings import is_switched_off
 from ._shield import shield
 from ._summary import Summary
 
@@ -271,8 +272,10 @@ class Run:
     def _begin(self, details: dict[str, Any], parts: frozenset[str], console: bool) -> None:
         global _current
         reporter = self._reporter
-        if reporter._disabled:
-            return  # this process does not report
+        if reporter._disabled:  # this process does not report
+            if is_switched_off() and not self._quiet:
+                print_status("SVC_DISABLED is set, nothing is reported")
+            return
         config = self._fitting("configuration", plain_config(self.config))
         reporter.start_extras = {key: value for key, value in {**details, "config": config}.items() if value}
         try:

@@ -46,6 +46,12 @@ def read_settings(url: str | None, token: str | None, env: Mapping[str, str] | N
     return Settings(target, credential, env.get("SVC_REPORTER_DIR") or None, _tuning.DEFAULT, tuple(complaints))
 
 
+def is_switched_off(env: Mapping[str, str] | None = None) -> bool:
+    """Whether SVC_DISABLED is set: nothing is reported, as in tests and while debugging."""
+    env = os.environ if env is None else env
+    return env.get("SVC_DISABLED", "").strip().lower() not in ("", "0", "false", "no", "off")
+
+
 @dataclass(frozen=True)
 class Rerun:
     """The batch that this process reruns, from the variables that the agent sets (contract §4)."""

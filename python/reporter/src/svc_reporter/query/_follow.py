@@ -14,8 +14,8 @@ from ._values import as_time
 
 Kind = Literal["batch", "metrics", "logs", "resources"]
 _KINDS = ("batch", "metrics", "logs", "resources")
-_AGAIN_S = (1.0, 2.0, 5.0, 10.0)
-"""Seconds between attempts to reconnect; after the last one an error is raised."""
+_AGAIN_S = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0)
+"""Seconds between attempts to reconnect, enough for an upgrade of the service; after the last an error is raised."""
 _LINGER_S = 2.0
 """Seconds to wait after a batch's end, because its last points and lines may arrive later."""
 
