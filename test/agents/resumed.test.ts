@@ -8,7 +8,8 @@ beforeAll(async () => {
 })
 afterAll(() => stage.stop())
 
-const at = (second: number): string => new Date(Date.now() - 60_000 + second * 1_000).toISOString()
+const FROM = Date.now() - 60_000
+const at = (second: number): string => new Date(FROM + second * 1_000).toISOString()
 const start = (id: string, second: number, pid: number, more: object = {}) =>
   makeEvent('batch_start', {
     batch_id: id,
@@ -41,7 +42,7 @@ async function timelineOf(id: string): Promise<unknown[]> {
 }
 const step = (name: string, detail: object) => ({ step: name, kind: 'batch', detail, actor: 'reporter' })
 
-test('the timeline of a resumed batch has every start and the end before it, in whatever order they arrived', async () => {
+test('the timeline of a resumed batch has every start and the end before it, also of events in reverse order', async () => {
   const events = (id: string) => [
     start(id, 0, 10),
     start(id, 1, 10, { update: true }),
