@@ -76,3 +76,23 @@ test('on a phone the groups of curves are named above the charts', async () => {
   await page.getByRole('list', { name: 'Groups' }).getByText('lr = 0.1').waitFor()
   await context.close()
 })
+
+test('on paper a page of the dark theme is light, its charts too, and has no buttons', async () => {
+  const { page, context } = await web.asAda({ theme: 'dark' })
+  await page.goto('/b/ended')
+  const swatch = page.getByRole('button', { name: 'Colour of a' }).locator('span')
+  const look = async () => ({
+    page: await page.locator('body').evaluate((body) => getComputedStyle(body).backgroundColor),
+    curve: await swatch.evaluate((dot) => (dot as HTMLElement).style.borderColor),
+  })
+  await swatch.waitFor()
+  const dark = await look()
+  await page.emulateMedia({ media: 'print' })
+  const white = 'rgb(255, 255, 255)'
+  await expect.poll(look).toEqual({ page: white, curve: expect.not.stringContaining(dark.curve) })
+  expect(await page.getByRole('button', { name: 'Edit' }).isVisible()).toBe(false)
+  expect(await page.getByRole('toolbar', { name: 'Charts' }).isVisible()).toBe(false)
+  await page.emulateMedia({ media: 'screen' })
+  await expect.poll(look).toEqual(dark)
+  await context.close()
+})

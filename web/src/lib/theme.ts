@@ -6,6 +6,8 @@ export type Theme = 'light' | 'dark'
 
 const KEY = 'theme'
 const system = matchMedia('(prefers-color-scheme: dark)')
+/** Paper is light. */
+const paper = matchMedia('print')
 const watchers = new Set<() => void>()
 let choice: Choice = read()
 
@@ -26,6 +28,7 @@ const watch = (changed: () => void): (() => void) => {
 export function startTheme(): void {
   apply()
   system.addEventListener('change', apply)
+  paper.addEventListener('change', apply)
   addEventListener('storage', () => {
     choice = read()
     apply()
@@ -38,5 +41,9 @@ export function chooseTheme(next: Choice): void {
   apply()
 }
 export const useThemeChoice = (): Choice => useSyncExternalStore(watch, () => choice)
-export const useTheme = (): Theme =>
-  useSyncExternalStore(watch, () => (choice === 'system' ? (system.matches ? 'dark' : 'light') : choice))
+export const useTheme = (): Theme => useSyncExternalStore(watch, shown)
+
+function shown(): Theme {
+  if (paper.matches) return 'light'
+  return choice === 'system' ? (system.matches ? 'dark' : 'light') : choice
+}

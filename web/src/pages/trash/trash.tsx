@@ -98,10 +98,10 @@ function Row(props: { batch: Batch; keptDays: number | undefined; onRestore: () 
 }
 
 function Left({ until }: { until: number }) {
-  const days = Math.max(0, Math.floor((until - useNow()) / DAY_MS))
+  const days = Math.max(0, Math.ceil((until - useNow()) / DAY_MS))
   return (
     <span className={days < 3 ? 'text-amber' : 'text-muted'} title={`Until ${exact(until)}`}>
-      {days === 0 ? 'purged within a day' : `${some(days, 'day')} left`}
+      {days <= 1 ? 'purged within a day' : `${some(days, 'day')} left`}
     </span>
   )
 }
