@@ -38,7 +38,7 @@ const web = pageFixture(async ({ app, ada, reporter }) => {
   await app.call('POST', '/api/batches/halting/stop', { token: ada.token })
   const quiet = eventsOf('quiet')
   await send(app, reporter, [
-    quiet('batch_start', 60, { experiment_type: 'run', n_total: 1 }),
+    quiet('batch_start', 60, { experiment_type: 'run', n_total: 1, tags: ['night', 'baseline'] }),
     quiet('job_start', 59, {}, 'main'),
     ...[0, 1, 2].map((epoch) => quiet('job_epoch', 50, { epoch, val_loss: 1 / (epoch + 1) }, 'main')),
   ])
@@ -111,7 +111,7 @@ test.each(
 })
 
 test('the space that is kept for the range of an ETA leaves no gap between the facts of a batch', async () => {
-  const { page, context } = await web.asAda({ width: 1440 })
+  const { page, context } = await web.asAda({ width: 2560 })
   await page.goto('/b/quiet')
   await drawn(page)
   const facts = page.locator('dl', { hasText: 'ETA' })

@@ -98,7 +98,7 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
         )}
         {batch.group && <Fact name="Group">{batch.group}</Fact>}
         {batch.tags.length > 0 && (
-          <Fact name="Tags">
+          <Fact name="Tags" className="sm:order-2 min-[96rem]:order-1">
             <span className="flex gap-1 sm:flex-wrap">
               {batch.tags.slice(0, MAX_TAGS).map((tag) => (
                 <Tag key={tag}>{tag}</Tag>
@@ -159,8 +159,9 @@ function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
   })
   const eta = data ?? { eta_s: batch.eta_s }
   return (
-    // Last, so that the space kept for its range leaves no gap; first on a phone, where the facts scroll sideways.
-    <Fact name="ETA" className="sm:order-last">
+    // Last where there is room, so that the space kept for its range leaves no gap; else tags wrap rather than it. Early
+    // on a phone, where the facts scroll sideways.
+    <Fact name="ETA" className="sm:order-1 min-[96rem]:order-2">
       {/* As wide as with a range: when it arrives, the facts must not wrap and move the page. */}
       <span className="flex min-w-46 items-center gap-1">
         {etaText(eta, data ? dataUpdatedAt : (batch.received_ms ?? 0))}
