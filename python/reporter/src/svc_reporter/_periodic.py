@@ -17,11 +17,20 @@ class Periodic:
     logged once and does not end the thread. If `action` returns False, the thread ends.
     """
 
-    def __init__(self, name: str, every_s: float, action: Callable[[], bool | None], messages: Messages) -> None:
+    def __init__(
+        self,
+        name: str,
+        every_s: float,
+        action: Callable[[], bool | None],
+        messages: Messages,
+        at_end: Callable[[], None] | None = None,
+    ) -> None:
         self._name = name
         self._every_s = every_s
         self._action = action
         self._messages = messages
+        self._at_end = at_end
+        """Called by the thread when it ends."""
         self.stopped = self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"svc-reporter-{name}", daemon=True)
 
@@ -40,6 +49,13 @@ class Periodic:
         self._stopped.set()
 
     def _run(self) -> None:
+        try:
+            self._repeat()
+        finally:
+            if self._at_end is not None:
+                self._at_end()
+
+    def _repeat(self) -> None:
         while not self._stopped.wait(self._every_s * random.uniform(0.95, 1.05)):
             try:
                 if self._action() is False:

@@ -167,6 +167,9 @@ class Pipeline:
         for thread in (self._worker, self._replayer):
             if thread is not None and thread.is_alive() and thread is not threading.current_thread():
                 thread.join(0.2)  # long enough to release its claimed file
+        for thread, transport in ((self._worker, self._transport), (self._replayer, self._replay_transport)):
+            if transport is not None and (thread is None or not thread.is_alive()):
+                transport.close()
         self._print_losses()
 
     def hurry(self) -> None:

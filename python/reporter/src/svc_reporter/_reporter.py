@@ -450,7 +450,7 @@ class Reporter:
         transport = pipeline.poll_transport()
         if transport is not None:
             poll = StopPoll(self.batch_id, transport, self._on_stop)
-            self._periodics.append(Periodic("stop-poll", self._stop_poll_s, poll, self.messages))
+            self._periodics.append(Periodic("stop-poll", self._stop_poll_s, poll, self.messages, transport.close))
         for periodic in self._periodics:
             periodic.start()
         _lifecycle.opened(self)
