@@ -43,14 +43,14 @@ function countValues(
   registers: Registry[],
 ): void {
   const values: [kind: 'gauge' | 'counter', name: string, help: string, read: () => number][] = [
-    ['gauge', 'svc_http_requests_in_flight', 'Requests under way, without streams', () => load.inFlight],
+    ['gauge', 'svc_http_requests_in_flight', 'Requests in progress, without streams', () => load.inFlight],
     [
       'counter',
       'svc_http_requests_shed_total',
-      'Requests refused because too many were under way',
+      'Requests refused because too many were in progress',
       () => load.shed,
     ],
-    ['gauge', 'svc_http_bodies_waiting', 'Requests whose body is on its way', () => bodies.waiting],
+    ['gauge', 'svc_http_bodies_waiting', 'Requests whose body is still arriving', () => bodies.waiting],
     [
       'counter',
       'svc_http_bodies_timed_out_total',
@@ -58,11 +58,11 @@ function countValues(
       () => bodies.timedOut,
     ],
     ['gauge', 'svc_sse_streams', 'Open streams', () => live.counts.streams],
-    ['counter', 'svc_sse_frames_total', 'Messages handed to streams', () => live.counts.frames],
+    ['counter', 'svc_sse_frames_total', 'Messages sent to streams', () => live.counts.frames],
     [
       'counter',
       'svc_sse_cut_off_total',
-      'Streams cut off because their client took nothing',
+      'Streams closed because the client did not read',
       () => sse.counts.cutOff,
     ],
     [
@@ -74,20 +74,20 @@ function countValues(
     [
       'counter',
       'svc_sse_executions_shared_total',
-      'Results of GraphQL subscriptions that were taken from an execution for another stream',
+      'Results of GraphQL subscriptions that were shared with another stream',
       () => sse.counts.shared,
     ],
     [
       'gauge',
       'svc_stream_delay_seconds',
-      'For how long one commit under way has held the stream back',
+      'How long an open commit has held the stream back',
       () => live.delayS,
     ],
     ['counter', 'svc_sse_failed_total', 'Changes that could not be sent', () => live.counts.failed],
     [
       'counter',
       'svc_database_outages_total',
-      'How often the database became unavailable',
+      'Times that the database became unavailable',
       () => outages.counts.outages,
     ],
     [
@@ -124,13 +124,13 @@ const STREAMS = new Set(['/api/sse'])
 function countRequests(app: FastifyInstance, registers: Registry[]): void {
   const requests = new Counter({
     name: 'svc_http_requests_total',
-    help: 'Answers by route and status',
+    help: 'Requests, by method, route and status',
     labelNames: ['method', 'route', 'status'] as const,
     registers,
   })
   const seconds = new Histogram({
     name: 'svc_http_request_seconds',
-    help: 'Time from a request to the end of its answer',
+    help: 'Duration of requests, by route',
     labelNames: ['route'] as const,
     buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
@@ -165,7 +165,7 @@ function countReplica({ replica }: Services, registers: Registry[]): void {
   if (replica === undefined) return
   new Counter({
     name: 'svc_replica_reads_total',
-    help: 'Reads that were to be answered by the replica, by what answered',
+    help: 'Reads for the replica, by the database that answered',
     labelNames: ['answered_by'] as const,
     registers,
     collect() {
@@ -174,12 +174,15 @@ function countReplica({ replica }: Services, registers: Registry[]): void {
       this.inc({ answered_by: 'primary' }, replica.counts.primary)
     },
   })
-  const lag = { bytes: 'Write-ahead log', seconds: 'Seconds' }
+  const lag = {
+    bytes: 'Write-ahead log that the replica has not replayed yet',
+    seconds: 'Age of the last transaction that the replica replayed; 0 if it has replayed everything',
+  }
   let asked: ReturnType<typeof replica.lag> | undefined
   for (const unit of keysOf(lag))
     new Gauge({
       name: `svc_replica_lag_${unit}`,
-      help: `${lag[unit]} that the replica is behind`,
+      help: lag[unit],
       registers,
       async collect() {
         this.reset()
@@ -197,7 +200,7 @@ function countReplica({ replica }: Services, registers: Registry[]): void {
 function countIngest({ ingest }: Services, registers: Registry[]): void {
   new Counter({
     name: 'svc_ingest_events_total',
-    help: 'Events by what became of them',
+    help: 'Events received, by result: stored, duplicate or rejected',
     labelNames: ['result'] as const,
     registers,
     collect() {
@@ -207,13 +210,13 @@ function countIngest({ ingest }: Services, registers: Registry[]): void {
   })
   const groupEvents = new Histogram({
     name: 'svc_ingest_group_events',
-    help: 'Events that one transaction stored together',
+    help: 'Events per transaction',
     buckets: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000],
     registers,
   })
   const groupSeconds = new Histogram({
     name: 'svc_ingest_group_seconds',
-    help: 'Time that one transaction took',
+    help: 'Duration of a transaction that stores events',
     buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers,
   })
@@ -223,13 +226,13 @@ function countIngest({ ingest }: Services, registers: Registry[]): void {
   })
   new Gauge({
     name: 'svc_ingest_waiting_events',
-    help: 'Events that wait for the transaction under way',
+    help: 'Events that wait for the current transaction',
     registers,
     collect: asks(() => ingest.group.waiting.events),
   })
   new Gauge({
     name: 'svc_ingest_waiting_characters',
-    help: 'Characters of the events that wait',
+    help: 'Characters of the events that wait for the current transaction',
     registers,
     collect: asks(() => ingest.group.waiting.characters),
   })

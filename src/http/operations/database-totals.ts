@@ -55,19 +55,24 @@ export function createDatabaseTotals(services: Services, registers: Registry[]):
     },
   })
   gauge('svc_database_bytes', 'Size of the database on disk', [], (g, s) => g.set(s.databaseBytes))
-  gauge('svc_database_connections', 'Connections of all servers', ['pool', 'state'] as const, (g, s) => {
-    for (const { pool, state, n } of s.connections) g.set({ pool, state }, n)
-  })
-  gauge('svc_changes_lag', 'Changes that this process has yet to look at', [], (g, s) =>
+  gauge(
+    'svc_database_connections',
+    'Connections to the database of all servers, by pool and state',
+    ['pool', 'state'] as const,
+    (g, s) => {
+      for (const { pool, state, n } of s.connections) g.set({ pool, state }, n)
+    },
+  )
+  gauge('svc_changes_lag', 'Changes that this server has not read yet', [], (g, s) =>
     g.set(Math.max(0, s.newestChange - live.cursor)),
   )
-  gauge('svc_batches_running', 'Batches that run and show signs of life', [], (g, s) => g.set(s.running))
-  gauge('svc_jobs', 'Work in the background, by task and state', ['task', 'state'] as const, (g, s) => {
+  gauge('svc_batches_running', 'Running batches', [], (g, s) => g.set(s.running))
+  gauge('svc_jobs', 'Background tasks, by task and state', ['task', 'state'] as const, (g, s) => {
     for (const { task, state, n } of s.jobs) g.set({ task, state }, n)
   })
   gauge(
     'svc_cron_last_run_timestamp_seconds',
-    'When a task of the clock was last begun, at any server',
+    'Last start of a scheduled task, on any server',
     ['task'] as const,
     (g, s) => {
       for (const { task, at } of s.crons) g.set({ task }, at)
