@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ApiDocument } from '../../src/http/docs/openapi-parts.ts'
 import { openStage, type Stage, startOf } from '../http/stage.ts'
@@ -20,6 +21,24 @@ test('a request with two Host headers is refused, for any values', async () => {
     await raw.closed
     expect(raw.said()).toMatch(/^HTTP\/1\.1 400 /)
   }
+})
+
+test('a route without a credential takes a body of 64 KiB at most, also after decompression; GraphQL its own limit', async () => {
+  const { app } = stage
+  const padded = (bytes: number) => Buffer.from(JSON.stringify({ email: 'a'.repeat(bytes) }))
+  const open = app.app.swagger() as ApiDocument
+  const routes = Object.entries(open.paths).filter(([, { post }]) => post?.security?.length === 0)
+  expect(routes.length).toBeGreaterThan(4)
+  for (const [path] of [...routes, ['/graphql'], ['/api/sse']] as [string][]) {
+    const headers = { 'content-encoding': 'gzip' }
+    const bomb = await app.call('POST', path, { body: gzipSync(padded(8_000_000)), headers })
+    expect([path, bomb.status, bomb.body.code]).toEqual([path, 413, 'body_too_large'])
+  }
+  for (const [path] of routes) {
+    const long = await app.call('POST', path, { body: padded(70_000) })
+    expect([path, long.status]).toEqual([path, 413])
+  }
+  expect((await app.call('POST', '/api/auth/login', { body: padded(1_000) })).status).toBe(422)
 })
 
 test('under TLS every answer has HSTS and cross-origin headers; without TLS it has no HSTS', async () => {
