@@ -1,7 +1,7 @@
 import { canonicalInstant } from '../../db/instant.ts'
-import type { Db } from '../../db/sql.ts'
+import type { Db, Fragment } from '../../db/sql.ts'
 import { STOP_REASON } from '../batches/index.ts'
-import { eventTypeCode, typeCodes } from '../events/index.ts'
+import { type EventType, eventTypeCode, typeCodes } from '../events/index.ts'
 import { warm } from '../warm.ts'
 import type { StepView } from './step-fields.ts'
 
@@ -19,9 +19,8 @@ interface Row {
 }
 
 /**
- * The starts and ends of a batch before its latest start: of a run that was killed and resumed under the same id. A
- * batch that started once costs a look-up, another one a scan of its events. Starts whose payload retention has purged
- * are missing, because they cannot be told from updates of the configuration.
+ * The starts and ends of a batch before its latest start: of a run that was killed and resumed under the same id.
+ * Starts whose payload retention has purged are missing, because they cannot be told from updates of the configuration.
  */
 export async function earlierStarts(db: Db, batchKey: number): Promise<StepView[]> {
   const [batch] = await db<
@@ -32,16 +31,20 @@ export async function earlierStarts(db: Db, batchKey: number): Promise<StepView[
     where b.key = ${batchKey} and p.first_seen_at < b.started_at`
   if (batch === undefined) return []
   await warm(db, { batches: [batchKey] })
+  const marks = (...types: EventType[]): Fragment => db`
+    select e.ts at, e.event_id, e.type, d.event #>> '{source,host}' host, d.event #> '{data,process,pid}' pid,
+      coalesce(d.event #> '{data,n_total}', d.event #> '{data,n_total_jobs}') n_total,
+      d.event #>> '{data,rerun_of}' rerun_of, d.event #>> '{data,reason}' reason
+    from events e cross join lateral (select e.payload::json event) d
+    where e.batch_key = ${batchKey} and e.type in (${typeCodes(db, ...types)})
+      and e.ts <= ${batch.started_at}::timestamptz and e.payload is not null
+      and (d.event #>> '{data,update}') is distinct from 'true'
+    order by e.ts desc, e.event_id desc limit ${MAX_MARKS}`
+  // Each kind has a partial index: events_batch_starts, events_ends.
   const rows = await db<Row[]>`/* timeline.earlier */
     select * from (
-      select e.ts at, e.event_id, e.type, d.event #>> '{source,host}' host, d.event #> '{data,process,pid}' pid,
-        coalesce(d.event #> '{data,n_total}', d.event #> '{data,n_total_jobs}') n_total,
-        d.event #>> '{data,rerun_of}' rerun_of, d.event #>> '{data,reason}' reason
-      from events e cross join lateral (select e.payload::json event) d
-      where e.batch_key = ${batchKey} and e.type in (${typeCodes(db, 'batch_start', 'batch_done', 'batch_failed')})
-        and e.ts <= ${batch.started_at}::timestamptz and e.payload is not null
-        and (d.event #>> '{data,update}') is distinct from 'true'
-      order by e.ts desc, e.event_id desc limit ${MAX_MARKS}) x
+      select * from ((${marks('batch_start')}) union all (${marks('batch_done', 'batch_failed')})) m
+      order by at desc, event_id desc limit ${MAX_MARKS}) latest
     order by at, event_id`
   const actor = { kind: 'reporter' as const, id: batch.owner_id, name: batch.owner }
   const latest = canonicalInstant(batch.started_at)
