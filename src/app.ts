@@ -20,8 +20,7 @@ import { cutoffsOf } from './domain/retention/index.ts'
 import { readWarmed, type Warmer } from './domain/warm.ts'
 import { createContext } from './graphql/context.ts'
 import { createGraphql } from './graphql/handlers.ts'
-import { schemaPage } from './graphql/page.ts'
-import { servedSchemas } from './graphql/schema.ts'
+import { schemaText, servedSchemas } from './graphql/schema.ts'
 import { createSse } from './graphql/sse.ts'
 import { isSubscription } from './graphql/sse-sources.ts'
 import type { Following, SseTimes } from './graphql/sse-stream.ts'
@@ -293,7 +292,7 @@ function openGraphql(
     contextFor: (caller) => contextFor(caller, live),
     log,
   })
-  return { prisma, sse, routes: { ...handlers, page: schemaPage(schema), isSubscription } }
+  return { prisma, sse, routes: { ...handlers, schemaText: () => schemaText(schema), isSubscription } }
 }
 
 /** The database of the settings, or the embedded one, whose data is in `dataFolder`. */

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import cookie from '@fastify/cookie'
-import swagger from '@fastify/swagger'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
+import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
 import { itemAt } from '../checked.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
@@ -24,7 +23,7 @@ import { rerunRoutes } from './batches/reruns.ts'
 import { shareRoutes } from './batches/shares.ts'
 import { dashboardRoutes } from './dashboard/dashboard.ts'
 import { documentationRoutes } from './docs/documentation.ts'
-import { openapiRoutes } from './docs/openapi.ts'
+import { describeRoutes, openapiRoutes } from './docs/openapi.ts'
 import { eventRoutes } from './events/events.ts'
 import { agentRoutes } from './hosts/agents.ts'
 import { hostRoutes } from './hosts/hosts.ts'
@@ -39,6 +38,7 @@ import { projectFieldRoutes } from './projects/project-fields.ts'
 import { projectRoutes } from './projects/projects.ts'
 import { reportRoutes } from './reports/reports.ts'
 import { identifyCallers } from './request/credentials.ts'
+import { letterRoutes } from './request/letter.ts'
 import { mailRoutes } from './rules/mail.ts'
 import { muteRoutes } from './rules/mutes.ts'
 import { rulePreviewRoutes } from './rules/previews.ts'
@@ -179,32 +179,11 @@ function answerUnknown(app: FastifyInstance, page: Pages): void {
   })
 }
 
-/** Has the OpenAPI document made of the routes that are registered after it. */
-async function describeRoutes(app: FastifyInstance): Promise<void> {
-  await app.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'Experiment monitor',
-        version: '1',
-        description: 'Training events in; batches, jobs, series and control out.',
-      },
-      components: {
-        securitySchemes: {
-          bearer: { type: 'http', scheme: 'bearer' },
-          session: { type: 'apiKey', in: 'cookie', name: 'svc_session' },
-        },
-      },
-      security: [{ bearer: [] }, { session: [] }],
-    },
-    transform: jsonSchemaTransform,
-  })
-}
-
 /** Every route but those of events, of operations and of packages. */
 function registerRoutes(app: FastifyInstance, services: Services): void {
   settingRoutes(app, services)
   openapiRoutes(app)
+  letterRoutes(app)
   documentationRoutes(app)
   const guesses = createSignInLimiter({ perHour: 100 })
   authRoutes(app, services, guesses)

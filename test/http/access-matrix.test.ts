@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildWheels } from '../../scripts/wheels.mjs'
 import { PASSWORD } from '../kit/app.ts'
+import { buildPage } from '../web/built-page.ts'
 import { batchesFor, CALLERS, type CallerName, MATRIX, type Row, type SceneBatch } from './access-matrix.ts'
 import { openStage, type Stage } from './stage.ts'
 
 let stage: Stage
 beforeAll(async () => {
   buildWheels()
+  await buildPage()
   stage = await openStage()
 })
 afterAll(() => stage?.stop())
@@ -89,7 +91,8 @@ describe.each(MATRIX)('$route ($project)', (row) => {
  * They have no query parameters that are checked: probes, pages, bodies that ingest checks itself, what identity
  * providers add of their own; and agents are asked with their own credential (test/agents).
  */
-const WITHOUT_QUERY = /^(?!.* \/api\/)|\/api\/(openapi\.json|docs|events|oauth\/:idp\/callback|agents\/:id)/
+const WITHOUT_QUERY =
+  /^(?!.* \/api\/)|\/api\/(openapi\.json|docs|letter\.css|events|oauth\/:idp\/callback|agents\/:id)/
 
 describe.each(MATRIX.filter((row) => !WITHOUT_QUERY.test(row.route)))('$route ($project)', (row) => {
   test('refuses an unknown query parameter and names it', async () => {

@@ -133,15 +133,14 @@ export const MATRIX: Row[] = [
   { route: 'GET /pip/files/:file', path: () => '/pip/files/unknown.whl', answers: NOBODY_FINDS },
   { route: 'GET /api/openapi.json', answers: EVERYONE },
   { route: 'GET /api/docs', answers: EVERYONE },
-  { route: 'GET /api/docs.css', answers: EVERYONE },
+  { route: 'GET /api/letter.css', answers: EVERYONE },
   { route: 'GET /docs', path: () => '/docs', answers: EVERYONE.replaceAll('200', '308') },
   { route: 'GET /docs/*', path: () => '/docs/unknown', answers: NOBODY_FINDS },
 
   // What each field shows to whom is in test/graphql/access-table.ts.
   { route: 'GET /graphql', path: () => '/graphql?query=%7B__typename%7D', answers: READERS },
   { route: 'POST /graphql', body: () => ({ query: '{ __typename }' }), answers: READERS },
-  { route: 'GET /graphql/page.js', answers: EVERYONE },
-  { route: 'GET /graphql/page.css', answers: EVERYONE },
+  { route: 'GET /graphql/schema.graphql', answers: EVERYONE },
 
   {
     route: 'POST /api/events',

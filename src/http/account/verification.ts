@@ -17,6 +17,7 @@ import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { type AttemptLimits, createAttemptLimits } from '../request/attempts.ts'
 import { personOnly } from '../request/credentials.ts'
+import { letterPage } from '../request/letter.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import { wantsHtml } from '../server/web.ts'
@@ -222,13 +223,10 @@ function page(found: Confirmation | undefined, done: boolean): string {
     found === undefined || done
       ? '<p><a href="/">Open the experiment monitor</a></p>'
       : '<form method="post"><p><button>Confirm this address</button></p></form>'
-  return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(title)}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/api/docs.css"></head>
-<body class="letter"><main><h1>${escapeHtml(title)}</h1>
-${lines.map((line) => `<p${done ? ' class="said" role="status"' : ''}>${escapeHtml(line)}</p>`).join('\n')}
-${button}</main></body></html>
-`
+  const paragraphs = lines.map(
+    (line) => `<p${done ? ' class="said" role="status"' : ''}>${escapeHtml(line)}</p>`,
+  )
+  return letterPage(title, [...paragraphs, button].join('\n'))
 }
 
 function wordsOf(found: Confirmation | undefined, done: boolean): [title: string, lines: string[]] {

@@ -11,6 +11,7 @@ import {
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
+import { letterPage } from '../request/letter.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
 const named = z.object({ rule: z.string().max(100).optional(), batch: z.string().max(2_000).optional() })
@@ -103,14 +104,12 @@ function page({ address, project, rule, batch, ended }: MailSubscription, url: s
     ...(ended.service ? [] : [button('service', 'No more mail of this service at all, of any project')]),
     ...(said.length === 0 ? [] : [button('resume', 'Send me all mail of the project again')]),
   ]
-  return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Mail of ${escapeHtml(project)}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/api/docs.css"></head>
-<body class="letter"><main><h1>Mail of ${escapeHtml(project)}</h1>
-<p class="faint">To ${escapeHtml(address)}. ${current}</p>
+  return letterPage(
+    `Mail of ${project}`,
+    `<p class="faint">To ${escapeHtml(address)}. ${current}</p>
 ${said.map((one) => `<p class="said" role="status">${escapeHtml(one)}</p>`).join('\n')}
-<form method="post" action="${escapeHtml(url)}">${buttons.join('\n')}</form></main></body></html>
-`
+<form method="post" action="${escapeHtml(url)}">${buttons.join('\n')}</form>`,
+  )
 }
 
 const ruleText = (name: string | null): string => (name === null ? 'this rule' : `the rule “${name}”`)

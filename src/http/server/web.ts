@@ -28,8 +28,15 @@ const UNBUILT = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Experiment monitor</title><link rel="icon" href="data:,"></head>
 <body><h1>The page is not built</h1>
 <p>The service runs, and its API answers. Build the page with <code>npm run build</code>, then load this address again.</p>
-<p><a href="/api/docs">The API</a></p></body></html>
+<p><a href="/api/openapi.json">The API as an OpenAPI document</a></p></body></html>
 `
+
+declare module 'fastify' {
+  interface FastifyReply {
+    /** Answers with an HTML file of the build. */
+    sendPage(file: string): FastifyReply
+  }
+}
 
 /** Answers with the page or one of its files; undefined if the path is neither. */
 export type Pages = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | undefined
@@ -41,6 +48,10 @@ export type Pages = (request: FastifyRequest, reply: FastifyReply) => FastifyRep
 export async function servePages(app: FastifyInstance, root: string = BUILT): Promise<Pages> {
   // The build has a compressed copy of each file (web/vite.config.ts), for clients that accept it.
   await app.register(statics, { root, serve: false, suppressWarning: true, preCompressed: true })
+  app.decorateReply('sendPage', function (this: FastifyReply, file: string) {
+    if (!existsSync(join(root, file))) return this.code(503).type('text/html; charset=utf-8').send(UNBUILT)
+    return this.header('cache-control', 'no-cache').sendFile(file, { ...UNVALIDATED, cacheControl: false })
+  })
 
   return (request, reply) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
@@ -57,11 +68,7 @@ export async function servePages(app: FastifyInstance, root: string = BUILT): Pr
         : undefined
     }
     if (prefersJson(request) || !(PAGE.test(path) || wantsHtml(request))) return undefined
-    if (!existsSync(join(root, 'index.html')))
-      return reply.code(503).type('text/html; charset=utf-8').send(UNBUILT)
-    return reply
-      .headers({ vary: 'accept', 'cache-control': 'no-cache' })
-      .sendFile(documentOf(path), { ...UNVALIDATED, cacheControl: false })
+    return reply.header('vary', 'accept').sendPage(documentOf(path))
   }
 }
 

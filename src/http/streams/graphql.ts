@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import Negotiator from 'negotiator'
 import type { Caller } from '../../domain/caller.ts'
 import { Problem } from '../../problem.ts'
@@ -7,13 +7,14 @@ import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import { streamOperation } from './sse.ts'
 
-/** The handlers of the GraphQL endpoint: graphql/handlers.ts and graphql/page.ts, set by app.ts. */
+/** The handlers of the GraphQL endpoint: graphql/handlers.ts and graphql/schema.ts, set by app.ts. */
 export interface GraphqlEndpoint {
   answer(
     request: { method: string; url: string; headers: IncomingHttpHeaders; body: unknown },
     caller: Caller,
   ): Promise<{ status: number; headers: Record<string, string>; body: string }>
-  page: { html: string; script: string; style: string }
+  /** The schema in GraphQL's definition language. */
+  schemaText: () => string
   /** Whether these parameters of a request are those of a subscription. */
   isSubscription(params: Record<string, unknown>): boolean
 }
@@ -25,7 +26,7 @@ export interface GraphqlEndpoint {
 export const MAX_BYTES = 1024 * 1024
 
 /**
- * /graphql (contract §6): POST with JSON, GET for queries, and a page to try it for a browser. The hooks of REST apply:
+ * /graphql (contract §6): POST with JSON, GET for queries, and GraphiQL for a browser. The hooks of REST apply:
  * the Host, the caller, and that an unsafe request with a cookie comes from our own pages.
  */
 export function graphqlRoutes(
@@ -49,7 +50,7 @@ export function graphqlRoutes(
       if (request.method === 'GET' && wantsPage(request.url, request.headers)) {
         if (caller.kind === 'anonymous')
           throw new Problem('unauthenticated', { detail: 'Sign in to see this page' })
-        return sendFile(reply, 'text/html', graphql.page.html)
+        return reply.sendPage('graphiql.html')
       }
       if (request.method === 'GET' && !/[?&]query=/.test(request.url)) {
         throw new Problem('bad_request', { detail: 'A GET needs the parameter query' })
@@ -70,14 +71,13 @@ export function graphqlRoutes(
         .send(answer.body)
     },
   })
-  app.get('/graphql/page.js', hidden, (_request, reply) =>
-    sendFile(reply, 'text/javascript', graphql.page.script),
+  app.get('/graphql/schema.graphql', hidden, (_request, reply) =>
+    reply
+      .type('application/graphql; charset=utf-8')
+      .header('cache-control', 'no-cache')
+      .send(graphql.schemaText()),
   )
-  app.get('/graphql/page.css', hidden, (_request, reply) => sendFile(reply, 'text/css', graphql.page.style))
 }
-
-const sendFile = (reply: FastifyReply, type: string, text: string): FastifyReply =>
-  reply.type(`${type}; charset=utf-8`).header('cache-control', 'no-cache').send(text)
 
 function objectIn(bytes: unknown): Record<string, unknown> {
   try {
