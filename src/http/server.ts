@@ -38,7 +38,7 @@ import { projectFieldRoutes } from './projects/project-fields.ts'
 import { projectRoutes } from './projects/projects.ts'
 import { reportRoutes } from './reports/reports.ts'
 import { identifyCallers } from './request/credentials.ts'
-import { letterRoutes } from './request/letter.ts'
+import { mailPageRoutes } from './request/mail-page.ts'
 import { mailRoutes } from './rules/mail.ts'
 import { muteRoutes } from './rules/mutes.ts'
 import { rulePreviewRoutes } from './rules/previews.ts'
@@ -183,7 +183,7 @@ function answerUnknown(app: FastifyInstance, page: Pages): void {
 function registerRoutes(app: FastifyInstance, services: Services): void {
   settingRoutes(app, services)
   openapiRoutes(app)
-  letterRoutes(app)
+  mailPageRoutes(app)
   documentationRoutes(app)
   const guesses = createSignInLimiter({ perHour: 100 })
   authRoutes(app, services, guesses)

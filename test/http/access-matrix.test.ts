@@ -92,7 +92,7 @@ describe.each(MATRIX)('$route ($project)', (row) => {
  * providers add of their own; and agents are asked with their own credential (test/agents).
  */
 const WITHOUT_QUERY =
-  /^(?!.* \/api\/)|\/api\/(openapi\.json|docs|letter\.css|events|oauth\/:idp\/callback|agents\/:id)/
+  /^(?!.* \/api\/)|\/api\/(openapi\.json|docs|mail\.css|events|oauth\/:idp\/callback|agents\/:id)/
 
 describe.each(MATRIX.filter((row) => !WITHOUT_QUERY.test(row.route)))('$route ($project)', (row) => {
   test('refuses an unknown query parameter and names it', async () => {

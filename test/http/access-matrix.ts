@@ -133,7 +133,7 @@ export const MATRIX: Row[] = [
   { route: 'GET /pip/files/:file', path: () => '/pip/files/unknown.whl', answers: NOBODY_FINDS },
   { route: 'GET /api/openapi.json', answers: EVERYONE },
   { route: 'GET /api/docs', answers: EVERYONE },
-  { route: 'GET /api/letter.css', answers: EVERYONE },
+  { route: 'GET /api/mail.css', answers: EVERYONE },
   { route: 'GET /docs', path: () => '/docs', answers: EVERYONE.replaceAll('200', '308') },
   { route: 'GET /docs/*', path: () => '/docs/unknown', answers: NOBODY_FINDS },
 

@@ -17,7 +17,7 @@ import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { type AttemptLimits, createAttemptLimits } from '../request/attempts.ts'
 import { personOnly } from '../request/credentials.ts'
-import { letterPage } from '../request/letter.ts'
+import { mailPage } from '../request/mail-page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import { wantsHtml } from '../server/web.ts'
@@ -226,7 +226,7 @@ function page(found: Confirmation | undefined, done: boolean): string {
   const paragraphs = lines.map(
     (line) => `<p${done ? ' class="said" role="status"' : ''}>${escapeHtml(line)}</p>`,
   )
-  return letterPage(title, [...paragraphs, button].join('\n'))
+  return mailPage(title, [...paragraphs, button].join('\n'))
 }
 
 function wordsOf(found: Confirmation | undefined, done: boolean): [title: string, lines: string[]] {

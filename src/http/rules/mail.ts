@@ -11,7 +11,7 @@ import {
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
-import { letterPage } from '../request/letter.ts'
+import { mailPage } from '../request/mail-page.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
 const named = z.object({ rule: z.string().max(100).optional(), batch: z.string().max(2_000).optional() })
@@ -104,7 +104,7 @@ function page({ address, project, rule, batch, ended }: MailSubscription, url: s
     ...(ended.service ? [] : [button('service', 'No more mail of this service at all, of any project')]),
     ...(said.length === 0 ? [] : [button('resume', 'Send me all mail of the project again')]),
   ]
-  return letterPage(
+  return mailPage(
     `Mail of ${project}`,
     `<p class="faint">To ${escapeHtml(address)}. ${current}</p>
 ${said.map((one) => `<p class="said" role="status">${escapeHtml(one)}</p>`).join('\n')}

@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import { escapeHtml } from '../../domain/escape-html.ts'
 
-const STYLE = '/api/letter.css'
+const STYLE = '/api/mail.css'
 
 /**
  * A page that a link in a mail opens: plain HTML with a form, which works without the app and without scripts.
  * @param contents safe HTML
  */
-export const letterPage = (title: string, contents: string): string => `<!doctype html>
+export const mailPage = (title: string, contents: string): string => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="${STYLE}"></head>
 <body><main><h1>${escapeHtml(title)}</h1>
@@ -15,13 +15,13 @@ ${contents}</main></body></html>
 `
 
 /** The style of these pages, in a file, because the content security policy (security-headers.ts) allows no inline styles. */
-export function letterRoutes(app: FastifyInstance): void {
+export function mailPageRoutes(app: FastifyInstance): void {
   app.get(STYLE, { schema: { hide: true } }, (_request, reply) =>
-    reply.type('text/css; charset=utf-8').header('cache-control', 'max-age=300').send(LETTER_CSS),
+    reply.type('text/css; charset=utf-8').header('cache-control', 'max-age=300').send(MAIL_CSS),
   )
 }
 
-const LETTER_CSS = `
+const MAIL_CSS = `
 :root {
   color-scheme: light dark;
   --paper: light-dark(#fff, #14171b); --ink: light-dark(#1c2127, #e4e8ec); --faint: light-dark(#5a6572, #9aa5b1);
