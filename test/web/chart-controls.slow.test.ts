@@ -141,7 +141,9 @@ test('groups of similar numbers have different names, in the legend and on their
     async (page) => {
       const wanted = ['lr = 0.1234561', 'lr = 0.1234564', 'lr = 0.5']
       const groups = () =>
-        page.locator('[data-group]:visible').evaluateAll((all) => all.map((one) => one.getAttribute('data-group')))
+        page
+          .locator('[data-group]:visible')
+          .evaluateAll((all) => all.map((one) => one.getAttribute('data-group')))
       await expect.poll(groups).toEqual(wanted)
       const rows = await csv(page, 'loss')
       expect([...new Set(rows.map(({ group }) => group))].toSorted()).toEqual(wanted)
