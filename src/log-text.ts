@@ -1,4 +1,4 @@
-/** The part of a log line that a reader of a terminal knows already. */
+/** Fields that are left out, or shown in another way than `name=value`. */
 const LEFT_OUT = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'err'])
 const LEVELS: Record<number, string> = { 20: 'debug ', 40: 'warning ', 50: 'error ', 60: 'error ' }
 

@@ -30,8 +30,9 @@ export interface ServiceLog {
 }
 
 /**
- * The log (docs/operations.md "Logs"): lines without secrets, as JSON or as text. An unavailable database makes everything fail at
- * once, so an outage is logged once when it starts and once when it ends; the faults in between are counted.
+ * The log (docs/operations.md "Logs"): lines without secrets, as JSON or as text. An unavailable database makes
+ * everything fail at once, so an outage is logged once when it starts and once when it ends; the faults in between are
+ * counted.
  */
 export function createLog(
   config: Pick<

@@ -67,7 +67,7 @@ function Entry(props: Choices & { job: string }) {
   const off = props.solo !== undefined ? props.solo !== job : props.hidden.has(job)
   if (row === undefined) return null
   const kept = props.pinned.has(job) || props.solo === job
-  const told = listedValue(row, props.by)
+  const listed = listedValue(row, props.by)
   return (
     <li
       className={`group relative flex items-center gap-1 rounded px-1 py-0.5 ${isHighlighted ? 'bg-hover' : ''}`}
@@ -88,8 +88,8 @@ function Entry(props: Choices & { job: string }) {
         // The action buttons replace the value completely, not a part of it.
         className={`flex min-w-0 items-center gap-1 ${kept ? '' : 'lg:group-hover:invisible lg:group-focus-within:invisible'}`}
       >
-        <span className="max-w-24 truncate text-xs text-muted" title={told.name}>
-          {told.value === undefined || told.value === null ? '' : number(told.value)}
+        <span className="max-w-24 truncate text-xs text-muted" title={listed.name}>
+          {listed.value === undefined || listed.value === null ? '' : number(listed.value)}
         </span>
         <StatusShape status={row.status} />
       </span>
