@@ -149,7 +149,7 @@ export const CONFIG_KEYS = {
   SVC_MAX_BODY_BYTES: key(
     wholeNumber(1024, 1024 * 1024 * 1024),
     String(8 * 1024 * 1024),
-    'Maximum size of a request body in bytes, before and after decompression.',
+    'Maximum size of the body of a request with events in bytes, before and after decompression. Other bodies may have 1 MiB, or 64 KiB without a credential, if this is not less.',
   ),
   SVC_HEADERS_TIMEOUT_S: key(
     wholeNumber(1, 600),

@@ -42,13 +42,14 @@ export interface Sse {
    * @param params the request: {query, variables?, operationName?, extensions?}
    * @param options.until when the caller's credential expires
    * @param options.lastEventId the cursor that a reconnecting client sends; wins over the operation's own
+   * @param options.onOpen called when the answer becomes a stream; an operation may be refused instead
    */
   serveOperation(
     res: ServerResponse,
     headers: OutgoingHttpHeaders,
     params: Record<string, unknown>,
     caller: Caller,
-    options?: { until?: Date | undefined; lastEventId?: number | undefined },
+    options?: { until?: Date | undefined; lastEventId?: number | undefined; onOpen?: () => void },
   ): Promise<void>
   /** `executed`: results that were computed. `shared`: results that were taken from another stream's execution. */
   readonly counts: { open: number; cutOff: number; executed: number; shared: number }
@@ -77,7 +78,7 @@ export function createSse(options: {
   const execution = createSharedExecution()
   const handle = createOperationHandler(options, execution)
 
-  async function serve(stream: Stream, headers: OutgoingHttpHeaders): Promise<void> {
+  async function serve(stream: Stream, headers: OutgoingHttpHeaders, onOpen?: () => void): Promise<void> {
     const { res } = stream
     const [body, init] = await handle(requestOf(stream))
     if (body === null || typeof body === 'string') {
@@ -96,6 +97,7 @@ export function createSse(options: {
     counts.open = streams.size
     try {
       open(stream, headers, times)
+      onOpen?.()
       for await (const chunk of body) await write(stream, chunk)
     } finally {
       streams.delete(stream)
@@ -124,7 +126,7 @@ export function createSse(options: {
     serveOperation(res, headers, params, caller, options = {}) {
       const stream: Stream = { ...newStream(res, 'operation', times), params }
       stream.operation = { caller, following: followingOf(live, stream, options) }
-      return serve(stream, headers)
+      return serve(stream, headers, options.onOpen)
     },
     stop() {
       clearInterval(beating)

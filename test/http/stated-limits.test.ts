@@ -24,6 +24,7 @@ import { MAX_BYTES as STREAM_BYTES } from '../../src/graphql/sse-stream.ts'
 import { pageQuery } from '../../src/http/request/page.ts'
 import { MAX_JOBS } from '../../src/http/series/compared-series.ts'
 import { MAX_CLIPPED } from '../../src/http/series/metrics.ts'
+import { MAX_OPEN_BYTES, MAX_OTHER_BYTES } from '../../src/http/server/body.ts'
 import { MIN_BYTES } from '../../src/http/server/compress.ts'
 import { CODES_PER_HOUR } from '../../src/http/sign-in/second-factors.ts'
 import { MAX_BYTES as GRAPHQL_BYTES } from '../../src/http/streams/graphql.ts'
@@ -78,6 +79,8 @@ const STATED: readonly [page: keyof typeof PAGES, sentence: string, ...numbers: 
   ['api', '| One event | # KiB of JSON |', MAX_EVENT_BYTES / KIB],
   ['api', '| Nesting of an event | # levels |', MAX_DEPTH],
   ['api', '(`SVC_MAX_BODY_BYTES`) | # MiB', setting('SVC_MAX_BODY_BYTES') / MIB],
+  ['api', '| Request body of other REST routes | # MiB; # KiB', MAX_OTHER_BYTES / MIB, MAX_OPEN_BYTES / KIB],
+  ['contract', 'of another route at most # MiB, or # KiB', MAX_OTHER_BYTES / MIB, MAX_OPEN_BYTES / KIB],
   ['api', '| Request body of GraphQL | # MiB |', GRAPHQL_BYTES / MIB],
   ['api', '(`SVC_RATE_LIMIT_EVENTS_PER_S`) | # on average', setting('SVC_RATE_LIMIT_EVENTS_PER_S')],
   ['api', '# at once (`SVC_RATE_LIMIT_BURST`)', setting('SVC_RATE_LIMIT_BURST')],

@@ -41,6 +41,31 @@ test('a route without a credential takes a body of 64 KiB at most, also after de
   expect((await app.call('POST', '/api/auth/login', { body: padded(1_000) })).status).toBe(422)
 })
 
+test('only routes of events take a body of more than 1 MiB, also after decompression', async () => {
+  const { app } = stage
+  const { paths } = app.app.swagger() as ApiDocument
+  const session = (await app.register()).token
+  const reporter = await app.reporterToken(session)
+  const padded = JSON.stringify({ name: 'a'.repeat(1_100_000) })
+  const takesMore: string[] = []
+  for (const [path, methods] of Object.entries(paths))
+    for (const method of ['post', 'put', 'patch'] as const) {
+      if (methods[method] === undefined) continue
+      const url = path.replaceAll(/\{[^}]+\}/g, '1')
+      for (const [body, headers] of [
+        [Buffer.from(padded), {}],
+        [gzipSync(padded), { 'content-encoding': 'gzip' }],
+      ] as const) {
+        const token = path.startsWith('/api/events') ? reporter : session
+        const answer = await app.call(method.toUpperCase() as 'POST', url, { token, body, headers })
+        // Some routes check the credential before they read the body.
+        if (!['body_too_large', 'forbidden', 'unauthenticated'].includes(answer.body.code))
+          takesMore.push(path)
+      }
+    }
+  expect([...new Set(takesMore)].sort()).toEqual(['/api/events', '/api/events/batch'])
+})
+
 test('under TLS every answer has HSTS and cross-origin headers; without TLS it has no HSTS', async () => {
   const secure = await startTestApp({ publicUrl: 'https://monitor.example.org' })
   const proxied = await startTestApp({ trustProxy: true })

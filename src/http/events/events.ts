@@ -66,7 +66,7 @@ function admit(ingest: Ingest, request: FastifyRequest, sender: Sender): void {
 
 /** The options of both routes: the token is checked before the body is read. */
 const optionsOf = (ingest: Ingest) => ({
-  config: { rawJson: true },
+  config: { rawJson: true, takesEvents: true },
   validatorCompiler: () => () => true,
   serializerCompiler: () => (data: unknown) => JSON.stringify(data),
   // A callback: for most events a promise would cost more than the check itself.
@@ -109,7 +109,7 @@ function eventsRoute(routes: Routes, ingest: Ingest): void {
     '/api/events/batch',
     {
       ...optionsOf(ingest),
-      config: { rawJson: true, takesEpochs: true },
+      config: { rawJson: true, takesEvents: true, takesEpochs: true },
       schema: {
         tags: ['ingest'],
         summary: 'Store up to 500 events; one result each, by position',

@@ -9,6 +9,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The handler parses the JSON itself and gets the body as bytes. */
     rawJson?: boolean
+    /** The route accepts events, which may be as long as the service allows. */
+    takesEvents?: boolean
     /** The route also accepts epochs as columns. */
     takesEpochs?: boolean
   }
@@ -20,7 +22,9 @@ const unzip = promisify(gunzip)
  * The longest body of a route that needs no credential, such as sign-in: eight MiB of JSON keep the process busy for a
  * second, and gzip sends them in a few KB.
  */
-const MAX_OPEN_BYTES = 64 * 1024
+export const MAX_OPEN_BYTES = 64 * 1024
+/** The longest body of the other routes but those of events: a report of 100,000 characters is 600 KB at most. */
+export const MAX_OTHER_BYTES = 1024 * 1024
 
 /** How much of a refused body is still read, in bytes and milliseconds. */
 const MAX_LEFT_BYTES = 64 * 1024 * 1024
@@ -48,7 +52,9 @@ export function drainRequest({ raw }: FastifyRequest, reply: FastifyReply): void
  */
 export function acceptJson(app: FastifyInstance, maxBodyBytes: number): void {
   app.addHook('onRoute', (route) => {
-    if (route.schema?.security?.length === 0) route.bodyLimit ??= Math.min(MAX_OPEN_BYTES, maxBodyBytes)
+    if (route.config?.takesEvents === true) return
+    const most = route.schema?.security?.length === 0 ? MAX_OPEN_BYTES : MAX_OTHER_BYTES
+    route.bodyLimit ??= Math.min(most, maxBodyBytes)
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(

@@ -24,6 +24,10 @@ export const countForUser = (request: FastifyRequest, userId: string): void => {
   userOf.set(request, userId)
 }
 
+const endOf = new WeakMap<FastifyRequest, () => void>()
+/** From now on the answer is a stream, which the limits of streams count instead. */
+export const countAsStream = (request: FastifyRequest): void => endOf.get(request)?.()
+
 /** Routes that are never refused: probes, and those that operators need to find a fault. */
 const ALWAYS = new Set(['/livez', '/readyz', '/metrics'])
 
@@ -31,7 +35,7 @@ const ALWAYS = new Set(['/livez', '/readyz', '/metrics'])
  * Refuses requests that are too many before any work is done for them, within microseconds, so that requests in
  * progress can finish: 503 `overloaded` if the process is full, 429 `too_many_requests` if one client address has too
  * many. A request counts from when its body has arrived, so slow clients do not take places from others (slow-bodies.ts
- * ends them). Streams have limits of their own. Users that send events share most of the places fairly: if those are
+ * ends them), until its answer ends or becomes a stream: streams have limits of their own (stream-slots.ts). Users that send events share most of the places fairly: if those are
  * taken, users with more than an equal share are refused.
  * @param limits.perAddress requests at a time of one client address, which `SVC_TRUST_PROXY` determines
  */
@@ -66,22 +70,21 @@ export function shedLoad(app: FastifyInstance, limits: { perAddress: number; mos
     load.inFlight++
     if (user !== undefined) ofUsers.take(user, 1)
     else ofAddress.set(address, running + 1)
-    reply.raw.once('close', () => {
+    const end = (): void => {
+      if (!endOf.delete(request)) return
       load.inFlight--
-      if (user !== undefined) return ofUsers.giveBack(user, 1)
       const left = (ofAddress.get(address) ?? 1) - 1
-      if (left === 0) ofAddress.delete(address)
+      if (user !== undefined) ofUsers.giveBack(user, 1)
+      else if (left === 0) ofAddress.delete(address)
       else ofAddress.set(address, left)
-    })
+    }
+    endOf.set(request, end)
+    reply.raw.once('close', end)
     done()
   })
   return load
 }
 
-const isExempt = (request: FastifyRequest): boolean =>
-  ALWAYS.has(request.routeOptions.url ?? '') || isStream(request)
-
-/** Only of the routes that have streams: any client may send this Accept to any other. */
-const isStream = ({ headers, routeOptions }: FastifyRequest): boolean =>
-  routeOptions.url === '/api/sse' ||
-  (routeOptions.url === '/graphql' && headers.accept === 'text/event-stream')
+/** GET /api/sse has no other answer than a stream. */
+const isExempt = ({ method, routeOptions: { url = '' } }: FastifyRequest): boolean =>
+  ALWAYS.has(url) || (method === 'GET' && url === '/api/sse')

@@ -7,6 +7,7 @@ import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
+import { countAsStream } from '../server/load.ts'
 
 const repeatable = z
   .union([z.string(), z.array(z.string())])
@@ -100,7 +101,11 @@ export async function streamOperation(
 ): Promise<void> {
   const caller = await request.caller()
   request.server.streamSlots.take(request, reply)
-  const options = { until: endOf(request, caller), lastEventId: cursorOf(headerOf(request, 'last-event-id')) }
+  const options = {
+    until: endOf(request, caller),
+    lastEventId: cursorOf(headerOf(request, 'last-event-id')),
+    onOpen: () => countAsStream(request),
+  }
   const headers = takeOver(reply)
   await sse
     .serveOperation(reply.raw, headers, { ...params }, caller, options)
