@@ -310,6 +310,18 @@ test('counts sent by a running process never make a receipt complete, and show t
   expect(await delivery(id)).toMatchObject({ state: 'complete', missing: 0, reported: { produced: 11 } })
 })
 
+test('rejected events that are sent again after all complete the receipt of their process', async () => {
+  const id = 'rejected-first'
+  const last = madeBy(PARENT, end(id, reportOf(PARENT, 5, { rejected: 3 })))
+  await report(madeBy(PARENT, start(id)), last)
+  const sent = (await delivery(id)).senders[0]
+  expect(sent).toMatchObject({ stored: 2, missing: 0, reported: { produced: 5, rejected: 3 } })
+  await report(madeBy(PARENT, epoch(id, 0)))
+  expect(await delivery(id)).toMatchObject({ state: 'incomplete', missing: 0, reported: { rejected: 2 } })
+  await report(madeBy(PARENT, epoch(id, 1)), madeBy(PARENT, epoch(id, 2)))
+  expect(await delivery(id)).toMatchObject({ state: 'complete', missing: 0, reported: { rejected: 0 } })
+})
+
 test('repeats of events, in one request or in several, count once', async () => {
   const id = 'repeats'
   const events = [madeBy(PARENT, start(id)), ...[0, 1, 2].map((n) => madeBy(PARENT, epoch(id, n)))]

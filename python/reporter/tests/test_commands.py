@@ -94,6 +94,24 @@ def test_doctor_names_the_fault(arguments: list[str], finding: str, capsys: pyte
     assert "→" in out
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "finding"),
+    [
+        ("/livez", b"<title>Sign in</title>", "/livez: HTTP 200: not from the service: Sign in"),
+        ("/livez", b"[]", "/livez: HTTP 200"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_doctor_is_not_deceived_by_a_sign_in_page(
+    server: FakeIngest, path: str, body: bytes, finding: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.gets[path] = ("text/html", body)
+    assert main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert finding in out
+    assert "may report" not in out
+
+
 def test_doctor_without_any_configuration_prints_what_to_set(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) == 1
     out = capsys.readouterr().out

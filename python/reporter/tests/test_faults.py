@@ -165,6 +165,43 @@ def test_what_a_proxy_refuses_is_kept_and_sent_by_sync(
     assert f"HTTP {code}: not from the service" in said()
 
 
+@pytest.mark.parametrize(
+    ("location", "advice"),
+    [
+        ("https://monitor.example.org/api/events", "set it to https://monitor.example.org"),
+        ("https://login.example.org/?next=%2F", "redirects to https://login.example.org/"),
+    ],
+)
+def test_of_a_redirect_the_log_says_where_it_leads(
+    make: Make, proxy: FaultProxy, said: Said, location: str, advice: str
+) -> None:
+    proxy.always = status(308, location=location)
+    with make(url=proxy.url) as run:
+        run.flush(5)
+    assert advice in said()
+    assert run.delivery.rejected == run.delivery.produced == 2
+
+
+def test_a_service_that_cannot_be_reached_is_logged_with_what_was_met_instead(
+    make: Make, proxy: FaultProxy, said: Said
+) -> None:
+    proxy.always = status(502)
+    with make(url=proxy.url) as run, run.job("a") as job:
+        for epoch in range(2):
+            job.epoch(epoch, train_loss=1.0)
+            until(lambda: run.delivery.spilled == run.delivery.produced)
+    assert "cannot be reached (HTTP 502: not from the service" in said()
+    assert "cannot be reached;" not in said()
+
+
+def test_a_401_of_a_proxy_asks_for_no_new_token(make: Make, proxy: FaultProxy, said: Said) -> None:
+    proxy.always = status(401)
+    with make(url=proxy.url):
+        pass
+    assert "a proxy in front of the service does not accept" in said()
+    assert "Create a token" not in said()
+
+
 def test_of_the_html_page_of_a_proxy_the_log_has_the_text() -> None:
     page = b"<html>\n<head><style>b {}</style><title>403 Forbidden</title></head><body>\n<h1>nginx</h1>\n</body></html>"
     answer = interpret(Response(403, {}, page), 1, False, Tuning())

@@ -225,6 +225,7 @@ def test_a_bad_token_is_set_aside_and_sync_sends_it_later(
     monkeypatch.setenv("SVC_TOKEN", real_server.token)
     assert main(["sync", "--rejected"]) == 0
     assert read(run.batch_id)["status"] == "completed"
+    assert read(run.batch_id, "/delivery")["state"] == "complete"
     assert main(["doctor"]) == 0
     assert "FAULT" not in capsys.readouterr().out
 

@@ -165,6 +165,14 @@ def test_with_the_service_away_the_ends_wait_on_disk_and_the_watchdog_is_gone_wi
     assert [event["event_type"] for event in lines_of(spill / "b.jsonl")] == ["job_failed", "batch_failed"]
 
 
+def test_a_run_that_ends_after_its_script_closed_all_files_is_not_reported_as_dead(server: FakeIngest) -> None:
+    close = "from svc_reporter import _watchdog; os.close(_watchdog._connection._socket.fileno())"
+    _, stderr = _start(server.url, close).communicate(timeout=20)
+    until(lambda: _watchdogs() == [], 15)
+    assert stderr == ""
+    assert server.types()[-2:] == ["job_done", "batch_done"]
+
+
 def test_it_can_be_switched_off(server: FakeIngest) -> None:
     running = _start(server.url, "time.sleep(600)", SVC_WATCHDOG="0")
     assert _watchdogs() == []

@@ -2,7 +2,7 @@ import { keysOf } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
 import { warm } from '../warm.ts'
 import type { BatchStatus, JobStatus } from './batch.ts'
-import { type Delivery, type DeliveryState, missingOf, receiptOf } from './receipt.ts'
+import { type Delivery, type DeliveryState, missingOf, receiptOf, withLateArrivals } from './receipt.ts'
 
 export interface DeliveryView {
   batch_id: string
@@ -27,7 +27,7 @@ export interface SenderDelivery {
   sender: string | null
   host: string | null
   stored: number
-  /** Its latest counts; null if it sent none. */
+  /** Its latest counts, without rejected events that were stored since; null if it sent none. */
   reported: Delivery | null
   /** Whether it sent counts at its end; if not, it still runs, or it ended without counts and more events may exist. */
   final: boolean
@@ -73,12 +73,12 @@ export async function deliveryOf(db: Db, batch: { key: number; id: string }): Pr
     reported: ended === null || ended.sender !== undefined ? null : countsOf([ended]),
   }
   const isSeparate = unnamed.stored > 0 || unnamed.reported !== null || named.length === 0
-  const senders: SenderDelivery[] = [...named, ...(isSeparate ? [unnamed] : [])].map((one) => ({
-    ...one,
-    reported: one.reported && countsOf([one.reported]),
-    final: one.reported !== null && one.reported.so_far === undefined,
-    missing: missingOf(one),
-  }))
+  const senders: SenderDelivery[] = [...named, ...(isSeparate ? [unnamed] : [])].map((one) => {
+    const final = one.reported !== null && one.reported.so_far === undefined
+    const evidence = { stored: one.stored, final, named: one.sender !== null }
+    const reported = one.reported && withLateArrivals(evidence, countsOf([one.reported]))
+    return { ...one, reported, final, missing: missingOf({ stored: one.stored, reported }) }
+  })
   const over = status !== 'running'
   const { missing_epochs, gaps } = over ? await gapsIn(db, batch.key) : { missing_epochs: 0, gaps: [] }
   const { state, missing } = receiptOf({

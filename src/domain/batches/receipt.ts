@@ -84,6 +84,19 @@ export const missingOf = ({
   reported === null ? null : Math.max(0, reported.produced - reported.dropped - reported.rejected - stored)
 
 /**
+ * The counts without the rejected events that were stored after all: `svc-reporter sync --rejected` sends them after the
+ * sender's last count. Only a process that counted at its end cannot have stored other events since.
+ */
+export function withLateArrivals<T extends Pick<Delivery, 'produced' | 'dropped' | 'rejected'>>(
+  { stored, final, named }: Pick<SenderEvidence, 'stored' | 'final' | 'named'>,
+  reported: T,
+): T {
+  if (!named || !final) return reported
+  const late = stored - (reported.produced - reported.dropped - reported.rejected)
+  return { ...reported, rejected: Math.max(0, reported.rejected - Math.max(0, late)) }
+}
+
+/**
  * Computes the state of a receipt (contract §10 "Receipt"). It is `complete` only if every sender counted at its end,
  * everything that each produced is stored, nothing was dropped or rejected, and no epoch is missing from a steady
  * sequence. Stored events of one sender never replace lost ones of another. Uneven steps are no gap: there, the counts

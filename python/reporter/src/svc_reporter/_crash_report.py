@@ -14,6 +14,7 @@ from ._messages import Messages
 from ._queue import QueuedEvent
 from ._replay import in_order, replay
 from ._responses import Outcome
+from ._run_record import find_record
 from ._sender import Sender
 from ._spill import SpillFolder, file_name, folders
 from ._spill_writer import SpillWriter
@@ -70,6 +71,15 @@ def send_crash_report(run: RunState, cause: str, deadline: float) -> None:
         held = claim(path)
         if held is not None and replay(held, sender, DEFAULT, messages, settle).stopped is not None:
             return
+
+
+def has_ended(run: RunState, pid: int) -> bool:
+    """Whether the record of the run says that the process ended it.
+
+    A script that closes all files of its process closes the socket to the watchdog, too.
+    """
+    record = find_record(folders(run.facts.get("folder")), str(run.facts["batch_id"]))
+    return record is not None and record.ended and record.data.get("pid") == pid
 
 
 def _starts(run: RunState) -> list[QueuedEvent]:

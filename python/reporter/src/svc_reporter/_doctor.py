@@ -16,6 +16,7 @@ from . import _ranks
 from ._ids import now_ms
 from ._needed_version import is_older, upgrade_advice
 from ._replay import in_order
+from ._responses import is_of_service, reason_of
 from ._settings import Settings, is_switched_off
 from ._snapshot import git_state, hostname
 from ._spill import REJECTED, ensure_private, folders
@@ -99,10 +100,10 @@ def _service(found: _Findings, settings: Settings) -> None:
     try:
         alive = transport.get("/livez")
         _clock(found, alive)
-        if alive.status == 200:
-            found.good(f"{settings.target} responds")
-        else:
-            found.fault(f"{settings.target}/livez answers HTTP {alive.status}", "is SVC_URL the service's address?")
+        if not _is_json(alive, "status"):
+            found.fault(f"{settings.target}/livez: {reason_of(alive)}", _advice_on_proxy(alive))
+            return
+        found.good(f"{settings.target} responds")
         ready = transport.get("/readyz")
         if ready.status != 200:
             found.fault(f"the service is not ready (HTTP {ready.status})", "its database may be down; see its log")
@@ -125,15 +126,17 @@ def _token(found: _Findings, transport: Transport, token: str) -> None:
         found.fault(
             f"svc-reporter {__version__} is older than the service needs", upgrade_advice(needed, transport.target)
         )
-    if response.status == 200:
+    if response.status == 200 and _is_json(response, "results"):
         found.good(f"the token …{token[-4:]} may report")
+    elif response.status == 200 or not is_of_service(response.body):
+        found.fault(f"ingest: {reason_of(response)}", _advice_on_proxy(response))
     elif response.status == 401:
         kind = "" if token.startswith(("em_live_", "ag_live_")) else "; reporter tokens begin with em_live_"
         found.fault("the token is not accepted", f"create a new one on the Tokens page of the service{kind}")
     elif response.status == 403:
         found.fault("the token may not report", "it needs the scope `reporter`")
     else:
-        found.fault(f"ingest answers HTTP {response.status}: {_code(response)}", "see the service's log")
+        found.fault(f"ingest: {reason_of(response)}", "see the service's log")
 
 
 def _clock(found: _Findings, response: Response) -> None:
@@ -192,8 +195,15 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _code(response: Response) -> str:
+def _is_json(response: Response, key: str) -> bool:
+    """Whether this is a success of the service: a proxy or sign-in page may answer with 200, too."""
     try:
-        return str(json.loads(response.body).get("code"))
-    except (ValueError, AttributeError):
-        return "no code"
+        return response.status == 200 and key in json.loads(response.body)
+    except (ValueError, TypeError):
+        return False
+
+
+def _advice_on_proxy(response: Response) -> str:
+    if response.status in (502, 503, 504):
+        return "a proxy answers, but not the service behind it: is the service running?"
+    return "is SVC_URL the service's address? Another server, a proxy or a sign-in page answers there"

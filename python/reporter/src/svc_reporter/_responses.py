@@ -12,6 +12,9 @@ from ._ids import now_ms
 from ._transport import Response
 from ._tuning import Tuning
 
+NOT_FROM_SERVICE = "not from the service"
+"""In the reason for a response of a proxy, a sign-in page or another server."""
+
 
 class Outcome(Enum):
     """The result of sending one event. The values are the words that `svc-reporter sync` and `import` print."""
@@ -57,7 +60,7 @@ def interpret(response: Response, count: int, as_array: bool, tuning: Tuning) ->
     status = response.status
     if status == 200:
         return _accepted(response, count, as_array)
-    reason = f"HTTP {status}: {_problem(response.body)}"
+    reason = reason_of(response)
     if status == 401:
         return Interpretation(Step.UNAUTHORISED, reason=reason)
     if status == 429:
@@ -71,9 +74,21 @@ def interpret(response: Response, count: int, as_array: bool, tuning: Tuning) ->
         return Interpretation(Step.SPLIT, reason=reason)
     # Specification §7: dropped after 415 and 422. Each other refusal of the service is JSON with a code; without one, a
     # proxy answered, and its settings can be fixed.
-    final = status in (415, 422) or _is_of_service(response.body)
+    final = status in (415, 422) or is_of_service(response.body)
     outcome = Outcome.DROPPED if final else Outcome.REJECTED
     return Interpretation(Step.SETTLED, [outcome] * count, reasons=dict.fromkeys(range(count), reason))
+
+
+def reason_of(response: Response) -> str:
+    """Why a response is no success: the service's words, or what another server says and where it redirects to."""
+    reason = f"HTTP {response.status}: {_problem(response.body)}"
+    location = response.headers.get("location")
+    if not 300 <= response.status < 400 or not location:
+        return reason
+    for path in ("/api/events/batch", "/api/events", "/livez"):
+        if location.endswith(path) and "://" in location:
+            return f"{reason}. SVC_URL redirects: set it to {location[: -len(path)]}"
+    return f"{reason}. SVC_URL redirects to {location[:200]}"
 
 
 def retry_after(response: Response, tuning: Tuning) -> float:
@@ -114,9 +129,9 @@ def _accepted(response: Response, count: int, as_array: bool) -> Interpretation:
                 outcomes.append(_item_outcome(error))
                 reasons[position] = f"{error.get('status')} {error.get('code')}: {_details(error)}"
         return Interpretation(Step.SETTLED, outcomes, reasons=reasons, ignored=ignored)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError):
         # Without a valid body, the 200 does not come from the service (a captive portal, a proxy).
-        return Interpretation(Step.RETRY, reason=f"HTTP 200 with an invalid body ({type(error).__name__})")
+        return Interpretation(Step.RETRY, reason=f"HTTP 200: {NOT_FROM_SERVICE}: {text_of(response.body)}")
 
 
 def _item_outcome(error: dict[str, Any]) -> Outcome:
@@ -128,7 +143,7 @@ def _item_outcome(error: dict[str, Any]) -> Outcome:
     return Outcome.DROPPED
 
 
-def _is_of_service(body: bytes) -> bool:
+def is_of_service(body: bytes) -> bool:
     try:
         return isinstance(json.loads(body)["code"], str)
     except (ValueError, KeyError, TypeError):
@@ -141,7 +156,7 @@ def _problem(body: bytes) -> str:
         code = document.get("code") or document.get("title") or "no code"
         return f"{code}: {_details(document)}"
     except (ValueError, AttributeError, TypeError):
-        return f"not from the service: {text_of(body)}"
+        return f"{NOT_FROM_SERVICE}: {text_of(body)}"
 
 
 def text_of(body: bytes) -> str:

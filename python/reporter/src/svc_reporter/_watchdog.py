@@ -118,7 +118,10 @@ class _Connection:
         """Close the socket. The watchdog then ends, unless runs are still open."""
         connection, self._socket, self._unsent = self._socket, None, b""
         if connection is not None:
-            connection.close()
+            try:
+                connection.close()
+            except OSError:
+                return  # the script closed all its files
 
     def after_fork(self) -> None:
         self._lock = threading.RLock()

@@ -178,11 +178,12 @@ def main(pid: int, start_time: str) -> int:
     after = oom_kills()
     if kills is not None and after is not None and after > kills:
         cause += " (out of memory: the control group counted an oom kill)"
-    from svc_reporter._crash_report import send_crash_report
+    from svc_reporter._crash_report import has_ended, send_crash_report
 
     deadline = time.monotonic() + SEND_S
     for run in runs.values():
-        send_crash_report(run, cause, deadline)
+        if not has_ended(run, pid):
+            send_crash_report(run, cause, deadline)
     return 0
 
 

@@ -31,7 +31,7 @@ from ._messages import Messages
 from ._own_spill import Drained, OwnSpill
 from ._pace import Pace
 from ._queue import STARTS, STARTS_AND_ENDS, EventQueue, QueuedEvent
-from ._responses import Outcome
+from ._responses import NOT_FROM_SERVICE, Outcome
 from ._sender import Sender, Sent, Stopped
 from ._shutdown import Shutdown
 from ._spill_writer import SpillWriter
@@ -79,6 +79,8 @@ class Worker(threading.Thread):
         self._interrupted = False
         """close() has too little time for the waiting data, although the service can be reached."""
         self._final_probe_done = False
+        self._unreachable = "the service cannot be reached"
+        """For the log: what the last failed send met."""
         self._lock = threading.RLock()
         self._in_flight: Sequence[QueuedEvent | EncodedEvent] = ()
         """Events taken from the queue that are neither sent nor spilled yet. Guarded by `_lock`."""
@@ -243,9 +245,7 @@ class Worker(threading.Thread):
         events = list(self._in_flight) or list(self._take(self._tuning.array_limit))
         if not events:
             return False
-        return self._spill(
-            events, "no service is configured" if self._transport is None else "the service cannot be reached"
-        )
+        return self._spill(events, "no service is configured" if self._transport is None else self._unreachable)
 
     def _send_ends_while_closing(self) -> bool:
         """On closing without time for the data: send starts and ends all the same. False if there are none."""
@@ -297,7 +297,7 @@ class Worker(threading.Thread):
             if postpones:
                 return True
             if sent.stopped is not None:
-                self._write_to_disk([*unknown, *in_memory], f"the service cannot be reached ({sent.why})")
+                self._write_to_disk([*unknown, *in_memory], self._unreachable)
                 return True
         return True
 
@@ -367,6 +367,8 @@ class Worker(threading.Thread):
             self._messages.log_once(
                 logging.WARNING, f"ignored {key}", f"the service did not store the metric {key[:60]!r}: {reason}"
             )
+        if sent.stopped is not None:
+            self._unreachable = f"the service cannot be reached ({sent.why})"
         if sent.stopped is Stopped.UNREACHABLE:
             self.breaker.trip()
         elif sent.stopped is Stopped.UNAUTHORISED:
@@ -423,11 +425,14 @@ class Worker(threading.Thread):
 
     def _refuse_token(self, why: str) -> None:
         self.token_refused = True
+        by_proxy = NOT_FROM_SERVICE in why
+        who = "a proxy in front of the service" if by_proxy else "the service"
+        advice = "Check SVC_URL and the proxy" if by_proxy else "Create a token on the Tokens page, set SVC_TOKEN"
         self._messages.log_once(
             logging.ERROR,
             "401",
-            f"the service does not accept SVC_TOKEN ({why}); this process sends nothing more and keeps its events on "
-            "disk. Create a token on the Tokens page, set SVC_TOKEN, then run `svc-reporter sync --rejected`",
+            f"{who} does not accept SVC_TOKEN ({why}); this process sends nothing more and keeps its events on disk. "
+            f"{advice}, then run `svc-reporter sync --rejected`",
         )
 
     def _close_breaker(self) -> None:
