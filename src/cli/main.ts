@@ -17,6 +17,9 @@ function settings(): ReturnType<typeof readConfig> {
   return read
 }
 
+// The AWS SDK would print a warning about old versions of Node.js, which is for those who update it, not for operators.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'
+
 try {
   const args = process.argv.slice(2)
   const program = createProgram({ settings, environment: process.env, input: process.stdin })

@@ -8,12 +8,18 @@ import { PersonType } from './person.ts'
 
 /** The fields of an account that others may see. */
 const PERSON = { select: { id: true, name: true } } as const
+const CREATOR = { select: { ...PERSON.select, disabledAt: true } } as const
 
 /** A public link to a batch, never its token. */
 const ShareType = builder.prismaObject('Share', {
   fields: (t) => ({
-    ...declaredOfRecord(t, shareFields, ['created_by']),
+    ...declaredOfRecord(t, shareFields, ['created_by', 'creator_disabled']),
     createdBy: t.field({ type: PersonType, select: { creator: PERSON }, resolve: ({ creator }) => creator }),
+    creatorDisabled: t.boolean({
+      description: shareFields.creator_disabled.means,
+      select: { creator: CREATOR },
+      resolve: ({ creator }) => creator.disabledAt !== null,
+    }),
   }),
 })
 
@@ -28,7 +34,7 @@ builder.objectField(BatchType, 'shares', (t) =>
     load: (keys: number[], { prisma }) =>
       prisma.share.findMany({
         where: { batchKey: { in: keys.map(BigInt) }, revokedAt: null },
-        include: { creator: PERSON },
+        include: { creator: CREATOR },
         orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
       }),
     group: (share) => Number(share.batchKey),

@@ -248,6 +248,7 @@ test('an encrypted archive on an S3 API is written, verified and restored like o
     }
     const none = await said(svc(newHome(), settings, 'verify', 's3://nowhere/lab'))
     expect(none).toMatch(/svc: s3:\/\/nowhere\/lab: .*bucket does not exist\nexit 1$/)
+    expect(none).not.toContain('AWS SDK')
   } finally {
     await s3.close()
   }

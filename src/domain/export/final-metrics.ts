@@ -44,7 +44,8 @@ export async function* finalMetricsCsv(db: Db, batchKey: number, now: Date): Asy
         where j.batch_key = ${batchKey} order by 1) metrics`
   const params = names?.params ?? []
   const metrics = names?.metrics ?? []
-  yield csvRow([...COLUMNS, ...params.map((n) => `param.${n}`), ...metrics.map((n) => `metric.${n}`)])
+  // Sent with the first rows: until the first part is sent, a failed read can be repeated on another server.
+  let text = csvRow([...COLUMNS, ...params.map((n) => `param.${n}`), ...metrics.map((n) => `metric.${n}`)])
   let after = ''
   for (;;) {
     const rows = await db<Row[]>`/* export.jobs */
@@ -52,7 +53,6 @@ export async function* finalMetricsCsv(db: Db, batchKey: number, now: Date): Asy
         p.epochs, j.failure_reason, j.params, j.metrics
       from jobs j join job_progress p on p.job_key = j.key join batch_progress g on g.batch_key = j.batch_key
       where j.batch_key = ${batchKey} and j.id > ${after} order by j.id limit ${ROWS_AT_ONCE}`
-    let text = ''
     for (const job of rows) {
       text += csvRow([
         job.id,
@@ -69,6 +69,7 @@ export async function* finalMetricsCsv(db: Db, batchKey: number, now: Date): Asy
       ])
     }
     if (text !== '') yield text
+    text = ''
     const last = rows.at(-1)
     if (last === undefined || rows.length < ROWS_AT_ONCE) return
     after = last.id

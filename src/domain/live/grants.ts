@@ -113,9 +113,9 @@ async function standingBatches(db: Db, keys: number[]): Promise<Set<number>> {
 async function standingShares(db: Db, ids: string[], now: Date): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db<{ id: string }[]>`/* live.shares */
-    select s.id from shares s join batches b on b.key = s.batch_key
+    select s.id from shares s join batches b on b.key = s.batch_key join users u on u.id = s.created_by
     where s.id = any (${ids}::uuid[]) and s.revoked_at is null
       and (s.expires_at is null or s.expires_at > ${now.toISOString()}::timestamptz)
-      and b.deleted_at is null and b.purged_at is null`
+      and b.deleted_at is null and b.purged_at is null and u.disabled_at is null`
   return new Set(rows.map((row) => row.id))
 }

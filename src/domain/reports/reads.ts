@@ -90,7 +90,8 @@ export async function openReport(db: Db, token: string, now: Date): Promise<Open
   if (!isShareToken(token)) return undefined
   const [report] = await db<{ title: string; body: string; updated_at: string }[]>`/* reports.open */
     select r.title, r.body, r.updated_at from report_links l join reports r on r.id = l.report_id
-    where l.token_hash = ${shareTokenHash(token)}`
+      join users u on u.id = l.created_by
+    where l.token_hash = ${shareTokenHash(token)} and u.disabled_at is null`
   if (report === undefined) return undefined
   const wanted = embeddedBatches(report.body).map((id) => ({ id, token: tokenOfBatch(token, id) }))
   const shares = await Promise.all(wanted.map((one) => openShare(db, one.token, now)))

@@ -11,6 +11,11 @@ export const shareFields = {
     public: 'hidden',
   },
   created_by: { type: own(z.object({ id: z.string(), name: z.string() })), public: 'hidden' },
+  creator_disabled: {
+    type: flag,
+    means: 'Whether the account of its creator is disabled: until it is enabled, the link does not open',
+    public: 'hidden',
+  },
   created_at: { type: instant, column: 'created_at', public: 'hidden' },
   expires_at: { type: nullable(instant), means: 'Null: never', column: 'expires_at', public: 'hidden' },
 } as const satisfies Fields

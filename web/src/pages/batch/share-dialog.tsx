@@ -94,7 +94,9 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
                 {share.id === make.data?.id ? 'The link above, made' : 'Made'} by {share.created_by.name}{' '}
                 <RelativeTime at={share.created_at} />
                 {share.anonymous && ', anonymous'}
-                <span className="text-muted">, {endOf(share.expires_at)}</span>
+                <span className="text-muted">
+                  , {share.creator_disabled ? 'closed: this account is disabled' : endOf(share.expires_at)}
+                </span>
               </span>
               {revoking !== share.id ? (
                 <Button
