@@ -50,6 +50,7 @@ async function openPage(
   const context = await browser.newContext({
     baseURL: scene.address,
     viewport: look.viewport,
+    hasTouch: look.viewport === PHONE,
     colorScheme: look.colorScheme,
     reducedMotion: 'reduce',
     locale: 'en-GB',
@@ -69,9 +70,11 @@ async function take(page: Page, { path, before }: ScenePage, file: string): Prom
   await page.waitForFunction(() => document.querySelector('[aria-label="Loading"]') === null)
   await before?.(page)
   await page.waitForLoadState('load')
-  // Pages of the documentation have no fonts of their own.
+  // The service's page loads its fonts after its data. A page of the documentation without code never loads one.
   await page.waitForFunction(
-    () => document.fonts.size === 0 || [...document.fonts].some(({ status }) => status === 'loaded'),
+    () =>
+      document.getElementById('root') === null ||
+      [...document.fonts].some(({ status }) => status === 'loaded'),
   )
   await page.evaluate(() => document.fonts.ready)
   await page.waitForTimeout(600)

@@ -51,6 +51,33 @@ test.each([
   await context.close()
 })
 
+test('all sections of charts have the same columns', async () => {
+  const { page, context } = await open(2560)
+  await page.goto(`/b/${BATCH}`)
+  await page.getByRole('region', { name: 'Section acc' }).locator('[data-points]').first().waitFor()
+  const widths = await page
+    .locator('[data-chart]')
+    .evaluateAll((charts) => charts.map((chart) => Math.round(chart.getBoundingClientRect().width)))
+  expect(Math.max(...widths) - Math.min(...widths)).toBeLessThanOrEqual(1)
+  await context.close()
+})
+
+test.each([
+  390, 1440,
+])('at %i pixels a table fades where more of it follows, until its end', async (width) => {
+  const { page, context } = await open(width)
+  await page.goto(`/b/${BATCH}/sweep`)
+  const table = page.getByRole('region', { name: 'Selected jobs' })
+  await table.waitFor()
+  const mask = () => table.evaluate((at) => getComputedStyle(at).maskImage)
+  const scrolls = await table.evaluate((at) => at.scrollWidth > at.clientWidth)
+  await expect.poll(mask).toEqual(scrolls ? expect.stringContaining('linear-gradient') : 'none')
+  expect(scrolls).toBe(width === 390)
+  await table.evaluate((at) => at.scrollTo(at.scrollWidth, 0))
+  await expect.poll(mask).toBe('none')
+  await context.close()
+})
+
 test.each([
   'light',
   'dark',

@@ -95,7 +95,7 @@ test('the scatter plot can show any two columns and log axes, and says how many 
   const figure = page.locator('figure', { has: page.locator('[data-scatter]') })
   await scatter.getByLabel('X', { exact: true }).selectOption('param.lr')
   await scatter.getByLabel('Y', { exact: true }).selectOption('last.val_loss')
-  await figure.getByText('have NaN or Inf there').waitFor()
+  await figure.getByText('with NaN or Inf in one of the two').waitFor()
   await scatter.getByLabel('log x').check()
   await page.waitForURL(/logx=true/)
   await expect.poll(() => page.locator('[data-point]').count()).toBeGreaterThan(5)

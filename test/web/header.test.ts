@@ -41,6 +41,18 @@ test.each([
   await context.close()
 })
 
+test('on a phone all facts of a running batch are in sight', async () => {
+  const { page, context } = await web.asAda({ width: 390 })
+  await page.goto('/b/running')
+  const facts = page.locator('header dl > div')
+  await facts.filter({ hasText: 'ETA' }).waitFor()
+  const right = await facts.evaluateAll((all) =>
+    Math.max(...all.map((one) => one.getBoundingClientRect().right)),
+  )
+  expect(right).toBeLessThanOrEqual(390)
+  await context.close()
+})
+
 test('a batch with many tags shows the first ones, and how many more it has', async () => {
   const tags = Array.from({ length: 50 }, (_, i) => `tag-${i}`)
   await web.app.call('PATCH', '/api/batches/ended', { token: web.ada.token, body: { tags } })

@@ -140,10 +140,10 @@ test('? lists the keyboard shortcuts; / opens the command palette if the page ha
 test('an administrator can filter the audit log by the object of an action, and revoke an agent', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/admin/agents')
-  await page.getByText('○ offline').waitFor()
+  await page.locator('td', { hasText: 'offline, not seen for' }).waitFor()
   await page.getByRole('button', { name: 'Revoke box-away' }).click()
   await page.getByRole('button', { name: 'Revoke it' }).click()
-  await page.getByText('■ revoked').waitFor()
+  await page.locator('td', { hasText: /revoked .+ ago/ }).waitFor()
   await page.goto('/admin/audit')
   const subject = page.locator('tbody a').first()
   const name = (await subject.textContent()) ?? ''

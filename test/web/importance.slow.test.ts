@@ -111,7 +111,7 @@ test('the Sweep tab shows which parameters matter, how certain that is, and whic
   expect(await rows.first().textContent()).toMatch(/^lr\d\d% ± /)
   const sure = page.locator('[data-sure]')
   expect(await sure.textContent()).toMatch(
-    /^The parameters explain \d\d% of the differences between 59 jobs\. .* 1 job without a number of it is left out\.$/,
+    /^The parameters explain \d\d% of the differences between 59 jobs\. .* 1 job without a value is left out\.$/,
   )
   expect(await seriousFindings(page)).toEqual([])
   await page.goto('/b/six/sweep')

@@ -37,7 +37,7 @@ test('the dialog of a stop explains it, with a command for a host without an age
   const dialog = page.getByRole('dialog')
   await dialog.getByText('Main thread interrupted').waitFor()
   await dialog
-    .getByText('run there: kill -TERM 4711, and if it still runs 30 s later: kill -KILL 4711')
+    .getByText('run there: kill -TERM 4711, and if it still runs after 30 s: kill -KILL 4711')
     .waitFor()
   expect(await seriousFindings(page)).toEqual([])
   expect(complaints).toEqual([])

@@ -28,7 +28,7 @@ test('the receipt shows missing events, and is complete once they have arrived',
   await page.getByText('1: epochs 2', { exact: true }).waitFor()
   await send(web.app, web.reporter, [late])
   await page.locator('[data-delivery="complete"]').waitFor()
-  await page.getByText('none is missing between those that arrived').waitFor()
+  await page.getByText('No gaps between the epochs that arrived.').waitFor()
   expect(complaints).toEqual([])
   await context.close()
 })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Compared } from '../../web/src/charts/compared-jobs.ts'
 import {
+  type Axis,
   axesOf,
   shareOf,
   standardAxes,
@@ -9,6 +10,7 @@ import {
   withScales,
 } from '../../web/src/pages/compare/axes.ts'
 import { drawLines, heightsOf, nearestLine, pathOf } from '../../web/src/pages/compare/parallel-lines.ts'
+import { metricColour } from '../../web/src/sweeps/metric-colour.ts'
 import { viridis } from '../../web/src/sweeps/viridis.ts'
 import { labOf, SIGHTS } from './colour-difference.ts'
 
@@ -112,4 +114,17 @@ test.each([
     for (let i = 1; i < lightness.length; i++)
       expect((lightness[i] ?? 0) - (lightness[i - 1] ?? 0)).toBeGreaterThan(2)
   }
+})
+
+test.each([
+  ['light', 'last.val_loss', 'dark'],
+  ['light', 'last.val_acc', 'dark'],
+  ['dark', 'last.val_loss', 'light'],
+  ['dark', 'last.val_acc', 'light'],
+] as const)('in the %s theme the best %s stands out', (theme, id, lightness) => {
+  const metric = { id } as Axis
+  const sum = (share: number): number =>
+    (metricColour(metric, share, theme).match(/\d+/g) ?? []).reduce((total, one) => total + Number(one), 0)
+  const [best, worst] = id.endsWith('loss') ? [sum(0), sum(1)] : [sum(1), sum(0)]
+  expect(best > worst ? 'light' : 'dark').toBe(lightness)
 })

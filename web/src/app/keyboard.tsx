@@ -4,9 +4,9 @@ import { links } from '../lib/links.ts'
 import { Dialog } from '../ui/dialog.tsx'
 
 const KEYS = [
-  ['Ctrl K', 'Go to a project, batch, job or page; do something'],
+  ['Ctrl K', 'Go to a project, batch, job or page, or run an action'],
   ['/', 'Search on this page'],
-  ['j, k', 'Next and previous row; ↓ and ↑ in a row'],
+  ['j, k', 'Next and previous row; from a row also ↓ and ↑'],
   ['Enter', 'Open the row'],
   ['x', 'Select the row; with Shift every row from the last one selected'],
   ['f', 'Full screen for the chart under the pointer'],

@@ -51,7 +51,7 @@ export function ChartControls(props: {
       role="toolbar"
       aria-label="Charts"
       // One scrolling row on small screens, up to two rows elsewhere.
-      className="relative flex items-center gap-1.5 max-2xl:gap-x-1 max-lg:overflow-x-auto max-lg:py-0.5 max-lg:*:shrink-0 lg:flex-wrap"
+      className="fade-end relative flex items-center gap-1.5 max-2xl:gap-x-1 max-lg:overflow-x-auto max-lg:py-0.5 max-lg:*:shrink-0 lg:flex-wrap"
     >
       {props.lead}
       {finds && (

@@ -16,6 +16,8 @@ export function ChartSections(
   const { keys, closed = [], onClosed, ...rest } = props
   const sections = sectionsOf(keys, rest.kept ?? NONE)
   if (sections.length < 2) return <ChartGrid {...rest} keys={keys} />
+  // All sections have the same columns.
+  const largest = Math.max(...sections.map((section) => section.keys.length))
   return (
     <div className="flex flex-col gap-2">
       {sections.map(({ prefix, keys }) => {
@@ -38,7 +40,7 @@ export function ChartSections(
                 <span className="text-xs text-muted">{some(keys.length, 'chart')}</span>
               </button>
             </h2>
-            {open && <ChartGrid {...rest} keys={keys} />}
+            {open && <ChartGrid {...rest} keys={keys} columnsOf={largest} />}
           </section>
         )
       })}

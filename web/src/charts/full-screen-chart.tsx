@@ -47,7 +47,7 @@ export function FullScreenChart(
           go(steps)
         }}
       >
-        <div className="flex items-center gap-2 max-lg:overflow-x-auto max-lg:py-0.5 max-lg:*:shrink-0">
+        <div className="fade-end flex items-center gap-2 max-lg:overflow-x-auto max-lg:py-0.5 max-lg:*:shrink-0">
           <Button disabled={at <= 0} onClick={() => go(-1)}>
             <ChevronLeft className="size-4" aria-hidden="true" /> Previous chart
           </Button>

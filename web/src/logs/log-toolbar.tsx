@@ -22,7 +22,7 @@ export function LogToolbar(props: {
 }) {
   const { search, change } = props
   return (
-    <div className="relative flex items-center gap-2 px-3 py-2 max-lg:overflow-x-auto max-lg:*:shrink-0 lg:flex-wrap">
+    <div className="fade-end relative flex items-center gap-2 px-3 py-2 max-lg:overflow-x-auto max-lg:*:shrink-0 lg:flex-wrap">
       <Search q={search.q ?? ''} onSearch={(q) => change({ q, line: undefined })} />
       {search.q && <Matches q={search.q} {...props} />}
       <Choice

@@ -1,14 +1,14 @@
 import { useTheme } from '../lib/theme.ts'
 import { number } from '../lib/words.ts'
 import type { Axis } from '../pages/compare/axes.ts'
-import { viridis } from './viridis.ts'
+import { metricColour } from './metric-colour.ts'
 
 const STOPS = 10
 
 /** The legend of a colour scale. */
 export function ColourScale({ axis }: { axis: Axis }) {
   const theme = useTheme()
-  const colours = Array.from({ length: STOPS + 1 }, (_, i) => viridis(i / STOPS, theme))
+  const colours = Array.from({ length: STOPS + 1 }, (_, i) => metricColour(axis, i / STOPS, theme))
   return (
     <div className="flex h-7 items-center gap-2 text-xs text-muted">
       <span>{number(axis.low)}</span>

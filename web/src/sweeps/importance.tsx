@@ -48,9 +48,7 @@ export function ParameterImportances(props: {
 
 function sureness({ jobs, without, r2 }: ParameterImportance): string {
   const left =
-    without > 0
-      ? ` ${some(without, 'job')} without a number of it ${without === 1 ? 'is' : 'are'} left out.`
-      : ''
+    without > 0 ? ` ${some(without, 'job')} without a value ${without === 1 ? 'is' : 'are'} left out.` : ''
   const explained = `${Math.round(100 * Math.max(0, r2))}%`
   if (jobs < MIN_JOBS)
     return `Too few jobs to tell: ${jobs} have a result, at least ${MIN_JOBS} are needed.${left}`

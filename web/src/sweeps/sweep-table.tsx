@@ -29,7 +29,11 @@ export function SweepTable(props: {
   if (rows.length === 0) return <p className="text-muted">No job is within the brush.</p>
   return (
     <div className="flex flex-col gap-1">
-      <Table heads={['Job', 'Status', ...axes.map((axis) => axis.title)]} label="Selected jobs">
+      <Table
+        heads={['Job', 'Status', ...axes.map((axis) => axis.title)]}
+        numeric={axes.filter((axis) => axis.words === null).map((axis) => axis.title)}
+        label="Selected jobs"
+      >
         {shown.map((row) => (
           <tr
             key={row.name}
@@ -51,7 +55,9 @@ export function SweepTable(props: {
               <StatusBadge status={row.job.status} />
             </td>
             {axes.map((axis) => (
-              <td key={axis.id}>{valueText(axis, axis.at(row))}</td>
+              <td key={axis.id} className={axis.words === null ? 'text-right' : ''}>
+                {valueText(axis, axis.at(row))}
+              </td>
             ))}
           </tr>
         ))}

@@ -1,6 +1,5 @@
 import { useCallback, useEffect, useMemo, useState } from 'react'
 import type { Compared } from '../charts/compared-jobs.ts'
-import { lessIsBetter } from '../lib/batch-query.ts'
 import { batchStore, type JobStore } from '../lib/live/batches.ts'
 import type { SweepSearch } from '../lib/sweep-search.ts'
 import { useTheme } from '../lib/theme.ts'
@@ -13,7 +12,7 @@ import {
   within,
   withScales,
 } from '../pages/compare/axes.ts'
-import { viridis } from './viridis.ts'
+import { isLessBetter, metricColour } from './metric-colour.ts'
 
 /** While a sweep runs, the lines are redrawn at most this often. */
 const REDRAW_MS = 1_000
@@ -86,13 +85,13 @@ function metricOf(metrics: readonly Axis[], requested: string | undefined): Axis
   )
 }
 
-/** The colour of a job: its place between the least and the greatest value of the metric. */
+/** The colour of a job by its value of the metric. */
 function useStroke(metric: Axis | undefined): (row: Compared) => string {
   const theme = useTheme()
   return useCallback(
     (row: Compared) => {
       const share = metric === undefined ? Number.NaN : shareOf(metric, metric.at(row))
-      return Number.isNaN(share) ? NO_VALUE : viridis(share, theme)
+      return metric === undefined || Number.isNaN(share) ? NO_VALUE : metricColour(metric, share, theme)
     },
     [metric, theme],
   )
@@ -101,7 +100,7 @@ function useStroke(metric: Axis | undefined): (row: Compared) => string {
 /** Sorted by the metric with the best last, so that its line is drawn on top. Jobs without a value come first. */
 function bestLast(rows: readonly Compared[], metric: Axis | undefined): readonly Compared[] {
   if (metric === undefined) return rows
-  const sign = lessIsBetter(metric.id.slice(metric.id.indexOf('.') + 1)) ? -1 : 1
+  const sign = isLessBetter(metric) ? -1 : 1
   const place = ({ row }: { row: Compared }): number => {
     const value = metric.at(row)
     return value !== undefined && Number.isFinite(value) ? sign * value : Number.NEGATIVE_INFINITY

@@ -5,7 +5,7 @@ import type { Action } from './action.ts'
 import { OpenMenu } from './open-menu.tsx'
 
 const entry =
-  'flex w-full cursor-pointer items-center gap-1.5 rounded px-2 py-1.5 text-left outline-none data-highlighted:bg-hover data-disabled:opacity-50'
+  'flex w-full cursor-pointer items-center gap-1.5 rounded px-2 py-1.5 pointer-coarse:py-2.5 text-left outline-none data-highlighted:bg-hover data-disabled:opacity-50'
 
 /** The menu of `Actions`; it begins open. */
 export function ActionsMenu({ actions }: { actions: readonly Action[] }) {

@@ -1,11 +1,19 @@
 import { Link } from '@tanstack/react-router'
-import { ChevronDown } from 'lucide-react'
+import { ChevronDown, X } from 'lucide-react'
 import type { Action } from './action.ts'
 import type { ActionsMenu } from './actions-menu.tsx'
 import { Button, buttonLook } from './controls.tsx'
 import { OpenLater } from './open-later.tsx'
 
 const load = (): Promise<typeof ActionsMenu> => import('./actions-menu.tsx').then((file) => file.ActionsMenu)
+
+/** A cross on a phone, where the word would need a second row. */
+export const ClearSelection = ({ onClick }: { onClick: () => void }) => (
+  <Button look="quiet" className="max-sm:px-1.5" onClick={onClick}>
+    <X className="size-4 sm:hidden" aria-hidden="true" />
+    <span className="max-sm:sr-only">Clear</span>
+  </Button>
+)
 
 /** What can be done with a selection, side by side; on a phone one menu. */
 export function Actions({ actions }: { actions: readonly Action[] }) {

@@ -12,7 +12,7 @@ const LOOK = {
 }
 
 export const buttonLook = (look: keyof typeof LOOK = 'plain'): string =>
-  `inline-flex h-7 items-center justify-center gap-1.5 whitespace-nowrap rounded-md px-2.5 text-sm disabled:cursor-not-allowed disabled:opacity-50 ${LOOK[look]}`
+  `inline-flex h-7 pointer-coarse:h-9 items-center justify-center gap-1.5 whitespace-nowrap rounded-md px-2.5 text-sm disabled:cursor-not-allowed disabled:opacity-50 ${LOOK[look]}`
 
 export function Button({
   look = 'plain',
@@ -22,8 +22,9 @@ export function Button({
   return <button type="button" className={`${buttonLook(look)} ${className}`} {...rest} />
 }
 
+/** iOS zooms into a field whose text is smaller than 16 pixels. */
 export const inputLook =
-  'h-7 w-full rounded-md border border-line-strong bg-bg px-2 text-sm text-ink outline-offset-0 disabled:opacity-60'
+  'h-7 pointer-coarse:h-9 pointer-coarse:text-[16px] w-full rounded-md border border-line-strong bg-bg px-2 text-sm text-ink outline-offset-0 disabled:opacity-60'
 
 export function Field({
   label,

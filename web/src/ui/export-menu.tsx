@@ -28,7 +28,7 @@ export function ExportMenu(props: {
     <OpenMenu
       label={
         <>
-          <Download className="size-3.5" aria-hidden="true" /> Export{' '}
+          <Download className="size-3.5 max-sm:hidden" aria-hidden="true" /> Export{' '}
           <ChevronDown className="size-3.5" aria-hidden="true" />
         </>
       }

@@ -24,7 +24,7 @@ export function Help({ term, more, children }: { term: string; more?: ReactNode;
       <div
         id={id}
         popover="auto"
-        className="help-popover max-w-[min(20rem,calc(100vw-1rem))] text-left whitespace-normal rounded-md border border-line bg-raised p-3 text-sm text-ink shadow-lg"
+        className="help-popover w-[min(20rem,calc(100vw-1rem))] text-left whitespace-normal rounded-md border border-line bg-raised p-3 text-sm text-ink shadow-lg"
         style={{ positionAnchor: anchor } as CSSProperties}
       >
         <p className="pb-1 font-semibold">{term}</p>

@@ -1,10 +1,10 @@
 import type { ReactNode } from 'react'
 
 /** A page of text and small tables. */
-export const Sheet = ({ title, children }: { title: string; children: ReactNode }) => (
-  <div className="flex max-w-5xl flex-col gap-4 p-4">
-    <h1 className="text-base font-semibold">{title}</h1>
-    {children}
+export const Sheet = (props: { title: string; wide?: boolean; children: ReactNode }) => (
+  <div className={`flex flex-col gap-4 p-4 ${props.wide ? 'max-w-[120rem]' : 'max-w-5xl'}`}>
+    <h1 className="text-base font-semibold">{props.title}</h1>
+    {props.children}
   </div>
 )
 
@@ -12,25 +12,28 @@ export const Sheet = ({ title, children }: { title: string; children: ReactNode 
 export const Table = ({
   heads,
   wide = [],
+  numeric = [],
   label,
   children,
 }: {
   heads: readonly string[]
   /** Columns hidden on phones; their cells need `max-sm:hidden` too. */
   wide?: readonly string[]
+  /** Columns of numbers; their cells need `text-right` too. */
+  numeric?: readonly string[]
   label: string
   children: ReactNode
 }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
-  <section className="relative overflow-x-auto" tabIndex={0} aria-label={label}>
-    <table className="w-full border-y border-line text-left [&_td]:px-2 [&_td]:py-1.5 [&_td]:whitespace-nowrap [&_tr]:border-t [&_tr]:border-line">
+  <section className="fade-end relative overflow-x-auto" tabIndex={0} aria-label={label}>
+    <table className="w-full border-y border-line text-left [&_td]:px-2 [&_td]:py-1.5 [&_td]:whitespace-nowrap [&_tr]:border-t [&_tr]:border-line [&_.text-right+:not(.text-right)]:pl-6">
       <thead className="bg-surface text-xs text-muted">
         <tr>
           {heads.map((head, i) => (
             <th
               key={head || i}
               scope="col"
-              className={`px-2 py-1.5 font-normal whitespace-nowrap ${wide.includes(head) ? 'max-sm:hidden' : ''}`}
+              className={`px-2 py-1.5 font-normal whitespace-nowrap ${wide.includes(head) ? 'max-sm:hidden' : ''} ${numeric.includes(head) ? 'text-right' : ''}`}
             >
               {head || <span className="sr-only">Actions</span>}
             </th>

@@ -10,6 +10,7 @@ import { Waiting } from '../../ui/notice.tsx'
 import { Refused } from '../../ui/refused.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
+import { HostState } from '../hosts/state.tsx'
 
 /** The agents of all users. */
 export function Agents() {
@@ -45,10 +46,8 @@ export function Agents() {
                   {agent.hostname}
                 </Link>
               </td>
-              <td
-                className={agent.revoked_at ? 'text-muted' : agent.online ? 'text-completed' : 'text-amber'}
-              >
-                {agent.revoked_at ? '■ revoked' : agent.online ? '● online' : '○ offline'}
+              <td>
+                <HostState host={agent} />
               </td>
               <td>{agent.owner.name}</td>
               <td className="text-muted">{agent.version}</td>

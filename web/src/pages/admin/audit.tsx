@@ -38,7 +38,7 @@ export function Audit() {
   if (entries.data === undefined) return <Waiting />
   const items = entries.data.pages.flatMap((page) => page.items)
   return (
-    <Sheet title="Audit log">
+    <Sheet title="Audit log" wide>
       <form
         key={JSON.stringify(search)}
         className="flex flex-wrap items-end gap-2"
@@ -116,7 +116,10 @@ const Entries = ({ items, stale }: { items: readonly AuditEntry[]; stale: boolea
                 {entry.subject}
               </Link>
             </td>
-            <td className="max-w-80 truncate font-mono text-xs text-muted" title={detail}>
+            <td
+              className="max-w-80 truncate font-mono text-xs text-muted min-[120rem]:max-w-[60rem]"
+              title={detail}
+            >
               {detail}
             </td>
           </tr>

@@ -10,8 +10,8 @@ export function Keys() {
   return (
     <Sheet title="Signing keys">
       <p className="max-w-prose text-muted">
-        Sessions of programs are signed. A new key signs from now on; the two previous keys still verify, so
-        all sessions stay open.
+        A program that signs in gets a session token (JWT), signed by the service. A new key signs all tokens
+        from now on; tokens signed with the two keys before it stay valid.
       </p>
       <div>
         <Button look="primary" disabled={rotate.isPending} onClick={() => rotate.mutate()}>

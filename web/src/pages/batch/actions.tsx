@@ -61,7 +61,7 @@ export function BatchActions({ batch }: { batch: Batch }) {
     }
   }
   return (
-    <div className="relative flex items-center gap-1.5 max-sm:order-last max-sm:w-full max-sm:overflow-x-auto max-sm:p-0.5">
+    <div className="fade-end relative flex items-center gap-1.5 max-sm:order-last max-sm:w-full max-sm:overflow-x-auto max-sm:p-0.5">
       {batch.deleted_at && <Button onClick={() => void restore()}>Restore</Button>}
       {can?.stop && !batch.stop_requested && (
         <Button onClick={() => setOpen('stop')}>

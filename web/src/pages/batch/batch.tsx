@@ -142,7 +142,7 @@ const Tabs = memo(function Tabs({ batchId, timeline }: { batchId: string; timeli
     <nav
       ref={tabs}
       aria-label="Views of the batch"
-      className="flex gap-1 overflow-x-auto border-b border-line px-3"
+      className="fade-end flex gap-1 overflow-x-auto border-b border-line px-3"
     >
       <Link {...links.batch(batchId)} activeOptions={{ exact: true, includeSearch: false }} {...tab}>
         Charts

@@ -55,8 +55,8 @@ export function BatchDelivery() {
             {jobs.data === undefined
               ? ''
               : lacking === 0
-                ? 'none is missing between those that arrived'
-                : `${some(lacking, 'job')} lack some`}
+                ? 'No gaps between the epochs that arrived.'
+                : `${some(lacking, 'job')} with missing epochs`}
           </span>
           {lacking > 0 && (
             <label className="flex items-center gap-1.5">
@@ -65,7 +65,7 @@ export function BatchDelivery() {
                 checked={onlyGaps}
                 onChange={(event) => setOnlyGaps(event.target.checked)}
               />
-              only those
+              show only {lacking === 1 ? 'it' : 'them'}
             </label>
           )}
         </div>
@@ -89,7 +89,7 @@ const STATE = {
   unknown: [
     'border-line text-muted',
     'unknown',
-    'A process that reported it did not count its events at its end: it was killed, it still runs, or another client reported.',
+    'A process that reported the batch sent no final count: it was killed, it still runs, or it does not use svc-reporter.',
   ],
 } as const
 
@@ -108,6 +108,10 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
     ['Still to come', delivery.missing, 'Produced, neither dropped nor rejected, and not stored yet'],
     ['Epochs missing', delivery.missing_epochs, 'Missing between those that arrived'],
   ]
+  // Without a count of the reporter only what is stored is known.
+  const known = facts.flatMap(([name, value, what]) =>
+    value === null || value === undefined ? [] : [[name, value, what] as const],
+  )
   return (
     <section aria-label="Receipt of the batch" className="flex flex-col gap-3">
       <div className="flex flex-wrap items-center gap-3">
@@ -116,7 +120,13 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
           className={`inline-flex items-center gap-1.5 rounded-full border px-2.5 py-0.5 font-medium ${colour}`}
         >
           <span aria-hidden="true">
-            {delivery.state === 'complete' ? '✓' : delivery.state === 'incomplete' ? '!' : '○'}
+            {delivery.state === 'complete' ? (
+              '✓'
+            ) : delivery.state === 'incomplete' ? (
+              '!'
+            ) : (
+              <span className="block size-2 rounded-full border-2 border-current" />
+            )}
           </span>
           {word}
         </span>
@@ -135,12 +145,10 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
         <p className="text-muted">{delivery.state === 'incomplete' ? lossesText(delivery, batch) : why}</p>
       </div>
       <dl className="flex flex-wrap gap-x-8 gap-y-2">
-        {facts.map(([name, value, what]) => (
+        {known.map(([name, value, what]) => (
           <div key={name} title={what}>
             <dt className="text-xs text-muted">{name}</dt>
-            <dd className={`text-base ${LOSSES.has(name) && value ? 'text-amber' : ''}`}>
-              {value === null || value === undefined ? '–' : count(value)}
-            </dd>
+            <dd className={`text-base ${LOSSES.has(name) && value ? 'text-amber' : ''}`}>{count(value)}</dd>
           </div>
         ))}
       </dl>

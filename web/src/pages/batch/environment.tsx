@@ -240,7 +240,7 @@ function DifferenceTable(props: { here: string; there: string; rows: readonly Di
   if (props.rows.length === 0) return <p>No differences in what both batches reported.</p>
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
-    <div role="region" aria-label="What differs" tabIndex={0} className="max-w-5xl overflow-x-auto">
+    <div role="region" aria-label="What differs" tabIndex={0} className="fade-end max-w-5xl overflow-x-auto">
       <table className="w-full border-y border-line text-left [&_td]:px-2 [&_td]:py-1.5 [&_td]:align-top [&_th]:px-2 [&_th]:py-1.5 [&_tr]:border-t [&_tr]:border-line">
         <thead className="bg-surface text-xs text-muted">
           <tr>

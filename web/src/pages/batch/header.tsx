@@ -46,10 +46,7 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
         {!shared && <BatchActions batch={batch} />}
       </div>
       {batch.traceback && !ofJob && <Traceback text={batch.traceback} of={batchName(batch)} />}
-      <dl
-        tabIndex={0}
-        className="relative flex items-center gap-x-6 gap-y-1 max-sm:overflow-x-auto max-sm:whitespace-nowrap sm:flex-wrap"
-      >
+      <dl className="flex flex-wrap items-center gap-x-4 gap-y-1 sm:gap-x-6">
         <Fact name="Progress">
           <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />
         </Fact>
@@ -99,7 +96,7 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
         {batch.group && <Fact name="Group">{batch.group}</Fact>}
         {batch.tags.length > 0 && (
           <Fact name="Tags" className="sm:order-2 min-[96rem]:order-1">
-            <span className="flex gap-1 sm:flex-wrap">
+            <span className="flex flex-wrap gap-1">
               {batch.tags.slice(0, MAX_TAGS).map((tag) => (
                 <Tag key={tag}>{tag}</Tag>
               ))}
@@ -159,8 +156,8 @@ function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
   })
   const eta = data ?? { eta_s: batch.eta_s }
   return (
-    // Last where there is room, so that the space kept for its range leaves no gap; else tags wrap rather than it. Early
-    // on a phone, where the facts scroll sideways.
+    // Last where there is room, so that the space kept for its range leaves no gap; else tags wrap rather than it. On a
+    // phone it follows the elapsed time.
     <Fact name="ETA" className="sm:order-1 min-[96rem]:order-2">
       {/* As wide as with a range: when it arrives, the facts must not wrap and move the page. */}
       <span className="flex min-w-46 items-center gap-1">

@@ -36,7 +36,7 @@ export function JobReceipts({ rows, batchId }: { rows: readonly JobDelivery[]; b
       aria-rowcount={rows.length + 1}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
       tabIndex={0}
-      className="max-h-[60vh] overflow-auto border-y border-line"
+      className="fade-end max-h-[60vh] overflow-auto border-y border-line"
     >
       <div role="rowgroup" className="sticky top-0 z-[1] min-w-max bg-surface">
         <div role="row" className="flex h-8 items-center text-xs text-muted">

@@ -8,8 +8,8 @@ import { useBatch } from '../../lib/queries.ts'
 import { inAddress } from '../../lib/selection.ts'
 import { some } from '../../lib/words.ts'
 import type { Action } from '../../ui/action.ts'
-import { Actions } from '../../ui/actions.tsx'
-import { Button, buttonLook } from '../../ui/controls.tsx'
+import { Actions, ClearSelection } from '../../ui/actions.tsx'
+import { buttonLook } from '../../ui/controls.tsx'
 import { copyText } from '../../ui/copy.tsx'
 import { ExportTable } from '../../ui/export-table.tsx'
 import { TagDialog } from '../../ui/tag-dialog.tsx'
@@ -69,7 +69,7 @@ export function JobSelectionBar(props: {
     <div
       role="toolbar"
       aria-label="Selected jobs"
-      className="sticky bottom-0 z-[3] flex flex-wrap items-center gap-2 border-t border-line bg-surface px-3 py-2"
+      className="sticky bottom-0 z-[3] flex flex-wrap items-center gap-1.5 border-t border-line bg-surface px-3 py-2 sm:gap-2"
     >
       <span aria-live="polite">
         {jobs.length} selected
@@ -89,9 +89,7 @@ export function JobSelectionBar(props: {
       )}
       <ExportTable name={`${batchId}-jobs`} rows={() => rowsOf(jobs)} />
       <Actions actions={actions} />
-      <Button look="quiet" onClick={props.onClear}>
-        Clear
-      </Button>
+      <ClearSelection onClick={props.onClear} />
       {tagging && (
         <TagDialog
           title={`Tag ${some(jobs.length, 'job')}`}

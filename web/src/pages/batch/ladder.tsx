@@ -163,7 +163,7 @@ export function Ladder({ rungs, down = false }: { rungs: readonly LadderStep[]; 
                 </time>
               )}
               {rung.actor && ` ${rung.actor}`}
-              {rung.note && <span className={down ? 'block' : 'block max-w-56'}>{rung.note}</span>}
+              {rung.note && <span className={down ? 'block' : 'block sm:max-w-72'}>{rung.note}</span>}
             </span>
           </span>
         </li>

@@ -19,7 +19,7 @@ export function stopLadder(batch: Batch, { commands, timeline }: Control): Ladde
       rungOf(
         'Seen by the script',
         seenStep,
-        seenStep ? undefined : 'it looks every 10 seconds, and raises at its next call or 10 seconds later',
+        seenStep ? undefined : 'it asks every 10 s, and stops at its next call or 10 s later',
       ),
     )
   if (command !== undefined) {
@@ -54,7 +54,7 @@ const pidOf = (timeline: readonly Step[]): number | undefined => {
 /** Without an agent the user must stop the process: the commands to run on the host, with SIGKILL last. */
 function byHand(batch: Batch, pid: number | undefined): string {
   const process = pid === undefined ? "<the script's pid>" : String(pid)
-  return `no agent is online on ${batch.host ?? 'its host'}; run there: kill -TERM ${process}, and if it still runs 30 s later: kill -KILL ${process}`
+  return `no agent is online on ${batch.host ?? 'its host'}; run there: kill -TERM ${process}, and if it still runs after 30 s: kill -KILL ${process}`
 }
 
 /** The planned steps of a stop, before it is requested. */
@@ -62,7 +62,7 @@ export function stopPlan(batch: Batch, { timeline }: Control, agentOnline: boole
   const pid = pidOf(timeline)
   return [
     { title: 'Stop requested', note: 'at once' },
-    { title: 'Seen by the script', note: 'within 10 s; it raises at its next call' },
+    { title: 'Seen by the script', note: 'within 10 s; it stops at its next call' },
     { title: 'Main thread interrupted', note: 'after 10 s without a call' },
     agentOnline
       ? { title: 'SIGTERM by the agent, then SIGKILL', note: 'within 10 s, and 30 s after that' }

@@ -63,7 +63,11 @@ export function BestEpochs(props: {
   const without = order.filter((row) => !found.has(row.name)).length
   return (
     <div className={best.isPlaceholderData ? 'refreshing' : ''} aria-busy={best.isPlaceholderData}>
-      <Table heads={['', 'Job', 'Batch', 'Status', `Best ${metric}`, 'At epoch', 'Last']} label="Best epochs">
+      <Table
+        heads={['', 'Job', 'Batch', 'Status', `Best ${metric}`, 'At epoch', 'Last']}
+        numeric={[`Best ${metric}`, 'At epoch', 'Last']}
+        label="Best epochs"
+      >
         {order.slice(0, all ? undefined : FIRST).map((row, i) => {
           const one = found.get(row.name)
           return (
@@ -94,16 +98,14 @@ export function BestEpochs(props: {
               <td>
                 <StatusBadge status={row.job.status} />
               </td>
-              <td className="font-medium">{number(one?.value)}</td>
-              <td>{number(one?.epoch)}</td>
-              <td>{number(row.job.latest[metric])}</td>
+              <td className="text-right font-medium">{number(one?.value)}</td>
+              <td className="text-right">{number(one?.epoch)}</td>
+              <td className="text-right">{number(row.job.latest[metric])}</td>
             </tr>
           )
         })}
       </Table>
-      {without > 0 && (
-        <p className="pt-1 text-xs text-muted">{some(without, 'job')} without a number for it.</p>
-      )}
+      {without > 0 && <p className="pt-1 text-xs text-muted">{some(without, 'job')} without a value.</p>}
       {order.length > FIRST && (
         <Button look="quiet" onClick={() => setAll(!all)}>
           {all ? 'Show the first 20' : `Show all ${order.length}`}

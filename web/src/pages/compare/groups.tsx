@@ -154,7 +154,7 @@ const short = (value: number): string => number(Number(value.toPrecision(4)))
 function noteOf(rows: readonly Compared[], groups: readonly JobGroup[]): string {
   const without = rows.length - groups.reduce((sum, { spread }) => sum + (spread?.n ?? 0), 0)
   const text = some(groups.length, 'group')
-  return without === 0 ? text : `${text}; ${some(without, 'job')} without a value not counted in the figures`
+  return without === 0 ? text : `${text}; ${some(without, 'job')} without a value not counted`
 }
 
 const cellsOf = (by: readonly Axis[], metric: Axis, groups: readonly JobGroup[]) => [

@@ -71,7 +71,7 @@ export function Parallel(props: {
     <figure className="flex flex-col gap-1">
       <div
         ref={box}
-        className="overflow-x-auto"
+        className="fade-end overflow-x-auto"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
         tabIndex={0}
         role="region"
@@ -111,7 +111,10 @@ export function Parallel(props: {
           {count(kept.size)} of {some(rows.length, 'job')}
         </span>
         {lacking > 0 && (
-          <span>{some(lacking, 'job')} without a number on some axis: the line breaks there</span>
+          <span>
+            {some(lacking, 'job')} without a value on some axis:{' '}
+            {lacking === 1 ? 'its line breaks' : 'their lines break'} there
+          </span>
         )}
         {Object.keys(brush).length > 0 ? (
           <Button onClick={() => onBrush({})}>Clear the brush</Button>

@@ -1,11 +1,11 @@
+import { useEffect, useRef, useState } from 'react'
 import type { Compared } from '../../charts/compared-jobs.ts'
 import type { Focus } from '../../lib/live/focus.ts'
-import { number, some } from '../../lib/words.ts'
+import { count, number, some } from '../../lib/words.ts'
 import { Choice } from '../../ui/controls.tsx'
 import type { Axis } from './axes.ts'
 
-const W = 560
-const H = 300
+const H = 320
 const LEFT = 64
 const FOOT = 34
 const PAD = 12
@@ -30,20 +30,29 @@ export function Scatter(props: {
   const { rows, axes, view, onView, strokeOf, focus } = props
   const x = axes.find((axis) => axis.id === view.sx)
   const y = axes.find((axis) => axis.id === view.sy)
+  const box = useRef<HTMLDivElement>(null)
+  const [width, setWidth] = useState(560)
+  useEffect(() => {
+    const at = box.current
+    if (at === null) return
+    const watcher = new ResizeObserver(() => setWidth(at.clientWidth))
+    watcher.observe(at)
+    return () => watcher.disconnect()
+  }, [])
   const options = axes.map((axis) => [axis.id, axis.title] as const)
   const placed = x === undefined || y === undefined ? [] : placesOf(rows, [x, view.logx], [y, view.logy])
   const points = placed.flatMap((one) => (one.why === null ? one : []))
   const left = (why: string): number => placed.filter((one) => one.why === why).length
   const missing = [
-    [left('nan'), 'have NaN or Inf there'],
-    [left('log'), 'are not above 0, which a log axis cannot show'],
-    [left('none'), 'lack one of the two'],
+    [left('nan'), 'with NaN or Inf in one of the two'],
+    [left('log'), 'not above 0, which a log axis cannot show'],
+    [left('none'), 'without one of the two'],
   ] as const
   const [scaleX, scaleY] = [
     scaleOf(
       points.map((one) => one.x),
       LEFT,
-      W - PAD,
+      width - PAD,
     ),
     scaleOf(
       points.map((one) => one.y),
@@ -69,62 +78,71 @@ export function Scatter(props: {
           onChange={(logy) => onView({ logy })}
         />
       </div>
-      <svg
-        viewBox={`0 0 ${W} ${H}`}
-        className="w-full max-w-3xl"
-        role="img"
-        aria-label={`${y?.title} against ${x?.title}, ${some(points.length, 'job')}`}
-        data-scatter
-      >
-        {x &&
-          scaleX.ticks.map((tick) => (
-            <g key={tick}>
-              <line x1={scaleX.at(tick)} x2={scaleX.at(tick)} y1={PAD} y2={H - FOOT} stroke="var(--line)" />
-              <text
-                x={scaleX.at(tick)}
-                y={H - FOOT + 13}
-                fontSize="10"
-                textAnchor="middle"
-                fill="var(--muted)"
-              >
-                {label(x, tick, view.logx)}
-              </text>
-            </g>
+      <div ref={box} className="max-w-3xl overflow-hidden">
+        <svg
+          width={width}
+          height={H}
+          className="block"
+          role="img"
+          aria-label={`${y?.title} against ${x?.title}, ${some(points.length, 'job')}`}
+          data-scatter
+        >
+          {x &&
+            scaleX.ticks.map((tick) => (
+              <g key={tick}>
+                <line x1={scaleX.at(tick)} x2={scaleX.at(tick)} y1={PAD} y2={H - FOOT} stroke="var(--line)" />
+                <text
+                  x={scaleX.at(tick)}
+                  y={H - FOOT + 13}
+                  fontSize="10"
+                  textAnchor="middle"
+                  fill="var(--muted)"
+                >
+                  {label(x, tick, view.logx)}
+                </text>
+              </g>
+            ))}
+          {y &&
+            scaleY.ticks.map((tick) => (
+              <g key={tick}>
+                <line
+                  x1={LEFT}
+                  x2={width - PAD}
+                  y1={scaleY.at(tick)}
+                  y2={scaleY.at(tick)}
+                  stroke="var(--line)"
+                />
+                <text x={LEFT - 5} y={scaleY.at(tick) + 3} fontSize="10" textAnchor="end" fill="var(--muted)">
+                  {label(y, tick, view.logy)}
+                </text>
+              </g>
+            ))}
+          <text x={(LEFT + width) / 2} y={H - 4} fontSize="11" textAnchor="middle" fill="var(--ink)">
+            {x?.title}
+            {view.logx ? ', log' : ''}
+          </text>
+          {points.map((one) => (
+            <circle
+              key={one.row.name}
+              data-point={one.row.name}
+              cx={scaleX.at(one.x)}
+              cy={scaleY.at(one.y)}
+              r={points.length > 200 ? 3 : 4.5}
+              fill={strokeOf(one.row)}
+              fillOpacity="0.8"
+              stroke="var(--bg)"
+              strokeWidth="0.8"
+              onPointerEnter={() => focus.set(one.row.name)}
+              onPointerLeave={() => focus.set(null)}
+            >
+              <title>{`${one.row.name}\n${x?.title}: ${x && valueText(x, x.at(one.row))}\n${y?.title}: ${y && valueText(y, y.at(one.row))}`}</title>
+            </circle>
           ))}
-        {y &&
-          scaleY.ticks.map((tick) => (
-            <g key={tick}>
-              <line x1={LEFT} x2={W - PAD} y1={scaleY.at(tick)} y2={scaleY.at(tick)} stroke="var(--line)" />
-              <text x={LEFT - 5} y={scaleY.at(tick) + 3} fontSize="10" textAnchor="end" fill="var(--muted)">
-                {label(y, tick, view.logy)}
-              </text>
-            </g>
-          ))}
-        <text x={(LEFT + W) / 2} y={H - 4} fontSize="11" textAnchor="middle" fill="var(--ink)">
-          {x?.title}
-          {view.logx ? ', log' : ''}
-        </text>
-        {points.map((one) => (
-          <circle
-            key={one.row.name}
-            data-point={one.row.name}
-            cx={scaleX.at(one.x)}
-            cy={scaleY.at(one.y)}
-            r={points.length > 200 ? 3 : 4.5}
-            fill={strokeOf(one.row)}
-            fillOpacity="0.8"
-            stroke="var(--bg)"
-            strokeWidth="0.8"
-            onPointerEnter={() => focus.set(one.row.name)}
-            onPointerLeave={() => focus.set(null)}
-          >
-            <title>{`${one.row.name}\n${x?.title}: ${x && valueText(x, x.at(one.row))}\n${y?.title}: ${y && valueText(y, y.at(one.row))}`}</title>
-          </circle>
-        ))}
-      </svg>
+        </svg>
+      </div>
       <figcaption className="text-xs text-muted">
         {some(points.length, 'job')} drawn
-        {missing.map(([n, why]) => (n === 0 ? '' : `; ${n} ${why}`)).join('')}
+        {missing.map(([n, why]) => (n === 0 ? '' : `; ${count(n)} ${why}`)).join('')}
       </figcaption>
     </figure>
   )

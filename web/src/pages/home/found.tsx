@@ -134,7 +134,7 @@ function FoundJob({ job }: { job: Job }) {
       </Link>
       <Link
         {...links.batch(job.batch_id)}
-        className="min-w-0 truncate text-muted hover:underline max-sm:hidden sm:w-48"
+        className="min-w-0 truncate text-muted hover:underline max-sm:order-last max-sm:basis-full max-sm:pl-28 sm:w-48"
       >
         {job.batch_id}
       </Link>

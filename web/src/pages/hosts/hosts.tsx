@@ -49,7 +49,7 @@ export function Hosts() {
         <>
           {ids.length > 0 && (
             // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
-            <section className="relative overflow-x-auto" tabIndex={0} aria-label="Hosts">
+            <section className="fade-end relative overflow-x-auto" tabIndex={0} aria-label="Hosts">
               <table className="w-full border-y border-line text-left [&_td]:px-2 [&_td]:py-1.5 [&_td]:whitespace-nowrap [&_tr]:border-t [&_tr]:border-line">
                 <thead className="bg-surface text-xs text-muted">
                   <tr>

@@ -37,7 +37,7 @@ export function Attempts(props: {
   return (
     <section aria-label="Attempts" className="flex flex-col gap-1 px-4">
       <h3 className="font-medium">Attempts</h3>
-      <div className="overflow-x-auto">
+      <div className="fade-end overflow-x-auto">
         <table className="w-full max-w-5xl text-left">
           <thead className="text-xs text-muted">
             <tr>

@@ -45,7 +45,7 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
     [
       'Tags',
       job.tags.length > 0 && (
-        <span key="tags" className="flex gap-1">
+        <span key="tags" className="flex flex-wrap gap-1">
           {job.tags.map((tag) => (
             <Tag key={tag}>{tag}</Tag>
           ))}
@@ -71,10 +71,7 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
           }
         />
       )}
-      <dl
-        tabIndex={0}
-        className="relative flex items-center gap-x-6 gap-y-1 max-sm:overflow-x-auto max-sm:whitespace-nowrap sm:flex-wrap"
-      >
+      <dl className="flex flex-wrap items-center gap-x-4 gap-y-1 sm:gap-x-6">
         {facts
           .filter(([, value]) => value)
           .map(([name, value]) => (
@@ -100,7 +97,7 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
           to run it again.
         </p>
       )}
-      <div className="grid gap-x-8 gap-y-3 md:grid-cols-3">
+      <div className="grid gap-x-8 gap-y-3 md:grid-cols-3 min-[90rem]:grid-cols-[repeat(3,minmax(0,28rem))]">
         <Numbers
           title="Results"
           rows={final}
@@ -131,7 +128,7 @@ function Epochs({ job }: { job: Job }) {
       <span className="contents max-sm:hidden">
         <ProgressBar label={`${percent}% of the epochs`} done={`${percent}%`} />
       </span>
-      <span>{percent}%</span>
+      <span className="max-sm:hidden">{percent}%</span>
     </span>
   )
 }

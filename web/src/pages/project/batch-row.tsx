@@ -109,9 +109,12 @@ export const BatchRow = memo(function BatchRow(props: {
   )
 })
 
+/** Right-aligned, away from a left-aligned column that follows. */
+export const NUMERIC = 'text-right sm:pr-3'
+
 /** Bars and times fit their columns; other cells are truncated. Each truncated cell costs a clip while scrolling. */
 const lookOf = (id: string, narrow: boolean): string =>
-  `${narrow ? '' : WIDE} ${FITS.has(id) ? 'whitespace-nowrap' : 'truncate'} min-w-0 ${isNumber(id) ? 'text-right' : ''}`
+  `${narrow ? '' : WIDE} ${FITS.has(id) ? 'whitespace-nowrap' : 'truncate'} min-w-0 ${isNumber(id) ? NUMERIC : ''}`
 const FITS: ReadonlySet<string> = new Set([
   'progress',
   'elapsed',

@@ -2,7 +2,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { memo } from 'react'
 import { links } from '../../lib/links.ts'
 import { sortOf, type TableSearch } from '../../lib/table-search.ts'
-import { isNumber, WIDE } from './batch-row.tsx'
+import { isNumber, NUMERIC, WIDE } from './batch-row.tsx'
 import { type Column, narrowColumn } from './table-columns.ts'
 
 /** The column headers; clicking one sorts by it. Memoized while the rows scroll. */
@@ -58,7 +58,7 @@ function Head(props: {
   const navigate = useNavigate()
   const now = sortOf(search)
   const mine = sort !== null && now.sort === sort
-  const className = `min-w-0 ${fixed ? 'batch-fixed' : ''} ${wide ? WIDE : ''} ${right ? 'text-right' : ''}`
+  const className = `min-w-0 ${fixed ? 'batch-fixed' : ''} ${wide ? WIDE : ''} ${right ? NUMERIC : ''}`
   if (sort === null)
     return (
       <span role="columnheader" className={`truncate ${className}`}>

@@ -57,7 +57,7 @@ export function ProjectToolbar(props: {
         className="min-w-40 max-w-[32rem] flex-1 sm:min-w-48"
       />
       {/* On phones, one row that scrolls sideways. */}
-      <div className="contents max-sm:-m-0.5 max-sm:flex max-sm:w-full max-sm:gap-2 max-sm:overflow-x-auto max-sm:p-0.5 max-sm:[&>*]:shrink-0">
+      <div className="fade-end contents max-sm:-m-0.5 max-sm:flex max-sm:w-full max-sm:gap-2 max-sm:overflow-x-auto max-sm:p-0.5 max-sm:[&>*]:shrink-0">
         <div className="flex gap-1" role="group" aria-label="Filter by status">
           {CHIPS.map((status) => (
             <Link

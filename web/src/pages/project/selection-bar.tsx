@@ -10,7 +10,7 @@ import type { Cell } from '../../lib/table-text.ts'
 import { withTags } from '../../lib/tags.ts'
 import { some } from '../../lib/words.ts'
 import type { Action } from '../../ui/action.ts'
-import { Actions } from '../../ui/actions.tsx'
+import { Actions, ClearSelection } from '../../ui/actions.tsx'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Code } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -106,7 +106,7 @@ export function SelectionBar(props: {
     <div
       role="toolbar"
       aria-label="Selected batches"
-      className="flex flex-wrap items-center gap-2 border-t border-line bg-surface px-4 py-2"
+      className="flex flex-wrap items-center gap-1.5 border-t border-line bg-surface px-4 py-2 sm:gap-2"
     >
       <span aria-live="polite">{ids.length} selected</span>
       {onAll && (
@@ -119,9 +119,7 @@ export function SelectionBar(props: {
       </Link>
       <ExportTable name={fileName} rows={rows} />
       <Actions actions={actions} />
-      <Button look="quiet" onClick={onDone}>
-        Clear
-      </Button>
+      <ClearSelection onClick={onDone} />
       {open === 'tag' && (
         <TagDialog
           title={`Tag ${some(taggable.length, 'batch', 'batches')}`}

@@ -8,7 +8,10 @@ const tab = {
 
 /** The tabs of a project. */
 export const ProjectTabs = ({ slug }: { slug: string }) => (
-  <nav aria-label="Views of the project" className="-mt-2 flex gap-1 overflow-x-auto border-b border-line">
+  <nav
+    aria-label="Views of the project"
+    className="fade-end -mt-2 flex gap-1 overflow-x-auto border-b border-line"
+  >
     <Link {...links.project(slug)} {...tab} activeOptions={{ exact: true }}>
       Batches
     </Link>

@@ -206,7 +206,11 @@ function JobsTable() {
   if (jobs.length === 0) return <p className="text-muted">No job has started yet.</p>
   return (
     <div className="flex flex-col gap-1">
-      <Table label="Jobs" heads={['Job', ...columns.map((column) => column.name), 'Elapsed']}>
+      <Table
+        label="Jobs"
+        heads={['Job', ...columns.map((column) => column.name), 'Elapsed']}
+        numeric={[...columns.filter((column) => column.numeric).map((column) => column.name), 'Elapsed']}
+      >
         {jobs.slice(0, MAX_ROWS).map((job) => (
           <tr key={job.key}>
             <td>
@@ -223,11 +227,11 @@ function JobsTable() {
               </span>
             </td>
             {columns.map((column) => (
-              <td key={column.name} className="tabular-nums">
+              <td key={column.name} className={column.numeric ? 'text-right' : ''}>
                 {column.text(job)}
               </td>
             ))}
-            <td>{duration(job.elapsed_s)}</td>
+            <td className="text-right">{duration(job.elapsed_s)}</td>
           </tr>
         ))}
       </Table>
@@ -240,7 +244,13 @@ function JobsTable() {
   )
 }
 
-function columnsOf(jobs: readonly Job[]): { name: string; text: (job: Job) => string }[] {
+interface ReportColumn {
+  name: string
+  numeric: boolean
+  text: (job: Job) => string
+}
+
+function columnsOf(jobs: readonly Job[]): ReportColumn[] {
   const params = new Map<string, Set<string>>()
   for (const job of jobs)
     for (const [name, value] of Object.entries(flat(job.params)))
@@ -250,9 +260,14 @@ function columnsOf(jobs: readonly Job[]): { name: string; text: (job: Job) => st
     value === undefined || value === null ? '–' : typeof value === 'number' ? number(value) : valueText(value)
   const results = [...new Set(jobs.flatMap((job) => [...Object.keys(flat(job.metrics)), ...seriesOf([job])]))]
   return [
-    ...varying.slice(0, 6).map((name) => ({ name, text: (job: Job) => text(flat(job.params)[name]) })),
+    ...varying.slice(0, 6).map((name) => ({
+      name,
+      numeric: jobs.every((job) => ['number', 'undefined'].includes(typeof flat(job.params)[name])),
+      text: (job: Job) => text(flat(job.params)[name]),
+    })),
     ...results.slice(0, 5).map((name) => ({
       name,
+      numeric: true,
       text: (job: Job) => text(flat(job.metrics)[name] ?? job.latest[name]),
     })),
   ]

@@ -181,12 +181,14 @@ function MetricFields(props: {
             ))}
           </datalist>
         </div>
-        <Choice
-          label="Comparison"
-          value={draft.op}
-          onChange={(op) => onChange({ ...draft, op })}
-          options={OPS.map((op) => [op, operatorText[op]])}
-        />
+        <div className={draft.op === 'is_nan' ? 'max-sm:col-span-2' : ''}>
+          <Choice
+            label="Comparison"
+            value={draft.op}
+            onChange={(op) => onChange({ ...draft, op })}
+            options={OPS.map((op) => [op, operatorText[op]])}
+          />
+        </div>
         {draft.op !== 'is_nan' && (
           <div>
             <label htmlFor={`${id}-value`} className="mb-1 block text-muted">

@@ -93,7 +93,10 @@ export function SharedPage() {
         )}
       </p>
       <BatchHeader batch={batch} shared />
-      <nav aria-label="Views of the batch" className="flex gap-1 overflow-x-auto border-b border-line px-3">
+      <nav
+        aria-label="Views of the batch"
+        className="fade-end flex gap-1 overflow-x-auto border-b border-line px-3"
+      >
         {SHARE_TABS.map((one) => (
           <Link
             key={one}

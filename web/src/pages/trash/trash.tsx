@@ -40,7 +40,7 @@ export function Trash() {
     }
   }
   return (
-    <div className="flex flex-col gap-3 p-4">
+    <div className="flex max-w-5xl flex-col gap-3 p-4">
       <h1 className="text-base font-semibold">Trash</h1>
       {query.error && <Failure>{errorText(query.error)}</Failure>}
       {batches.length === 0 ? (
@@ -79,7 +79,7 @@ function Row(props: { batch: Batch; keptDays: number | undefined; onRestore: () 
   const deletedAt = batch.deleted_at ?? batch.last_seen_at
   return (
     <li className="flex flex-wrap items-center gap-x-4 gap-y-1 border-t border-line px-3 py-1.5 first:border-t-0">
-      <span className="w-28 shrink-0">
+      <span className="w-24 shrink-0 sm:w-28">
         <StatusBadge status={batch.status} />
       </span>
       <span className="min-w-0 flex-1 basis-32 truncate font-medium" title={batch.id}>
