@@ -4,6 +4,8 @@ export interface ClusterNode {
   url: string
   /** The file that it logs to. */
   log: string
+  /** Runs statements in one of its databases with psql, each in a transaction of its own. */
+  sql(database: string, ...statements: string[]): Promise<unknown>
   /** kill -9 of the postmaster alone: its sessions have to find out for themselves. */
   kill(): void
   /** Starts it again. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { codeOf } from '../thrown.ts'
 import { LOCK_NOT_AVAILABLE, migrate, tryMigrationLock } from './migrate.ts'
 import { type Db, isDistributed, markDistributed, openSql, type Sql, type Tx } from './sql.ts'
+import { sqlStateOf } from './worker-errors.ts'
 
 /**
  * Support for a database that is the coordinator of a Citus cluster (docs/decisions/0025-telemetry-on-citus.md).
@@ -112,33 +113,47 @@ async function undistributed(db: Db): Promise<string[]> {
 
 /** Offset of the advisory lock keys of batches; every other lock key of the service is lower. */
 const BATCH_LOCKS = 2 ** 52
+/** How long a transaction waits on a worker for a lock before it fails with LOCK_NOT_AVAILABLE. */
+const WORKER_LOCK_TIMEOUT = '1s'
 
 /**
- * Call this in a transaction that has locked batches, before it reads or writes their telemetry. On a cluster the row
- * lock on a batch ends when the coordinator commits, slightly before the workers have committed. This advisory lock
- * ends after the workers' commit, so its next holder sees everything that the previous one wrote.
+ * Call this in a transaction that has locked batches, before it reads or writes their telemetry. On a cluster the row lock
+ * on a batch ends when the coordinator commits, before the workers have committed: usually milliseconds, but until Citus
+ * recovers the prepared transaction if the worker failed in between. So each transaction also takes an advisory lock on
+ * the batch's worker. A prepared transaction keeps it, across a restart of the worker too, so its next holder sees
+ * everything that the previous one wrote.
+ *
+ * Citus (13.0) prepares the commit only on connections that it knows were written to, and it misses a COPY on a connection
+ * that was read through before. The rows would then be committed after the coordinator's commit, and be lost if the worker
+ * failed in between. Citus does register a DELETE, so the first statement is one that matches no row. It also begins the
+ * worker's transaction, without which the lock would end with its statement.
+ * @throws 55P03 (lock not available) if a previous transaction has not ended within a second: see `recoverCommits`
  */
-export async function awaitWorkers(tx: Tx, batchKeys: readonly number[]): Promise<void> {
-  if (!isDistributed(tx) || batchKeys.length === 0) return
-  const keys = [...batchKeys].sort((a, b) => a - b).map((key) => BATCH_LOCKS + key)
-  await tx`/* cluster.await_workers */
-    select pg_advisory_xact_lock(key) from unnest(${keys}::bigint[]) with ordinality as w (key, n) order by n`
+export async function lockOnWorkers(tx: Tx, batchKeys: readonly number[]): Promise<void> {
+  if (!isDistributed(tx)) return
+  const keys = [...batchKeys].sort((a, b) => a - b)
+  await Promise.all(
+    keys.flatMap((key) => [
+      tx`/* cluster.note_write */
+        delete from payload_templates where batch_key = ${key} and hash = ''::bytea`,
+      tx`/* cluster.lock_batch */
+        select case when set_config('lock_timeout', ${WORKER_LOCK_TIMEOUT}, true) is not null
+          then pg_advisory_xact_lock(${BATCH_LOCKS + key}::bigint) end
+        from (select count(*) from payload_templates where batch_key = ${key} and hash = ''::bytea) as one_row`,
+    ]),
+  )
 }
 
 /**
- * Call this in a transaction that first reads telemetry of batches and then adds rows to them by COPY, before the
- * reads. Citus (13.0) prepares the commit only on connections that it knows were written to, and it misses a COPY on a
- * connection that was read through before. The rows would then be committed after the coordinator's commit, and be lost
- * if the worker failed in between. Citus does register a DELETE, so this runs one that matches no row.
+ * After an error of `lockOnWorkers`: has Citus commit now what was prepared on workers that failed before they committed
+ * it. By itself it does so every `citus.recover_2pc_interval`, which is a minute unless it is set.
+ * @returns whether the error is such a one, so that the transaction is worth another attempt
  */
-export async function registerWrites(tx: Tx, batchKeys: readonly number[]): Promise<void> {
-  if (!isDistributed(tx)) return
-  await Promise.all(
-    batchKeys.map(
-      (key) => tx`/* cluster.note_write */
-        delete from payload_templates where batch_key = ${key} and hash = ''::bytea`,
-    ),
-  )
+export async function recoverCommits(sql: Sql, error: unknown): Promise<boolean> {
+  if (!isDistributed(sql) || sqlStateOf(error) !== LOCK_NOT_AVAILABLE) return false
+  // If it fails, the next attempts wait for Citus to recover by itself.
+  await sql`/* cluster.recover_commits */ select recover_prepared_transactions()`.catch(() => {})
+  return true
 }
 
 /**

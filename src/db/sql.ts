@@ -186,8 +186,11 @@ export const STREAM_READS: Record<string, string> = {
   default_transaction_read_only: 'on',
 }
 
-/** Includes 25006, the refusal of a write by a standby or a read-only server. */
-const UNAVAILABLE_STATES = /^(08|53|57P|25006)/
+/**
+ * Includes 25006, the refusal of a write by a standby or a read-only server, and 55P03, a lock that was not available in
+ * time.
+ */
+const UNAVAILABLE_STATES = /^(08|53|57P|25006|55P03)/
 const UNAVAILABLE = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

@@ -12,6 +12,7 @@ const FROM_WORKER: readonly (readonly [RegExp, string])[] = [
   [/^postmaster was shut down/, '57P02'],
   [/^the database system is (starting up|shutting down|in recovery mode|not yet accepting)/, '57P03'],
   [/^(could not extend file|no space left|out of memory|out of shared memory)/i, '53000'],
+  [/^canceling statement due to lock timeout/, '55P03'],
   [/^deadlock detected/, '40P01'],
   [/^could not serialize access/, '40001'],
   [/ violates unique constraint /, '23505'],

@@ -1,4 +1,5 @@
 import { entryOf } from '../checked.ts'
+import { lockOnWorkers } from '../db/cluster.ts'
 import type { Tx } from '../db/sql.ts'
 import { createBatches } from '../domain/batches/index.ts'
 import { createJobs, type JobState, newJob } from '../domain/jobs/index.ts'
@@ -72,6 +73,10 @@ async function ensureBatches(
   if (wanted.size === 0) return
   const made = await createBatches(tx, [...wanted.values()])
   if (made.length < wanted.size) throw new ConcurrentCreate()
+  await lockOnWorkers(
+    tx,
+    made.map((batch) => batch.state.key),
+  )
   for (const batch of made) state.batches.set(batch.state.id, batch)
 }
 

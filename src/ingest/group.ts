@@ -1,4 +1,5 @@
 import { itemAt } from '../checked.ts'
+import { recoverCommits } from '../db/cluster.ts'
 import type { Pipeline } from '../db/pipeline.ts'
 import { databaseFault, isWorkerUnreachable } from '../db/sql.ts'
 import { sqlStateOf } from '../db/worker-errors.ts'
@@ -237,6 +238,7 @@ function createGroupWriter(writer: Writer, cache: IngestCache, options: GroupOpt
       } catch (error) {
         const fault = databaseFault(error)
         const repeated = sqlStateOf(error) === '23505'
+        if (attempt < MAX_ATTEMPTS && (await recoverCommits(writer.sql, error))) continue
         if ((fault === 'retry' || repeated) && attempt < MAX_ATTEMPTS) continue
         if (fault === 'bad_value' && !repeated) {
           if (items.length === 1) return [{ problem: refusedByDatabase(error) }]

@@ -1,5 +1,5 @@
 import { itemAt } from '../checked.ts'
-import { awaitWorkers, registerWrites } from '../db/cluster.ts'
+import { lockOnWorkers } from '../db/cluster.ts'
 import { type Fragment, isDistributed, type Tx } from '../db/sql.ts'
 import { fragment } from '../db/sql-fragment.ts'
 import { type LoadedBatch, lockBatches } from '../domain/batches/index.ts'
@@ -169,15 +169,16 @@ async function load(tx: Tx, refs: References, jobs: Pair[], blocks: number): Pro
   return row as Loaded
 }
 
-/** On a cluster: waits until the batches' workers answer, and reads there which events are stored. */
+/** On a cluster: locks the batches on their workers, and reads there which events are stored. */
 async function loadStoredOnWorkers(
   tx: Tx,
   identities: readonly EventIdentity[],
   locked: readonly LoadedBatch[],
 ): Promise<StoredEvent[]> {
-  const keys = locked.map(({ state }) => state.key)
-  await awaitWorkers(tx, keys)
-  await registerWrites(tx, keys)
+  await lockOnWorkers(
+    tx,
+    locked.map(({ state }) => state.key),
+  )
   return storedEventsOf(tx, identities, new Map(locked.map(({ state }) => [state.id, state.key])))
 }
 

@@ -150,6 +150,60 @@ test('what a group copies to a worker is prepared there before the coordinator c
   ])
 })
 
+test('points of an epoch are merged although the worker failed between the two phases of the commit before', async () => {
+  const [coordinator, ...workers] = cluster.nodes
+  const configure = (...settings: string[]) =>
+    coordinator?.sql('postgres', ...settings, 'select pg_reload_conf()')
+  const onWorkers = async <T>(ask: (sql: Sql) => Promise<T[]>): Promise<T[]> =>
+    (
+      await Promise.all(
+        workers.slice(0, 2).map(async ({ url }) => {
+          const sql = openSql(url, { name: 'test', max: 1 })
+          return ask(sql).finally(() => sql.end({ timeout: 5 }))
+        }),
+      )
+    ).flat()
+  const prepared = () =>
+    onWorkers(async (sql) => [...(await sql`select gid from pg_prepared_xacts where database = 'svc'`)])
+  const http = createClient((servers[0] as ServerProcess).address)
+  const send = (key: string) =>
+    http.call('POST', '/api/events', {
+      token,
+      body: makeEvent('job_epoch', { batch_id: 'cut', data: { epoch: 0, [key]: 1 } }),
+    })
+  try {
+    expect((await send('a')).status).toBe(200)
+    await until(async () => (await prepared()).length === 0)
+    // Nothing is recovered unless a server asks for it, and the coordinator's commit waits for a standby that does not exist.
+    await configure(
+      'alter system set citus.recover_2pc_interval = -1',
+      "alter system set synchronous_standby_names = 'none'",
+    )
+    const second = send('b')
+    await until(async () => (await prepared()).length > 0)
+    await onWorkers(
+      (sql) => sql`select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = 'svc' and application_name like 'citus_internal%'`,
+    )
+    await configure('alter system reset synchronous_standby_names')
+    expect((await second).status).toBe(200)
+    expect((await prepared()).length).toBeGreaterThan(0)
+
+    expect((await send('c')).status).toBe(200)
+    const sql = openSql(cluster.url, { name: 'test', max: 1 })
+    const rows =
+      await sql`select vals from epochs where batch_key = (select key from batches where id = 'cut')`
+    await sql.end({ timeout: 5 })
+    expect(rows).toEqual([{ vals: [1, 1, 1] }])
+  } finally {
+    await configure(
+      'alter system reset synchronous_standby_names',
+      'alter system reset citus.recover_2pc_interval',
+    )
+    http.close()
+  }
+})
+
 test.each([
   { victims: [1], what: 'a worker' },
   { victims: [0], what: 'the coordinator' },

@@ -1,5 +1,5 @@
 import { byBatch } from '../../db/by-batch.ts'
-import { awaitWorkers, commitInTwoPhases, registerWrites } from '../../db/cluster.ts'
+import { commitInTwoPhases, lockOnWorkers } from '../../db/cluster.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 import { TIMES } from './chunks.ts'
 
@@ -148,9 +148,8 @@ export async function packJobs(
 ): Promise<number[]> {
   // Updated, not only locked: a server that has the batch's jobs in its cache must read them again.
   await tx`/* packing.lock */ update batch_progress set last_seen_at = last_seen_at where batch_key = ${batchKey}`
-  await awaitWorkers(tx, [batchKey])
   await commitInTwoPhases(tx)
-  await registerWrites(tx, [batchKey])
+  await lockOnWorkers(tx, [batchKey])
   const plans = await planJobs(tx, batchKey, jobKeys, sizes)
   let left = sizes.mostValues
   const undone: number[] = []
