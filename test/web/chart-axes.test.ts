@@ -240,3 +240,36 @@ test.each([
 ] as const)('%s numbers along one axis have one notation', (_, values, log, texts) => {
   expect(tickTexts(values, { log, most: 1e6 })).toEqual(texts)
 })
+
+test('a chart whose values are all NaN or infinite has marks and a sentence, and no y-axis', async () => {
+  const of = eventsOf('diverged')
+  await send(web.app, web.reporter, [
+    of('batch_start', 1_000, { experiment_type: 'run', n_total: 1 }),
+    of('job_start', 990, {}, 'one'),
+    ...Array.from({ length: 12 }, (_, epoch) =>
+      of(
+        'job_epoch',
+        900 - epoch,
+        { epoch, loss: epoch < 4 ? 1 / (epoch + 1) : 'NaN', grad: epoch % 2 ? 'NaN' : 'Infinity', off: -1 },
+        'one',
+      ),
+    ),
+  ])
+  await onCharts('/b/diverged', async (page) => {
+    const grad = page.locator('[data-chart="grad"]')
+    await grad.getByText('All 12 values are NaN or infinite. Marks show their places.').waitFor()
+    const svg = (await saved(page, 'grad', 'Save as SVG')).toString()
+    expect(svg.match(/>×<\/text>/g)).toHaveLength(6)
+    expect(svg.match(/>▲<\/text>/g)).toHaveLength(6)
+    // Labels of the y-axis stand left of it.
+    expect(svg).not.toContain('text-anchor="end"')
+    expect(await page.locator('[data-chart="loss"] [data-blank]').count()).toBe(0)
+  })
+  await onCharts('/b/diverged?zoom=%5B6%2C10%5D&log=true', async (page, loss) => {
+    await loss.getByText('All 5 values in this range are NaN or infinite.').waitFor()
+    await page
+      .locator('[data-chart="off"]')
+      .getByText('No value in this range is above 0, so a logarithmic axis shows none.')
+      .waitFor()
+  })
+})

@@ -276,3 +276,29 @@ test('an ETA has its range if that is wider than a minute', () => {
   expect(within).toMatch(/^≈ \S+$/)
   expect(etaText({ eta_s: 600, low_s: 300, high_s: 900 }, at)).toMatch(/^≈ \S+ \(\S+–\S+\)$/)
 })
+
+test('a share shows failures and tracebacks; an anonymous one only the errors, and says that it hides the rest', async () => {
+  const open = async (anonymous: boolean) => {
+    const { body } = await web.app.call('POST', `/api/batches/${BATCH}/shares`, {
+      token: web.ada.token,
+      body: { anonymous },
+    })
+    const visit = await web.signedOut({ width: 1440 })
+    await visit.page.goto(new URL(body.url).pathname)
+    const group = visit.page.locator('[data-failure]').first()
+    await group.getByText('3 × the same error').waitFor()
+    await group.getByRole('button').click()
+    await group.getByText('3 jobs:').waitFor()
+    return { ...visit, group }
+  }
+  const whole = await open(false)
+  await whole.group.locator('[data-place]', { hasText: 'line 143' }).waitFor()
+  expect(await whole.group.getByRole('link').count()).toBe(0)
+  expect(await seriousFindings(whole.page)).toEqual([])
+  const anonymous = await open(true)
+  await anonymous.group.getByText('This link hides tracebacks.').waitFor()
+  expect(await anonymous.page.content()).not.toContain('train.py')
+  expect([...whole.complaints, ...anonymous.complaints]).toEqual([])
+  await whole.context.close()
+  await anonymous.context.close()
+})

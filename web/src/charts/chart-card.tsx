@@ -73,6 +73,11 @@ export function ChartCard(props: ChartProps) {
               None of the selected jobs reports this series{props.zoom && ' in this range'}.
             </p>
           )}
+          {drawn.counts.isBlank && !isEmpty && (
+            <p className="pointer-events-none absolute inset-x-4 top-1/3 z-[1] text-center" data-blank>
+              {blankText(drawn.counts, props.zoom !== undefined)}
+            </p>
+          )}
         </div>
         {alone && (
           <CurveList
@@ -85,6 +90,16 @@ export function ChartCard(props: ChartProps) {
       </div>
     </figure>
   )
+}
+
+/** Why a chart with points has no curve. */
+function blankText({ total, nonFinite }: { total: number; nonFinite: number }, isZoomed: boolean): string {
+  const range = isZoomed ? ' in this range' : ''
+  return nonFinite < total
+    ? `No value${range} is above 0, so a logarithmic axis shows none.`
+    : total === 1
+      ? `The only value${range} is NaN or infinite. A mark shows its place.`
+      : `All ${count(total)} values${range} are NaN or infinite. Marks show their places.`
 }
 
 /** The name of a chart, how many points it shows, and its actions. */

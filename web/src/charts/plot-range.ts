@@ -15,14 +15,21 @@ export function xRangeOf(
   return log ? [least / 2, least * 2] : [least - 1, least + 1]
 }
 
-/** Range of a y-axis: the chosen limits, else the range of the values with a margin. */
+/**
+ * Range of a y-axis: the chosen limits, else the range of the values with a margin. Without a value that it can show there
+ * is no range, and uPlot draws no axis.
+ */
 export function yRangeOf(
   [least, most]: readonly [number | null, number | null],
   [low, high]: readonly [number | null, number | null],
   log: boolean,
   span?: readonly [number, number],
-): [number, number] {
-  if (least === null || most === null) return log ? [0.1, 1] : [low ?? span?.[0] ?? 0, high ?? span?.[1] ?? 1]
+): [number, number] | [null, null] {
+  if (least === null || most === null) {
+    const [from, to] = [low ?? span?.[0], high ?? span?.[1]]
+    const isChosen = from !== undefined && to !== undefined && from < to && (!log || from > 0)
+    return isChosen ? [from, to] : [null, null]
+  }
   const [from, to] = log
     ? uPlot.rangeLog(least, most, 10, false)
     : span

@@ -101,8 +101,8 @@ export class Plot {
     this.#listen()
   }
 
-  /** @returns how many points a logarithmic axis cannot show */
-  draw(lines: readonly Line[], ranges: Ranges): { unshown: number } {
+  /** @returns how many points a logarithmic axis cannot show, and whether no point has a place between the axes */
+  draw(lines: readonly Line[], ranges: Ranges): { unshown: number; isBlank: boolean } {
     const { log, xLog, band } = this.#options
     const plot = this.#plot
     this.#shown = xLog ? lines.map(aboveZero) : lines
@@ -110,12 +110,15 @@ export class Plot {
     const { raw, means, high, low } = columnsOf(this.#shown, band)
     const pixels = Math.round(Math.max(100, plot.over.clientWidth) * devicePixelRatio)
     const { columns, unshown } = align([...raw, ...means, ...high, ...low], log, pixels, xLog)
+    // An axis without a range does not record its ticks.
+    Object.assign(this.#ticks, noTicks())
     const set = (): void => plot.setData(columns as uPlot.AlignedData)
     // Without `batch` uPlot paints in a microtask, which a measurement of the drawing time would miss. Until it is ready,
     // that microtask is queued anyway, and a batch would paint twice.
     if (plot.status === READY) plot.batch(set)
     else set()
-    return { unshown }
+    const isBlank = columns.slice(1).every((column) => !column.some((value) => typeof value === 'number'))
+    return { unshown, isBlank }
   }
 
   /** Highlights the curve of a job or group; null ends it. */

@@ -27,7 +27,10 @@ interface Counts {
   nonFinite: number
   /** Outliers that arrived after the range of the y-axis was chosen. */
   beyond: number
+  /** There are points, and none has a place between the axes. */
+  isBlank: boolean
 }
+const NO_POINTS: Counts = { drawn: 0, total: 0, unshown: 0, nonFinite: 0, beyond: 0, isBlank: false }
 
 /**
  * Loads the curves of a chart and draws them into `root`, in its full size. The plot is built again only if its series or
@@ -37,7 +40,7 @@ export function usePlot(root: RefObject<HTMLDivElement | null>, props: PlotProps
   const { name, jobs } = props
   const plot = useRef<Plot | null>(null)
   const width = usePlotWidth(root, plot)
-  const [counts, setCounts] = useState<Counts>({ drawn: 0, total: 0, unshown: 0, nonFinite: 0, beyond: 0 })
+  const [counts, setCounts] = useState(NO_POINTS)
   const request = { ...props, curves }
   const query = useLines(request, width)
   const clip = useClip(request)
@@ -48,14 +51,16 @@ export function usePlot(root: RefObject<HTMLDivElement | null>, props: PlotProps
   const draw = useCallback(() => {
     if (plot.current === null || lines === undefined) return
     const shown = shownOf(lines, jobs, curves)
-    const { unshown } = plot.current.draw(shown, { x: props.zoom, y: [low, high] })
+    const { unshown, isBlank } = plot.current.draw(shown, { x: props.zoom, y: [low, high] })
     const sum = (of: (line: Line) => number): number => shown.reduce((n, line) => n + of(line), 0)
+    const drawn = sum((line) => line.steps.length)
     setCounts({
-      drawn: sum((line) => line.steps.length),
+      drawn,
       total: sum((line) => line.total),
       nonFinite: sum((line) => line.nonFinite),
       unshown,
       beyond: clip?.later() ?? 0,
+      isBlank: drawn > 0 && isBlank,
     })
   }, [lines, jobs, curves, props.zoom, low, high, clip])
 

@@ -109,20 +109,25 @@ function Opened({ group, batchId }: { group: FailureGroup<Job>; batchId: string 
       ) : (
         <>
           <p className="font-mono text-xs whitespace-pre-wrap">{group.error}</p>
-          <p className="text-xs text-muted">No traceback was reported.</p>
+          <p className="text-xs text-muted">
+            {shared && log === null ? 'This link hides tracebacks.' : 'No traceback was reported.'}
+          </p>
         </>
       )}
-      {!shared && (
-        <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xs">
-          <span className="text-muted">{some(group.jobs.length, 'job')}:</span>
-          {group.jobs.slice(0, 12).map(({ id, key }) => (
+      <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xs">
+        <span className="text-muted">{some(group.jobs.length, 'job')}:</span>
+        {group.jobs.slice(0, 12).map(({ id, key }) =>
+          // A share has no page of a job.
+          shared ? (
+            <span key={key}>{id}</span>
+          ) : (
             <Link key={key} {...links.job(batchId, id)} className="text-accent hover:underline">
               {id}
             </Link>
-          ))}
-          {group.jobs.length > 12 && <span className="text-muted">and {group.jobs.length - 12} more</span>}
-        </p>
-      )}
+          ),
+        )}
+        {group.jobs.length > 12 && <span className="text-muted">and {group.jobs.length - 12} more</span>}
+      </p>
     </div>
   )
 }

@@ -14,6 +14,7 @@ import { Button } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
 import { applyPayload } from '../batch/arrivals.ts'
 import { createBatchContext, InBatch } from '../batch/context.ts'
+import { Failures } from '../batch/failures.tsx'
 import { BatchHeader } from '../batch/header.tsx'
 import { JobsView } from '../batch/jobs.tsx'
 import { ResourcesView } from '../batch/resources-view.tsx'
@@ -84,7 +85,7 @@ export function SharedPage() {
     <InBatch value={context}>
       <p className="flex flex-wrap gap-x-4 border-b border-line bg-surface px-4 py-1.5 text-xs text-muted">
         <span>Shared, read-only · {batch.project}</span>
-        {shared.data.anonymous && <span>Names, host, paths and log lines are hidden.</span>}
+        {shared.data.anonymous && <span>Names, host, paths, tracebacks and log lines are hidden.</span>}
         {shared.data.expires_at && <span>The link ends {exact(shared.data.expires_at)}.</span>}
         {stream === 'offline' && (
           <span role="status" className="text-amber">
@@ -93,6 +94,7 @@ export function SharedPage() {
         )}
       </p>
       <BatchHeader batch={batch} shared />
+      <Failures batchId={batch.id} />
       <nav
         aria-label="Views of the batch"
         className="fade-end flex gap-1 overflow-x-auto border-b border-line px-3"
