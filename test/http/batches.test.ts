@@ -385,6 +385,23 @@ describe('editing a batch', () => {
     expect([noted.body.tags, noted.body.notes]).toEqual([['a', 'b'], 'two\nlines'])
   })
 
+  test('adds and removes tags beside those that others add at the same time', async () => {
+    await stage.send(stage.batchOwner, [startOf({ id: 'tagged', timestamp: at(10) }, { tags: ['sent'] })])
+    const names = Array.from({ length: 8 }, (_, i) => `t${i}`)
+    const of = (body: unknown) => patch(body, stage.member.token, 'tagged')
+    const answers = await Promise.all(names.map((name) => of({ add_tags: [name, name] })))
+    expect(answers.map(({ status }) => status)).toEqual(names.map(() => 200))
+    const after = await of({ add_tags: ['sent', 'last'], remove_tags: ['t0', 'sent', 'absent'] })
+    expect(after.body.tags.toSorted()).toEqual(['last', 'sent', ...names.slice(1)])
+    const many = Array.from({ length: 95 }, (_, i) => `m${i}`)
+    const refused = await of({ add_tags: many })
+    expect([refused.status, refused.body.errors[0].path]).toEqual([422, 'add_tags'])
+    expect((await of({ tags: ['a', 'b'], add_tags: ['c'], remove_tags: ['a'] })).body.tags).toEqual([
+      'b',
+      'c',
+    ])
+  })
+
   test('keeps the tags when the start event is sent again', async () => {
     await stage.send(stage.batchOwner, [startOf({ id: 'edited', timestamp: at(1) }, { tags: ['later'] })])
     expect((await stage.get('/api/batches/edited', stage.member.token)).body.tags).toEqual(['a', 'b'])
@@ -394,6 +411,7 @@ describe('editing a batch', () => {
     [{}, ''],
     [{ tags: 'a' }, 'tags'],
     [{ tags: [''] }, 'tags.0'],
+    [{ add_tags: [''] }, 'add_tags.0'],
     [{ tags: ['a\u0000'] }, 'tags.0'],
     [{ tags: ['x'.repeat(129)] }, 'tags.0'],
     [{ tags: Array.from({ length: 101 }, (_, i) => `t${i}`) }, 'tags'],

@@ -88,6 +88,10 @@ test('tags of a job can be changed by users who may edit its batch, are kept whe
   expect((await patch(stage.member, { notes: 'n' })).body.tags).toEqual(['Best', 'in /home/ada'])
   expect((await patch(stage.viewer, { tags: [] })).status).toBe(403)
   expect((await patch(stage.member, { tags: [' x'] })).status).toBe(422)
+  const added = await Promise.all(['a', 'b', 'c'].map((tag) => patch(stage.member, { add_tags: [tag] })))
+  expect(added.map(({ status }) => status)).toEqual([200, 200, 200])
+  const removed = await patch(stage.member, { remove_tags: ['a', 'b', 'c', 'absent'] })
+  expect(removed.body.tags).toEqual(['Best', 'in /home/ada'])
 
   await stage.send(stage.batchOwner, [event('job_done', 'j')])
   const found = (await call(stage.viewer, 'GET', '/api/jobs?tag=best&tag=other')).body.items

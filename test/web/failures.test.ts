@@ -302,3 +302,35 @@ test('a share shows failures and tracebacks; an anonymous one only the errors, a
   await whole.context.close()
   await anonymous.context.close()
 })
+
+test('Home shows equal failures as one row, whose problems keep their actions, and dismisses them together', async () => {
+  const projects = ['twice', 'again', 'third'].map((id) => eventsOf(`oom-${id}`))
+  for (const [i, of] of projects.entries())
+    await send(web.app, web.reporter, [
+      of('batch_start', 3600, { experiment_type: 'run', n_total: 1 }),
+      of('batch_failed', 2000 - i, { reason: `CUDA out of memory. Tried to allocate ${i + 2}.00 MiB` }),
+    ])
+  await onPage(1440, '/', async (page) => {
+    const attention = page.locator('section', { has: page.getByRole('heading', { name: /Needs attention/ }) })
+    const group = attention.locator('[data-need]', { hasText: '3 × the same error' })
+    // The newest of them says what happened.
+    await group.getByText('Tried to allocate 4.00 MiB').waitFor()
+    const one = attention.getByRole('link', { name: 'oom-twice', exact: true })
+    expect(await one.count()).toBe(0)
+    await page.keyboard.press('j')
+    while (
+      !(await group.getByRole('button', { name: '3 ×' }).evaluate((at) => at === document.activeElement))
+    )
+      await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    await one.waitFor()
+    expect(await seriousFindings(page)).toEqual([])
+    await attention.getByRole('button', { name: 'Dismiss: oom-twice, failed' }).click()
+    await attention.getByText('2 × the same error').waitFor()
+    await attention.getByRole('button', { name: 'Dismiss: 2 × the same error, failed' }).click()
+    await attention.getByText('3 problems dismissed').waitFor()
+    await page.getByRole('button', { name: 'Show again' }).click()
+    await attention.getByRole('link', { name: 'Show error: 3 × the same error' }).click()
+    await page.waitForURL('/b/oom-third#failures')
+  })
+})

@@ -109,6 +109,61 @@ test('a form that is open while another tab saves does not undo it, and warns be
   await context.close()
 })
 
+test('a name that was changed elsewhere is not replaced without a warning, and tags of two tabs come together', async () => {
+  const change = (body: Record<string, unknown>) =>
+    web.app.call('PATCH', `/api/batches/${ID}`, { token: web.ada.token, body })
+  const stored = async () => {
+    const { name, group, tags } = (await web.app.call('GET', `/api/batches/${ID}`, { token: web.ada.token }))
+      .body
+    return { name, group, tags: tags.toSorted() }
+  }
+  await change({ name: 'first', group: 'g', tags: ['old', 'kept'] })
+  const { page, context, complaints } = await web.asAda()
+  await page.goto(`/b/${ID}`)
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  await page.getByRole('button', { name: 'Edit' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Tags').fill('kept mine')
+  await dialog.getByLabel('Name').fill('mine')
+  await change({ name: 'theirs', group: 'their group', add_tags: ['theirs'] })
+  await dialog.getByRole('alert').getByText('changed elsewhere meanwhile, to “theirs”').waitFor()
+  expect(await dialog.getByLabel('Group').inputValue()).toBe('their group')
+  expect(await seriousFindings(page)).toEqual([])
+  await dialog.getByRole('button', { name: 'Discard mine' }).click()
+  expect(await dialog.getByLabel('Name').inputValue()).toBe('theirs')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  expect(await stored()).toEqual({ name: 'theirs', group: 'their group', tags: ['kept', 'mine', 'theirs'] })
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('tags that were added elsewhere stay when a selection is tagged, and when that is undone', async () => {
+  const body = { name: null, tags: ['before'] }
+  await web.app.call('PATCH', `/api/batches/${ID}`, { token: web.ada.token, body })
+  const tags = async () =>
+    (await web.app.call('GET', `/api/batches/${ID}`, { token: web.ada.token })).body.tags.toSorted()
+  const { page, context, complaints } = await web.asAda()
+  await page.goto('/p/digits')
+  await page.getByRole('checkbox', { name: `Select ${ID}` }).check()
+  // This tab does not learn what the other one saves.
+  await page.route('**/api/stream**', (route) => route.abort())
+  const add = (tag: string) =>
+    web.app.call('PATCH', `/api/batches/${ID}`, { token: web.ada.token, body: { add_tags: [tag] } })
+  const bar = page.getByRole('toolbar', { name: 'Selected batches' })
+  await bar.getByRole('button', { name: /^Tag/ }).click()
+  await add('theirs')
+  await page.getByLabel('Add tags').fill('mine')
+  await page.getByLabel('before').check()
+  await page.getByRole('button', { name: 'Change the tags' }).click()
+  await expect.poll(tags).toEqual(['mine', 'theirs'])
+  await add('theirs too')
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await expect.poll(tags).toEqual(['before', 'theirs', 'theirs too'])
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
 test.each([
   ['a b,c', ['a', 'b', 'c']],
   [' a ,, a ', ['a']],

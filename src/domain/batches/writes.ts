@@ -5,6 +5,7 @@ import type { Change } from '../../stream/change.ts'
 import { type BatchAccess, isOpen, type Right, visibleBatch, visibleBatches } from '../access.ts'
 import { recordAudit, recordAudits } from '../audit.ts'
 import type { Known } from '../caller.ts'
+import { changesTags, editedTags, type TagEdit } from '../tags.ts'
 import { type Closing, STOP_REASON } from './batch.ts'
 import { closeBatches } from './closing.ts'
 
@@ -70,8 +71,7 @@ export async function endBatch(
 }
 
 /** The fields of a batch that users may change; undefined ones keep their values. */
-export interface BatchEdit {
-  tags?: string[] | undefined
+export interface BatchEdit extends TagEdit {
   /** Markdown. */
   notes?: string | undefined
   /** Null removes it; the batch is then shown by its id. */
@@ -97,7 +97,8 @@ export async function editBatch(
   now: Date,
 ): Promise<Done<number>> {
   const batch = await lockedBatch(tx, actor, id, 'edit')
-  const { tags = null, notes = null, name, group, starred = null, archived = null } = change
+  const { notes = null, name, group, starred = null, archived = null } = change
+  const tags = changesTags(change) ? editedTags(await tagsOf(tx, batch.key), change) : null
   const edited = OUTLASTING.filter((field) => change[field] !== undefined)
   await tx`/* batches.edit */
     update batches set tags = coalesce(${tags}::text[], tags), tags_edited = tags_edited or ${tags !== null},
@@ -108,7 +109,8 @@ export async function editBatch(
       edited = array(select distinct e from unnest(edited || ${edited}::text[]) as u (e) order by e)
     where key = ${batch.key}`
   const { subject, detail } = subjectOf(batch)
-  const fields = Object.entries(change).flatMap(([field, value]) => (value === undefined ? [] : [field]))
+  const given = Object.entries(change).flatMap(([field, value]) => (value === undefined ? [] : [field]))
+  const fields = [...new Set(given.map((field) => field.replace(/^(?:add|remove)_/, '')))].sort()
   await recordAudit(
     tx,
     actor,
@@ -116,6 +118,11 @@ export async function editBatch(
     now,
   )
   return { result: batch.key, changes: batchChanges([batch]) }
+}
+
+async function tagsOf(tx: Tx, key: number): Promise<string[]> {
+  const [row] = await tx<{ tags: string[] }[]>`/* batches.tags */ select tags from batches where key = ${key}`
+  return row?.tags ?? []
 }
 
 /** @throws Problem batch_not_found, forbidden */

@@ -126,7 +126,7 @@ function editBatchRoute(routes: Routes, services: Services): void {
           .strictObject({
             name: batchLabel.nullish(),
             group: batchLabel.nullish(),
-            tags: shapes.tags.optional(),
+            ...shapes.tagEdit,
             notes: notes.optional().describe('Markdown'),
             starred: z.boolean().optional(),
             archived: z
@@ -143,9 +143,7 @@ function editBatchRoute(routes: Routes, services: Services): void {
     },
     async (request) => {
       const caller = await request.person()
-      const { tags, ...others } = request.body
-      const change = { ...others, tags: tags && [...new Set(tags)] }
-      const key = await commit(writer, (tx) => editBatch(tx, caller, request.params.id, change, now()))
+      const key = await commit(writer, (tx) => editBatch(tx, caller, request.params.id, request.body, now()))
       return presentOne(services, caller, key)
     },
   )

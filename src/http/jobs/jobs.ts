@@ -108,7 +108,7 @@ function editJobRoute(routes: Routes, services: Services): void {
               .max(MAX_NOTES, 'must be at most 65,536 characters')
               .refine(isStorable, 'must be without NUL characters and lone surrogates')
               .describe('Markdown'),
-            tags: shapes.tags,
+            ...shapes.tagEdit,
           })
           .partial(),
         response: { 200: jobShape },
@@ -116,9 +116,7 @@ function editJobRoute(routes: Routes, services: Services): void {
     },
     async (request) => {
       const caller = await request.person()
-      const { notes, tags } = request.body
-      const change = { notes, tags: tags && [...new Set(tags)] }
-      const key = await commit(writer, (tx) => editJob(tx, caller, request.params.key, change, now()))
+      const key = await commit(writer, (tx) => editJob(tx, caller, request.params.key, request.body, now()))
       const [view] = await presentJobs(sql, caller, await readJobs(sql, [key]), clockOf(services))
       if (view === undefined) throw new Problem('job_not_found')
       return view

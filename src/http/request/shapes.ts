@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { instantText } from '../../domain/instant-text.ts'
+import { MAX_TAGS } from '../../domain/tags.ts'
 import { PASSWORD, type User } from '../../domain/users/index.ts'
 
 /** Shapes that several routes share. */
@@ -25,7 +26,16 @@ export const label = z
     'must be 1 to 128 characters in one line, not beginning or ending in white space',
   )
 
-export const tags = z.array(label).max(100)
+export const tags = z.array(label).max(MAX_TAGS)
+
+/** The fields of a body that change tags. */
+export const tagEdit = {
+  tags: tags.optional().describe('Replaces all tags'),
+  add_tags: tags
+    .optional()
+    .describe('Adds these and keeps the others, including those that somebody else has just added'),
+  remove_tags: tags.optional(),
+}
 
 /** The e-mail addresses that browsers accept, in the length that mail allows. */
 export const email = z

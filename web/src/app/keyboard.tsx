@@ -90,7 +90,7 @@ export function Keyboard({ onPalette }: { onPalette: () => void }) {
 }
 
 function step(by: number): void {
-  const rows = [...document.querySelectorAll<HTMLElement>('[data-row] a[data-open]')]
+  const rows = [...document.querySelectorAll<HTMLElement>('[data-row] [data-open]')]
   const now = rows.findIndex((row) => row.closest('[data-row]')?.contains(document.activeElement))
   const next = rows[now < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, now + by))]
   next?.focus()

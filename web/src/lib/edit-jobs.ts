@@ -1,20 +1,20 @@
 import { changeJob } from './api/find-jobs.ts'
 import type { Job } from './api/types.ts'
-import { editRows } from './edit-rows.ts'
+import { editRows, tagEdit } from './edit-rows.ts'
 import type { JobStore } from './live/batches.ts'
-import { type TagChange, withTags } from './tags.ts'
+import type { TagBody, TagChange } from './tags.ts'
 import { some } from './words.ts'
 
 /** Changes tags of jobs of a batch (`editRows`). */
 export const tagJobs = (store: JobStore, ids: readonly string[], change: TagChange): Promise<void> =>
-  editRows<Job, Pick<Job, 'tags'>>(
+  editRows<Job, TagBody>(
     {
       get: store.get,
       put: (job) => store.put([job]),
-      save: (job, { tags }) => changeJob(job.key, { tags }),
+      save: (job, body) => changeJob(job.key, body),
       some: (n) => some(n, 'job'),
     },
     ids,
     'Tags',
-    ({ tags }) => ({ tags: withTags(tags, change) }),
+    (job) => tagEdit(job, change),
   )

@@ -20,3 +20,20 @@ export interface TagChange {
 export const withTags = (tags: readonly string[], { add, drop }: TagChange): string[] => [
   ...new Set([...tags.filter((tag) => !drop.includes(tag)), ...add]),
 ]
+
+/** What the service is asked for: it keeps the tags that others add meanwhile. */
+export interface TagBody {
+  add_tags?: string[]
+  remove_tags?: string[]
+}
+
+export const tagBody = ({ add, drop }: TagChange): TagBody => ({
+  ...(add.length > 0 && { add_tags: [...add] }),
+  ...(drop.length > 0 && { remove_tags: [...drop] }),
+})
+
+/** The change that leads from one list of tags to another. */
+export const tagsChanged = (from: readonly string[], to: readonly string[]): TagChange => ({
+  add: to.filter((tag) => !from.includes(tag)),
+  drop: from.filter((tag) => !to.includes(tag)),
+})

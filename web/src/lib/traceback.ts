@@ -60,7 +60,7 @@ export interface FailureGroup<T extends Failed> {
 }
 
 /** The error without numbers, addresses and quoted names, so that errors with the same cause are equal. */
-const causeOf = (error: string): string =>
+export const causeOf = (error: string): string =>
   error
     .replace(/0x[\da-f]+/gi, '#')
     .replace(/(['"]).*?\1/g, '#')

@@ -1,16 +1,12 @@
 import { useId, useState } from 'react'
 import { Button, inputLook } from './controls.tsx'
 import { Markdown } from './markdown.tsx'
+import { useFollowed } from './use-followed.ts'
 
-/**
- * A Markdown field with preview. The text area stays in the form while the preview is shown. Until the user changes it,
- * it follows the stored notes, so that an open form does not undo what is saved elsewhere.
- */
+/** A Markdown field with preview, over the stored notes (`useFollowed`). The text area stays in the form under the preview. */
 export function NotesField({ notes }: { notes: string }) {
   const id = useId()
-  const [typed, setTyped] = useState<{ text: string; over: string } | null>(null)
-  const text = typed?.text ?? notes
-  const isBehind = typed !== null && notes !== typed.over && notes !== text
+  const { text, isBehind, onType, discard } = useFollowed(notes)
   const [preview, setPreview] = useState(false)
   return (
     <div className="flex flex-col gap-1">
@@ -29,7 +25,7 @@ export function NotesField({ notes }: { notes: string }) {
         rows={10}
         value={text}
         hidden={preview}
-        onChange={(event) => setTyped({ text: event.target.value, over: typed?.over ?? notes })}
+        onChange={(event) => onType(event.target.value)}
         className={`${inputLook} h-auto py-1 font-mono`}
       />
       {isBehind && (
@@ -38,7 +34,7 @@ export function NotesField({ notes }: { notes: string }) {
           <pre className="max-h-32 overflow-y-auto font-mono text-xs whitespace-pre-wrap text-ink">
             {notes === '' ? 'No notes.' : notes}
           </pre>
-          <Button className="self-start" onClick={() => setTyped(null)}>
+          <Button className="self-start" onClick={discard}>
             Discard mine
           </Button>
         </div>

@@ -12,6 +12,7 @@ import {
   SharedResourcesDocument,
 } from '../../__generated__/graphql.ts'
 import { beforeRead } from '../live/read-cursors.ts'
+import type { TagBody } from '../tags.ts'
 import { JOBS_AT_ONCE, partOf } from './batch-parts.ts'
 import { nextOf, nodesOf, notFound, query, queryWithCursor } from './graphql.ts'
 import { get, getBytes, patch, post, type Query, withQuery } from './request.ts'
@@ -155,11 +156,10 @@ export async function fetchLog(batchId: string, wanted: LogWanted): Promise<LogL
   return (await get<{ items: LogLine[] }>(`${batchAt(batchId)}/log-lines`, { ...wanted })).items
 }
 
-export interface BatchEdit {
+export interface BatchEdit extends TagBody {
   /** Null removes the name. */
   name?: string | null
   group?: string | null
-  tags?: string[]
   notes?: string
   starred?: boolean
   archived?: boolean

@@ -1,4 +1,5 @@
 import { FindJobsDocument, type JobStatus, JobsDocument } from '../../__generated__/graphql.ts'
+import type { TagBody } from '../tags.ts'
 import { jobOf } from './batches.ts'
 import { nextOf, nodesOf, query, queryWithCursor } from './graphql.ts'
 import { patch } from './request.ts'
@@ -47,5 +48,5 @@ export async function fetchJobsWhere(
   return { items: nodesOf(jobs).map(jobOf), next_cursor: nextOf(jobs) }
 }
 
-export const changeJob = (key: string, body: { notes?: string; tags?: string[] }): Promise<Job> =>
+export const changeJob = (key: string, body: { notes?: string } & TagBody): Promise<Job> =>
   patch(`/api/jobs/${encodeURIComponent(key)}`, body)

@@ -7,8 +7,10 @@ import { fetchHosts } from '../../lib/api/hosts.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { loadedChunk } from '../../lib/availability.ts'
 import { batchName } from '../../lib/batch-name.ts'
+import { itemAt } from '../../lib/checked.ts'
 import { links } from '../../lib/links.ts'
-import { ago, duration, some } from '../../lib/words.ts'
+import { causeOf } from '../../lib/traceback.ts'
+import { ago, count, duration, some } from '../../lib/words.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { RelativeTime, useNow } from '../../ui/relative-time.tsx'
 import { StatusShape } from '../../ui/status.tsx'
@@ -22,6 +24,7 @@ const DAY_MS = 86_400_000
 /** An agent that has been offline for longer is not reported any more. */
 const MISSED_MS = 7 * DAY_MS
 const MAX_OF_A_KIND = 10
+const MAX_ROWS = 40
 
 interface Need {
   key: string
@@ -35,62 +38,49 @@ interface Need {
   failure?: LinkProps
   /** For ongoing problems, used instead of the time: a dismissal holds until this changes. */
   once?: string
+  /** Problems with the same cause are one row. */
+  cause?: string | undefined
   action: { label: string } & ({ to: LinkProps } | { rerun: string })
+}
+
+/** Dismissed problems by what they are and when they happened. */
+const nameOf = (need: Need): string => `${need.key} ${need.once ?? need.at}`
+
+/** The problems in their order; those with the same cause together, where the first of them is. */
+function byCause(needs: readonly Need[]): Need[][] {
+  const groups = new Map<string, Need[]>()
+  for (const need of needs) {
+    const key = need.cause === undefined ? need.key : `${need.kind} ${need.cause}`
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [need])
+    else group.push(need)
+  }
+  return [...groups.values()]
 }
 
 /** What needs attention, each with its reason and an action. */
 export function Attention({ batches }: { batches: readonly Batch[] }) {
   const all = useNeeds(batches)
   const [dismissed, setDismissed] = useDismissed()
-  const nameOf = (need: Need): string => `${need.key} ${need.once ?? need.at}`
   const needs = all.filter((need) => !dismissed.has(nameOf(need)))
   const [rerun, setRerun] = useState<string | null>(null)
-  const shown = needs.slice(0, 40)
   if (all.length === 0) return null
+  const act = {
+    onRerun: setRerun,
+    onDismiss: (some: readonly Need[]) => setDismissed(new Set([...dismissed, ...some.map(nameOf)])),
+  }
   return (
     <Section title="Needs attention" note={some(needs.length, 'problem')}>
-      {shown.map((need) => (
-        <div
-          key={need.key}
-          data-row
-          data-need={need.kind}
-          className="flex flex-wrap items-center gap-x-4 gap-y-0.5 px-3 py-1.5 hover:bg-hover"
-        >
-          <span className="flex w-20 shrink-0 items-center sm:w-36 gap-1.5">
-            <Shape kind={need.kind} />
-            {need.kind}
-          </span>
-          <Link {...need.to} data-open className="min-w-0 truncate font-medium hover:underline sm:w-64">
-            {need.name}
-          </Link>
-          <span
-            className="min-w-0 flex-1 truncate text-muted max-sm:order-last max-sm:basis-full"
-            title={need.why}
-          >
-            {need.why}
-          </span>
-          <span className="w-20 text-right text-muted max-sm:hidden">
-            <RelativeTime at={need.at} />
-          </span>
-          <span className="flex items-center justify-end gap-1.5 max-sm:order-last max-sm:basis-full sm:min-w-64">
-            {need.failure && (
-              <Link {...need.failure} className={buttonLook()} aria-label={`Show error: ${need.name}`}>
-                Show error
-              </Link>
-            )}
-            <Act action={need.action} name={need.name} onRerun={setRerun} />
-            <Button
-              look="quiet"
-              className="px-1.5"
-              aria-label={`Dismiss: ${need.name}, ${need.kind}`}
-              title="Dismiss until it happens again"
-              onClick={() => setDismissed(new Set([...dismissed, nameOf(need)]))}
-            >
-              <X className="size-3.5" aria-hidden="true" />
-            </Button>
-          </span>
-        </div>
-      ))}
+      {byCause(needs)
+        .slice(0, MAX_ROWS)
+        .map((group) => {
+          const first = itemAt(group, 0)
+          return group.length === 1 ? (
+            <NeedRow key={first.key} need={first} {...act} />
+          ) : (
+            <NeedGroup key={`${first.kind} ${first.cause}`} group={group} {...act} />
+          )
+        })}
       {needs.length < all.length && (
         <p className="flex items-center gap-2 px-3 py-1 text-xs text-muted">
           {some(all.length - needs.length, 'problem')} dismissed.
@@ -107,6 +97,125 @@ export function Attention({ batches }: { batches: readonly Batch[] }) {
     </Section>
   )
 }
+
+interface Acts {
+  onRerun: (batchId: string) => void
+  onDismiss: (needs: readonly Need[]) => void
+}
+
+/** Problems with the same cause: what happened once, and each of them below when it is open. */
+function NeedGroup({ group, ...act }: { group: readonly Need[] } & Acts) {
+  const [open, setOpen] = useState(false)
+  const newest = group.reduce((a, b) => (b.at > a.at ? b : a), itemAt(group, 0))
+  const n = count(group.length)
+  const name = newest.kind === 'failed' ? `${n} × the same error` : `${n} batches`
+  return (
+    <div>
+      <Row
+        kind={newest.kind}
+        why={newest.why}
+        at={newest.at}
+        actions={
+          <>
+            {newest.failure && (
+              <Link {...newest.failure} className={buttonLook()} aria-label={`Show error: ${name}`}>
+                Show error
+              </Link>
+            )}
+            <Button className="sm:w-28" aria-expanded={open} onClick={() => setOpen(!open)}>
+              {open ? 'Hide them' : `Show ${n}`}
+            </Button>
+            <Dismiss name={`${name}, ${newest.kind}`} onDismiss={() => act.onDismiss(group)} />
+          </>
+        }
+      >
+        <button
+          type="button"
+          data-open
+          aria-expanded={open}
+          className="min-w-0 truncate text-left font-medium hover:underline sm:w-64"
+          onClick={() => setOpen(!open)}
+        >
+          {name}
+        </button>
+      </Row>
+      {open && (
+        <div className="divide-y divide-line border-t border-line bg-surface">
+          {group.map((need) => (
+            <NeedRow key={need.key} need={need} {...act} />
+          ))}
+        </div>
+      )}
+    </div>
+  )
+}
+
+function NeedRow({ need, onRerun, onDismiss }: { need: Need } & Acts) {
+  return (
+    <Row
+      kind={need.kind}
+      why={need.why}
+      at={need.at}
+      actions={
+        <>
+          {need.failure && (
+            <Link {...need.failure} className={buttonLook()} aria-label={`Show error: ${need.name}`}>
+              Show error
+            </Link>
+          )}
+          <Act action={need.action} name={need.name} onRerun={onRerun} />
+          <Dismiss name={`${need.name}, ${need.kind}`} onDismiss={() => onDismiss([need])} />
+        </>
+      }
+    >
+      <Link {...need.to} data-open className="min-w-0 truncate font-medium hover:underline sm:w-64">
+        {need.name}
+      </Link>
+    </Row>
+  )
+}
+
+function Row(
+  props: Pick<Need, 'kind' | 'why' | 'at'> & { actions: React.ReactNode; children: React.ReactNode },
+) {
+  return (
+    <div
+      data-row
+      data-need={props.kind}
+      className="flex flex-wrap items-center gap-x-4 gap-y-0.5 px-3 py-1.5 hover:bg-hover"
+    >
+      <span className="flex w-20 shrink-0 items-center sm:w-36 gap-1.5">
+        <Shape kind={props.kind} />
+        {props.kind}
+      </span>
+      {props.children}
+      <span
+        className="min-w-0 flex-1 truncate text-muted max-sm:order-last max-sm:basis-full"
+        title={props.why}
+      >
+        {props.why}
+      </span>
+      <span className="w-20 text-right text-muted max-sm:hidden">
+        <RelativeTime at={props.at} />
+      </span>
+      <span className="flex items-center justify-end gap-1.5 max-sm:order-last max-sm:basis-full sm:min-w-64">
+        {props.actions}
+      </span>
+    </div>
+  )
+}
+
+const Dismiss = ({ name, onDismiss }: { name: string; onDismiss: () => void }) => (
+  <Button
+    look="quiet"
+    className="px-1.5"
+    aria-label={`Dismiss: ${name}`}
+    title="Dismiss until it happens again"
+    onClick={onDismiss}
+  >
+    <X className="size-3.5" aria-hidden="true" />
+  </Button>
+)
 
 function Act({
   action,
@@ -158,6 +267,7 @@ function useNeeds(batches: readonly Batch[]): Need[] {
       key: `failed ${batch.id}`,
       kind: lost ? 'lost' : 'failed',
       ...(losing && { once: `${batch.n_failed} failed` }),
+      ...(failed && batch.failure_reason && { cause: causeOf(batch.failure_reason) }),
       ...(!lost && { failure: { ...links.batch(batch.id), hash: 'failures' } }),
       name: batchName(batch),
       to: links.batch(batch.id),

@@ -16,10 +16,14 @@ import { Find, Found } from './found.tsx'
 import { RunningRow } from './running-row.tsx'
 import { Section } from './section.tsx'
 
-const lately = (status: readonly string[]) => ({
+/** Failures with one cause are counted, so more of them are read than of the others. */
+const MAX_FAILED = 100
+const MAX_ENDED = 30
+
+const lately = (status: readonly string[], limit: number) => ({
   queryKey: ['lately', ...status],
   queryFn: async () => {
-    const page = await fetchBatches({ status }, { limit: 30 })
+    const page = await fetchBatches({ status }, { limit })
     batchStore.put(page.items)
     return page.items.map((batch) => batch.id)
   },
@@ -42,8 +46,8 @@ const route = getRouteApi('/')
 export function Home() {
   const { q = '' } = route.useSearch()
   const running = useQuery(runningQuery)
-  const failed = useQuery(lately(['failed', 'lost']))
-  const ended = useQuery(lately(['completed', 'stopped']))
+  const failed = useQuery(lately(['failed', 'lost'], MAX_FAILED))
+  const ended = useQuery(lately(['completed', 'stopped'], MAX_ENDED))
   const batches = useLiveBatches((batch) => !batch.deleted_at)
   const refused = running.error ?? failed.error ?? ended.error
   if (refused && batches.length === 0) {

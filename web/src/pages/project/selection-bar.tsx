@@ -3,11 +3,10 @@ import { useState } from 'react'
 import { errorText } from '../../lib/api/request.ts'
 import { createShare } from '../../lib/api/shares.ts'
 import { deleteWithUndo } from '../../lib/delete-batches.ts'
-import { editBatches } from '../../lib/edit-batches.ts'
+import { markBatches, tagBatches } from '../../lib/edit-batches.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import type { Cell } from '../../lib/table-text.ts'
-import { withTags } from '../../lib/tags.ts'
 import { some } from '../../lib/words.ts'
 import type { Action } from '../../ui/action.ts'
 import { Actions, ClearSelection } from '../../ui/actions.tsx'
@@ -51,8 +50,7 @@ export function SelectionBar(props: {
       label: all ? off : on,
       disabled: taggable.length === 0,
       title: mark === 'archived' && !all ? 'Archived batches are listed with archived:true' : '',
-      onSelect: () =>
-        void editBatches(taggable, mark === 'starred' ? 'Star' : 'Archive mark', () => ({ [mark]: !all })),
+      onSelect: () => void markBatches(taggable, mark === 'starred' ? 'Star' : 'Archive mark', mark, !all),
     }
   }
   const actions: Action[] = [
@@ -124,9 +122,7 @@ export function SelectionBar(props: {
         <TagDialog
           title={`Tag ${some(taggable.length, 'batch', 'batches')}`}
           tags={taggable.map((id) => batchStore.get(id)?.tags ?? [])}
-          onChange={(change) =>
-            void editBatches(taggable, 'Tags', ({ tags }) => ({ tags: withTags(tags, change) }))
-          }
+          onChange={(change) => void tagBatches(taggable, change)}
           onClose={() => setOpen(null)}
         />
       )}
