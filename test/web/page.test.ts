@@ -1,3 +1,4 @@
+import type { Locator } from '@playwright/test'
 import { expect, test } from 'vitest'
 import { PASSWORD } from '../kit/app.ts'
 import { pageFixture } from './page-fixture.ts'
@@ -140,6 +141,60 @@ test('going back to a long list leads to where it was left', async () => {
   await page.getByRole('navigation', { name: 'Projects' }).getByRole('link', { name: /^long/ }).click()
   await page.getByRole('link', { name: 'listed-0', exact: true }).waitFor()
   expect(await top()).toBe(0)
+  await context.close()
+})
+
+test('back leads to the place of any page, also after a reload, and to the row that was opened by keyboard', async () => {
+  const of = eventsOf('many-jobs', { project: 'long' })
+  await send(web.app, web.reporter, [
+    of('batch_start', 30, { n_total: 80 }),
+    ...Array.from({ length: 80 }, (_, i) => of('job_start', 29, { lr: i }, `job-${100 + i}`)),
+  ])
+  const { page, context, complaints } = await asAda()
+  await page.setViewportSize({ width: 1280, height: 420 })
+  const top = (box: Locator) => box.evaluate((at) => at.scrollTop)
+  const scrolled = async (box: Locator, to: number) => {
+    await expect
+      .poll(async () => {
+        await box.evaluate((at, to) => at.scrollTo(0, to), to)
+        return top(box)
+      })
+      .toBe(to)
+  }
+  const main = page.locator('#content')
+  const rows = page.locator('#content [data-row]')
+  await page.goto('/')
+  await rows.nth(20).waitFor()
+  await scrolled(main, 170)
+  await rows.nth(8).locator('a[data-open]').click()
+  await page.waitForURL('**/b/**')
+  await page.locator('nav[aria-label="Views of the batch"]').waitFor()
+  expect(await top(main)).toBe(0)
+  // Another document: what Home shows is read again.
+  await page.reload()
+  await page.locator('nav[aria-label="Views of the batch"]').waitFor()
+  await page.goBack()
+  await rows.nth(20).waitFor()
+  await expect.poll(() => top(main)).toBe(170)
+
+  const jobs = page.getByRole('table', { name: 'Jobs' })
+  await page.goto('/b/many-jobs/jobs')
+  await jobs.locator('[data-job]').first().waitFor()
+  await scrolled(jobs, 600)
+  await jobs.locator('[data-job="job-122"] a[data-open]').focus()
+  await page.keyboard.press('k')
+  await page.keyboard.press('j')
+  const place = await top(jobs)
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'job-122' }).waitFor()
+  await page.goBack()
+  await jobs.locator('[data-job="job-122"]').waitFor()
+  await expect.poll(() => top(jobs)).toBe(place)
+  const focused = () => page.evaluate(() => document.activeElement?.textContent)
+  await expect.poll(focused).toBe('job-122')
+  await page.keyboard.press('j')
+  expect(await focused()).toBe('job-123')
+  expect(complaints).toEqual([])
   await context.close()
 })
 

@@ -23,6 +23,7 @@ import { readAccountSearch, readReturn, readSignInSearch } from '../pages/sign-i
 import { buttonLook } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { ErrorBoundary } from './error-boundary.tsx'
+import { restoreLate } from './late-scroll.ts'
 import { RequireAdmin } from './require-admin.tsx'
 import { only, signedIn, signedOut } from './route-guards.ts'
 import { Shell } from './shell.tsx'
@@ -296,8 +297,12 @@ export const router = createRouter({
   ]),
   defaultPreload: 'intent',
   defaultErrorComponent: ErrorBoundary,
-  scrollRestoration: false,
+  // Back leads to the place of a page; a new page begins at its top.
+  scrollRestoration: true,
+  scrollToTopSelectors: ['#content'],
 })
+
+restoreLate(router)
 
 declare module '@tanstack/react-router' {
   interface Register {

@@ -33,7 +33,11 @@ export function Shell() {
   useEffect(() => setRail(false), [path])
   if (isBare) {
     return (
-      <main id="content" className="h-full overflow-y-auto print:h-auto print:overflow-visible">
+      <main
+        id="content"
+        data-scroll-restoration-id="content"
+        className="h-full overflow-y-auto print:h-auto print:overflow-visible"
+      >
         <Title />
         <Outlet />
       </main>
@@ -55,6 +59,7 @@ export function Shell() {
         <Invitations me={me} />
         <main
           id="content"
+          data-scroll-restoration-id="content"
           tabIndex={-1}
           className="min-h-0 flex-1 overflow-y-auto outline-none print:overflow-visible"
         >

@@ -33,6 +33,7 @@ export function JobReceipts({ rows, batchId }: { rows: readonly JobDelivery[]; b
       ref={scroller}
       role="table"
       aria-label="Epochs of each job"
+      data-scroll-restoration-id={`receipts of ${batchId}`}
       aria-rowcount={rows.length + 1}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
       tabIndex={0}

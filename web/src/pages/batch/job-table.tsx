@@ -24,6 +24,7 @@ const NONE: Job[] = []
 
 /** The table of all jobs. Only visible rows are rendered. */
 export const JobTable = memo(function JobTable(props: {
+  batchId: string
   jobs: readonly Job[]
   /** All jobs of the batch, so that columns stay while a filter leaves fewer jobs. */
   every: readonly Job[]
@@ -37,7 +38,7 @@ export const JobTable = memo(function JobTable(props: {
   onSorted: (jobs: readonly Job[]) => void
   onPick: (job: string) => void
 }) {
-  const { jobs, every, picked, sort, selection } = props
+  const { batchId, jobs, every, picked, sort, selection } = props
   const selected = useSelection(selection)
   const shape = useMemo(() => shapeOf(every), [every])
   // biome-ignore lint/correctness/useExhaustiveDependencies: columns depend on the fields of jobs, not on their values
@@ -92,6 +93,7 @@ export const JobTable = memo(function JobTable(props: {
       ref={setScroller}
       role="table"
       aria-label="Jobs"
+      data-scroll-restoration-id={`jobs of ${batchId}`}
       aria-rowcount={rows.length + 1}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
       tabIndex={0}

@@ -123,6 +123,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
             </p>
           ) : (
             <JobTable
+              batchId={batch.id}
               jobs={found}
               every={jobs}
               picked={search.job}

@@ -1,4 +1,4 @@
-import { useRouter, useRouterState } from '@tanstack/react-router'
+import { useElementScrollRestoration, useRouter } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type CSSProperties, useCallback, useEffect, useMemo, useRef } from 'react'
 import { links } from '../../lib/links.ts'
@@ -13,8 +13,6 @@ import { Heads } from './heads.tsx'
 import { type Column, narrowColumn } from './table-columns.ts'
 import type { BatchList } from './use-batch-list.ts'
 
-/** How far the table was scrolled, by entry of the browser's history. */
-const offsets = new Map<string, number>()
 /** Pending rows are moved into place this long after the pointer has left the table. */
 const PAUSE_MS = 3_000
 
@@ -30,10 +28,10 @@ export function BatchTable(props: {
   const { slug, search, columns, list, baseline, selected, onSelect } = props
   const scroller = useRef<HTMLDivElement>(null)
   const lastClicked = useRef<string | null>(null)
-  // Going back leads to the same entry of the history, and to the row that was opened there.
-  const place = useRouterState({ select: (state) => state.location.state.__TSR_key })
+  const scrollId = `batches of ${slug}`
+  const place = useElementScrollRestoration({ id: scrollId })
   const rows = useVirtualizer({
-    initialOffset: () => offsets.get(place ?? '') ?? 0,
+    initialOffset: place?.scrollY ?? 0,
     count: list.ids.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_PX,
@@ -86,12 +84,10 @@ export function BatchTable(props: {
         aria-label="Batches"
         aria-rowcount={list.ids.length + 1}
         data-table
+        data-scroll-restoration-id={scrollId}
         className="h-full overflow-auto"
         // Cells are sticky only while scrolled sideways, because every sticky cell is a compositing layer.
-        onScroll={({ currentTarget: box }) => {
-          box.toggleAttribute('data-sideways', box.scrollLeft > 0)
-          offsets.set(place ?? '', box.scrollTop)
-        }}
+        onScroll={({ currentTarget: box }) => box.toggleAttribute('data-sideways', box.scrollLeft > 0)}
         style={layout}
         {...rowLinks}
       >

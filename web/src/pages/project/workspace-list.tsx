@@ -119,6 +119,7 @@ function Entry(
   const name = batchName(batch)
   return (
     <li
+      data-row
       data-batch={id}
       data-drawn={drawn || undefined}
       className={`flex items-center gap-1.5 border-b border-line px-3 py-1 hover:bg-hover ${checked ? 'bg-accent-soft' : ''}`}

@@ -53,6 +53,7 @@ export function Workspace(props: {
     <div className="flex min-h-0 flex-1 flex-col border-t border-line lg:flex-row">
       <aside
         aria-label="Batches"
+        data-scroll-restoration-id={`list of ${slug}`}
         className={`min-h-0 shrink-0 overflow-y-auto border-line lg:w-72 lg:border-r xl:w-80 ${open ? 'max-lg:max-h-[50vh] max-lg:border-b' : 'max-lg:hidden'}`}
       >
         <WorkspaceList
@@ -72,7 +73,10 @@ export function Workspace(props: {
           colourOf={colourOfBatch}
         />
       </aside>
-      <div className="flex min-h-0 min-w-0 flex-1 flex-col gap-3 overflow-y-auto p-3 *:shrink-0">
+      <div
+        data-scroll-restoration-id={`charts of ${slug}`}
+        className="flex min-h-0 min-w-0 flex-1 flex-col gap-3 overflow-y-auto p-3 *:shrink-0"
+      >
         <WorkspaceCharts
           slug={slug}
           search={search}
