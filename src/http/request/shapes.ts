@@ -33,7 +33,7 @@ export const tagEdit = {
   tags: tags.optional().describe('Replaces all tags'),
   add_tags: tags
     .optional()
-    .describe('Adds these and keeps the others, including those that somebody else has just added'),
+    .describe('Adds these and keeps the others, including those that another user has just added'),
   remove_tags: tags.optional(),
 }
 

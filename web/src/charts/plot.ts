@@ -110,8 +110,7 @@ export class Plot {
     const { raw, means, high, low } = columnsOf(this.#shown, band)
     const pixels = Math.round(Math.max(100, plot.over.clientWidth) * devicePixelRatio)
     const { columns, unshown } = align([...raw, ...means, ...high, ...low], log, pixels, xLog)
-    // An axis without a range does not record its ticks.
-    Object.assign(this.#ticks, noTicks())
+    Object.assign(this.#ticks, noTicks()) // An axis without a range records none.
     const set = (): void => plot.setData(columns as uPlot.AlignedData)
     // Without `batch` uPlot paints in a microtask, which a measurement of the drawing time would miss. Until it is ready,
     // that microtask is queued anyway, and a batch would paint twice.

@@ -27,7 +27,7 @@ export type Undoable<Row extends object, Body extends object> = Record<'edit' | 
 /**
  * Changes rows optimistically. Refused changes are reverted, with the reason; the others can be undone.
  * @param what the changed field, as the toast names it
- * @param editOf undefined leaves the row as it is
+ * @param editOf undefined leaves the row unchanged
  */
 export async function editRows<Row extends object, Body extends object>(
   of: Editable<Row, Body>,
