@@ -18,6 +18,8 @@ beforeEach(async () => {
   agent = await registerAgent(stage.app, stage.batchOwner.token, host)
 })
 
+const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)])
+
 let batches = 0
 const recorded = { command: 'python train.py', cwd: '/home/work' }
 /** A batch of the batch owner on gpu-1 that can be run again. */
@@ -94,6 +96,7 @@ describe('registering', () => {
     [{ hostname: 'a', version: 3 }, 'version'],
     [{ hostname: 'a', capabilities: { text: '\u0000' } }, 'capabilities'],
     [{ hostname: 'a', capabilities: 'x'.repeat(20_000) }, 'capabilities'],
+    [{ hostname: 'a', capabilities: nested(65) }, 'capabilities'],
   ])('is refused without a valid hostname, version and capabilities (%#)', async (body, path) => {
     const answer = await call('POST', '/api/agents/register', stage.member.token, body)
     expect([answer.status, answer.body.errors?.[0]?.path]).toEqual([422, path])

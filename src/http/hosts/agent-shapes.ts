@@ -8,10 +8,17 @@ export const storable = z.string().refine(isStorable, 'must be without NUL chara
 export const hostname = z
   .string()
   .regex(/^[^\p{Cc}\p{Cs}]{1,253}$/u, 'must be 1 to 253 characters without control characters')
+/** Readers and writers of JSON recurse: one that is nested thousands of times overflows their stack. */
+const MAX_LEVELS = 64
+const isNestedTooDeep = (value: unknown, levels = MAX_LEVELS): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((one) => isNestedTooDeep(one, levels - 1)))
 export const json = z.unknown().refine((value) => {
+  if (isNestedTooDeep(value)) return false
   const text = JSON.stringify(value) ?? 'null'
   return text.length <= 16_384 && isStorable(text) && !text.includes('\\u0000')
-}, 'must be at most 16 KiB of JSON without NUL characters')
+}, 'must be at most 16 KiB and 64 levels of JSON without NUL characters')
 export const reason = storable.min(1).max(500)
 const word = storable.min(1).max(128)
 export const pid = z.int().min(1).max(4_194_304)
