@@ -294,3 +294,17 @@ test('hosts that reported are listed without an agent, with their clock skew', a
   expect(await get(`/api/hosts/${laptop.id}`)).toMatchObject({ hostname: 'laptop' })
   expect((await stage.get('/api/hosts', stage.stranger.token)).body.items).toEqual([])
 })
+
+test('a batch that processes only joined is lost with that reason', async () => {
+  await report(
+    [makeEvent('job_start', { batch_id: 'joined' }), makeEvent('job_done', { batch_id: 'joined' })],
+    0,
+  )
+  clock.forward({ minutes: 61 })
+  await watch()
+  const { status, failure_reason } = await get('/api/batches/joined')
+  expect([status, failure_reason]).toEqual([
+    'lost',
+    expect.stringContaining('no events for 61 min; its start was never reported'),
+  ])
+})

@@ -20,6 +20,7 @@ from uuid import UUID, uuid4
 import pytest
 
 import svc_reporter as svc
+from svc_reporter._run import current_run
 
 from .kit.real_server import RealServer
 
@@ -437,3 +438,16 @@ def test_an_exit_status_without_a_context_is_a_failure(real_server: RealServer, 
     batch = batch_of(real_server, "exits with 2")
     assert (batch["status"], batch["failure_reason"]) == ("failed", "SystemExit: 2")
     assert batch["summary"]["best"] == 1
+
+
+@pytest.mark.parametrize("variable", ["RANK", "SVC_DISABLED"])
+def test_callbacks_find_the_run_of_a_process_that_does_not_report(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "1")
+    with svc.init("vision", quiet=True) as run:
+        assert current_run() is run
+        run.log({"loss": 0.5})
+        assert run.delivery.produced == 0
+    assert current_run() is None
+    assert sys.excepthook is sys.__excepthook__

@@ -87,6 +87,11 @@ const looksIdle = (db: Db, before: string | null, now: Date): Fragment => {
   end)`
 }
 
+const withoutStart = <M extends Mark>(mark: M): M => ({
+  ...mark,
+  reason: `${mark.reason}; its start was never reported: processes with SVC_BATCH_ID join a batch, and another one must start and end it`,
+})
+
 interface BatchRow extends GpuRow {
   key: number
   id: string
@@ -95,6 +100,8 @@ interface BatchRow extends GpuRow {
   host: string | null
   status: string
   deleted: boolean
+  /** Whether its start was reported. Processes that join a batch report only jobs. */
+  started: boolean
   last_seen_at: string
   last_live_at: string | null
   last_received_at: string | null
@@ -118,8 +125,8 @@ export async function watchBatches(
   clock: Clock,
 ): Promise<{ result: WatchResult; changes: Change[] }> {
   const batches = await tx<BatchRow[]>`/* watch.lock_batches */
-    select b.key, b.id, b.project_key, p.slug, b.host, b.status, b.deleted_at is not null deleted, s.last_seen_at,
-      s.last_live_at, s.last_received_at, s.gpu_first_at, s.gpu_last_at, s.gpu_busy_at, s.gpu_low_samples
+    select b.key, b.id, b.project_key, p.slug, b.host, b.status, b.deleted_at is not null deleted,
+      b.start_fields is not null started, s.last_seen_at, s.last_live_at, s.last_received_at, s.gpu_first_at, s.gpu_last_at, s.gpu_busy_at, s.gpu_low_samples
     from batches b join batch_progress s on s.batch_key = b.key join projects p on p.key = b.project_key
     where b.key = any (${keys}::bigint[]) order by b.key for no key update of s, b`
   const jobs = await tx<JobRow[]>`/* watch.jobs */
@@ -148,7 +155,7 @@ export async function watchBatches(
   const findings = evaluated.flatMap(({ batch, marks }) => findingsOf(batch.key, marks))
   const settled = await updateEpisodes(tx, { batches: keys }, findings, clock.now)
   const lost = evaluated.flatMap(({ batch, marks }) =>
-    marks.lost === null ? [] : [{ batch, mark: marks.lost }],
+    marks.lost === null ? [] : [{ batch, mark: batch.started ? marks.lost : withoutStart(marks.lost) }],
   )
   const closings = lost.map(({ batch, mark }): [string, Closing] => [
     batch.id,

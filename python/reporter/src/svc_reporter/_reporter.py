@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
-from . import _arguments, _copies, _interrupt, _lifecycle, _ranks
+from . import _arguments, _copies, _interrupt, _lifecycle, _rank_failure, _ranks
 from ._counts_so_far import CountsSoFar
 from ._delivery import Delivery
 from ._ending import last_event, last_event_of_joined
@@ -249,10 +249,17 @@ class Reporter:
 
     def reopen(self) -> Reporter:
         """A new Reporter that adds to this batch after its end. It does not report the batch's start or end."""
-        arguments = self.__reduce__()[1][0]
-        run = Reporter(**{**arguments, "token": self.credential, "resources_s": 0, "heartbeat_s": 0})
-        run.has_joined = True
+        run = self.for_batch(self.batch_id)
         run._disabled = self._disabled
+        return run
+
+    def for_batch(self, batch_id: str) -> Reporter:
+        """A new Reporter, on any rank, that adds to a batch without reporting its start or end."""
+        arguments = self.__reduce__()[1][0]
+        own = {"batch_id": batch_id, "token": self.credential, "resources_s": 0, "heartbeat_s": 0}
+        run = Reporter(**{**arguments, **own})
+        run.has_joined = True
+        run._disabled = is_switched_off()
         return run
 
     def disable(self, why: str) -> None:
@@ -345,6 +352,8 @@ class Reporter:
         self.emit("job_start", job.id, data)
         for line in early:
             self.emit("log_line", job.id, line)
+        if not self.has_joined:
+            _rank_failure.publish(self.batch_id, job.id)
 
     def emit_finished_job_start(self, job_id: str, data: dict[str, Any], ms: int) -> None:
         """The start of a job that is reported after its end; lines from before the first job become lines of it."""

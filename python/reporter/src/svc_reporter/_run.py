@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
-from . import _arguments, _environment, _lifecycle
+from . import _arguments, _environment, _lifecycle, _rank_failure
 from ._axes import Axes, Metric
 from ._config import Config, config_of, plain_config
 from ._console import ConsoleCapture
@@ -272,7 +272,9 @@ class Run:
     def _begin(self, details: dict[str, Any], parts: frozenset[str], console: bool) -> None:
         global _current
         reporter = self._reporter
-        if reporter._disabled:  # this process does not report
+        if reporter._disabled:  # this process does not report, but its callbacks find the run
+            _current = self
+            _install_excepthook()
             if is_switched_off() and not self._quiet:
                 print_status("SVC_DISABLED is set, nothing is reported")
             return
@@ -305,6 +307,8 @@ class Run:
         self._detach()
         self._take_waiting_lines()
         reason = reason_of(error)
+        if self._reporter._disabled and reason is not None:
+            _rank_failure.report(self._reporter, error, trace)
         main = self._main
         if main is not None and not main._ended:
             if reason is None:
