@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 import svc_reporter as svc
 from svc_reporter import _doctor
 from svc_reporter._cli import main
+from svc_reporter._transport import Transport
 
 from .conftest import spilled_in
 from .kit.fake_ingest import FakeIngest
@@ -53,12 +55,16 @@ def test_sync_with_a_dead_server_keeps_the_files_and_fails(
 
 
 @pytest.mark.usefixtures("here")
-def test_events_stored_after_a_401_are_sent_with_the_new_token(make: Make, server: FakeIngest, spill: Path) -> None:
+def test_events_stored_after_a_401_are_sent_with_the_new_token(
+    make: Make, server: FakeIngest, spill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with make(token="em_live_old", batch_id="b") as run:
         with run.job("a") as job:
             for epoch in range(30):
                 job.epoch(epoch, train_loss=1.0)
     assert server.events == []
+    assert main(["sync"]) == 0
+    assert "files of rejected events: 1;" in capsys.readouterr().out
     assert main(["sync", "--rejected", "--quiet"]) == 0
     assert received(server, "b") == list(range(30))
     assert server.types()[0] == "batch_start"
@@ -110,6 +116,20 @@ def test_doctor_is_not_deceived_by_a_sign_in_page(
     out = capsys.readouterr().out
     assert finding in out
     assert "may report" not in out
+
+
+@pytest.mark.usefixtures("here")
+def test_doctor_says_how_to_trust_a_certificate_of_an_own_ca(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise ssl.SSLCertVerificationError("certificate verify failed")
+
+    monkeypatch.setattr(Transport, "_connect", refuse)
+    assert main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert "set SSL_CERT_FILE to the CA's certificate" in out
+    assert "is the service running" not in out
 
 
 def test_doctor_without_any_configuration_prints_what_to_set(capsys: pytest.CaptureFixture[str]) -> None:

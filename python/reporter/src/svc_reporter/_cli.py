@@ -70,6 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"{files} sent: {counts}")
     for path in done.left:
         print(f"left: {path}")
+    if done.rejected:
+        print(f"files of rejected events: {done.rejected}; fix the cause, then run `svc-reporter sync --rejected`")
     if done.stopped is not None:
         print(f"stopped: the service is {done.stopped.value}", file=sys.stderr)
     return 1 if done.stopped is not None or done.left else 0

@@ -20,7 +20,7 @@ from ._responses import is_of_service, reason_of
 from ._settings import Settings, is_switched_off
 from ._snapshot import git_state, hostname
 from ._spill import REJECTED, ensure_private, folders
-from ._transport import Response, Transport, Unreachable
+from ._transport import CA_ADVICE, Response, Transport, Unreachable
 from ._version import __version__
 
 Say = Callable[[str], None]
@@ -110,10 +110,10 @@ def _service(found: _Findings, settings: Settings) -> None:
         if settings.token:
             _token(found, transport, settings.token)
     except Unreachable as error:
-        found.fault(
-            f"{settings.target} does not respond: {error}",
-            "is the service running, and can its port be reached from here? Until then events are kept on disk",
-        )
+        advice = "is the service running, and can its port be reached from here?"
+        if CA_ADVICE in str(error):
+            advice = "this machine must trust the certificate."
+        found.fault(f"{settings.target} does not respond: {error}", f"{advice} Until then events are kept on disk")
     finally:
         transport.close()
 

@@ -28,6 +28,8 @@ class Synced:
     outcomes: dict[Outcome, int] = field(default_factory=dict)
     stopped: Stopped | None = None
     left: list[Path] = field(default_factory=list)
+    rejected: int = 0
+    """How many files of rejected events wait, unless they were the ones to send."""
 
 
 def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], None] = lambda _line: None) -> Synced:
@@ -61,4 +63,6 @@ def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], Non
         done.files += 1
     transport.close()
     done.left = in_order(sources, tuning)
+    if not rejected:
+        done.rejected = len(in_order([place / REJECTED for place in places], tuning))
     return done

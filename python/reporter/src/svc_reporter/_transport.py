@@ -82,6 +82,9 @@ _NEEDED_BY_THREADS = ("http.client", "email.utils", "urllib.request", "encodings
 """Modules and codecs that the standard library imports at their first use."""
 
 
+CA_ADVICE = "If the certificate is of your own CA, set SSL_CERT_FILE to the CA's certificate (PEM)"
+
+
 @dataclass(frozen=True)
 class Response:
     """A complete HTTP response."""
@@ -274,4 +277,6 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "timeout"
     text = str(error)
+    if type(error).__name__ == "SSLCertVerificationError":  # without importing ssl
+        text += f". {CA_ADVICE}"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
