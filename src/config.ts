@@ -357,7 +357,18 @@ const CLIENT_NAMES =
  * @returns the configuration and warnings (unknown `SVC_*` names) for the log
  * @throws ConfigError with one line that names the variable
  */
-export function readConfig(env: Record<string, string | undefined>): { config: Config; warnings: string[] } {
+export function readConfig(env: Environment): { config: Config; warnings: string[] } {
+  const raw = parseSettings(env)
+  const identityProviders = readProviders(env)
+  if ('fault' in identityProviders) throw new ConfigError(identityProviders.fault)
+  refuseContradictions(raw)
+  return { config: configOf(raw, identityProviders), warnings: warningsOf(env, raw) }
+}
+
+type Environment = Record<string, string | undefined>
+
+/** Each setting by its own rule. @throws ConfigError */
+function parseSettings(env: Environment): Raw {
   const values: Partial<Record<keyof Keys, unknown>> = {}
   for (const [name, { type, fallback }] of Object.entries(CONFIG_KEYS) as [keyof Keys, Key][]) {
     const set = name === 'SVC_DATABASE_URL' && present(env[name]) === undefined ? 'DATABASE_URL' : name
@@ -370,9 +381,20 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     }
     values[name] = parsed.data
   }
-  const raw = values as Raw
-  const identityProviders = readProviders(env)
-  if ('fault' in identityProviders) throw new ConfigError(identityProviders.fault)
+  return values as Raw
+}
+
+/** @throws ConfigError for settings that need another one */
+function refuseContradictions(raw: Raw): void {
+  if (raw.SVC_ARCHIVE_AFTER_DAYS !== undefined && raw.SVC_ARCHIVE_URL === undefined)
+    throw new ConfigError('SVC_ARCHIVE_AFTER_DAYS needs SVC_ARCHIVE_URL, where batches are archived')
+  if (raw.SVC_DATABASE_READ_URL !== undefined && raw.SVC_DATABASE_URL === undefined)
+    throw new ConfigError(
+      'SVC_DATABASE_READ_URL needs SVC_DATABASE_URL, the database that it is a standby of',
+    )
+}
+
+function warningsOf(env: Environment, raw: Raw): string[] {
   const known = (name: string): boolean =>
     name in CONFIG_KEYS || isProviderSetting(name) || CLIENT_NAMES.test(name)
   const warnings = Object.keys(env)
@@ -380,12 +402,10 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     .map((name) => `${name} is not a setting of this service and is ignored`)
   if (raw.SVC_PUBLIC_URL !== undefined && new URL(raw.SVC_PUBLIC_URL).pathname !== '/')
     warnings.push('SVC_PUBLIC_URL has a path, but the service works only at the root of a host name')
-  if (raw.SVC_ARCHIVE_AFTER_DAYS !== undefined && raw.SVC_ARCHIVE_URL === undefined)
-    throw new ConfigError('SVC_ARCHIVE_AFTER_DAYS needs SVC_ARCHIVE_URL, where batches are archived')
-  if (raw.SVC_DATABASE_READ_URL !== undefined && raw.SVC_DATABASE_URL === undefined)
-    throw new ConfigError(
-      'SVC_DATABASE_READ_URL needs SVC_DATABASE_URL, the database that it is a standby of',
-    )
+  return warnings
+}
+
+function configOf(raw: Raw, identityProviders: Config['identityProviders']): Config {
   const publicHost = raw.SVC_PUBLIC_URL === undefined ? [] : [new URL(raw.SVC_PUBLIC_URL).hostname]
   const s3 = {
     endpoint: raw.SVC_ARCHIVE_S3_ENDPOINT,
@@ -394,76 +414,73 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     secretAccessKey: raw.SVC_ARCHIVE_S3_SECRET_ACCESS_KEY,
   }
   return {
-    warnings,
-    config: {
-      host: raw.SVC_HOST,
-      port: raw.SVC_PORT,
-      dataDir: raw.SVC_DATA_DIR,
-      databaseUrl: raw.SVC_DATABASE_URL,
-      replica:
-        raw.SVC_DATABASE_READ_URL === undefined
-          ? undefined
-          : { url: raw.SVC_DATABASE_READ_URL, waitS: raw.SVC_DATABASE_READ_WAIT_S },
-      publicUrl: raw.SVC_PUBLIC_URL?.replace(/\/+$/, ''),
-      allowedHosts: raw.SVC_ALLOWED_HOSTS ?? ['localhost', '127.0.0.1', '[::1]', raw.SVC_HOST, ...publicHost],
-      trustProxy: raw.SVC_TRUST_PROXY,
-      logLevel: raw.SVC_LOG_LEVEL,
-      logFormat: raw.SVC_LOG_FORMAT,
-      accessLog: raw.SVC_ACCESS_LOG,
-      registration: raw.SVC_REGISTRATION,
-      registrationsPerHour: raw.SVC_REGISTRATIONS_PER_HOUR,
-      encryptionKey: raw.SVC_ENCRYPTION_KEY,
-      backupPassphrase: raw.SVC_BACKUP_PASSPHRASE,
-      identityProviders,
-      projectAutocreate: raw.SVC_PROJECT_AUTOCREATE,
-      rateLimit: { eventsPerS: raw.SVC_RATE_LIMIT_EVENTS_PER_S, burst: raw.SVC_RATE_LIMIT_BURST },
-      maxBodyBytes: raw.SVC_MAX_BODY_BYTES,
-      timeouts: {
-        headers: raw.SVC_HEADERS_TIMEOUT_S,
-        body: raw.SVC_BODY_TIMEOUT_S,
-        idle: raw.SVC_SOCKET_IDLE_TIMEOUT_S,
-        read: raw.SVC_READ_TIMEOUT_S,
-      },
-      perAddress: {
-        requests: raw.SVC_MAX_REQUESTS_PER_ADDRESS,
-        streams: raw.SVC_MAX_STREAMS_PER_ADDRESS,
-      },
-      quotas: {
-        tokens: raw.SVC_MAX_TOKENS_PER_USER,
-        agents: raw.SVC_MAX_AGENTS_PER_USER,
-        projects: raw.SVC_MAX_PROJECTS_PER_USER,
-        shares: raw.SVC_MAX_SHARES_PER_USER,
-        views: raw.SVC_MAX_VIEWS_PER_USER,
-        reports: raw.SVC_MAX_REPORTS_PER_USER,
-      },
-      maxSeriesPerJob: raw.SVC_MAX_SERIES_PER_JOB,
-      stallTimeoutMin: raw.SVC_STALL_TIMEOUT_MIN,
-      lostAfterMin: raw.SVC_LOST_AFTER_MIN,
-      idleJobThresholdMin: raw.SVC_IDLE_JOB_THRESHOLD_MIN,
-      retention: {
-        logLine: raw.SVC_RETENTION_LOG_LINE_DAYS,
-        event: raw.SVC_RETENTION_EVENT_DAYS,
-        deleted: raw.SVC_RETENTION_DELETED_DAYS,
-        notification: raw.SVC_RETENTION_NOTIFICATION_DAYS,
-      },
-      s3,
-      archive:
-        raw.SVC_ARCHIVE_URL === undefined
-          ? undefined
-          : {
-              url: raw.SVC_ARCHIVE_URL,
-              afterDays: raw.SVC_ARCHIVE_AFTER_DAYS,
-              s3,
-            },
-      smtp:
-        raw.SVC_SMTP_URL === undefined
-          ? undefined
-          : { url: raw.SVC_SMTP_URL, from: raw.SVC_SMTP_FROM ?? `svc@${publicHost[0] ?? 'localhost'}` },
-      mail: {
-        allowedDomains: raw.SVC_MAIL_ALLOWED_DOMAINS.map((domain) => domain.toLowerCase().replace(/^@/, '')),
-        perProject: raw.SVC_MAIL_PER_PROJECT_PER_HOUR,
-        perRecipient: raw.SVC_MAIL_PER_RECIPIENT_PER_HOUR,
-      },
+    host: raw.SVC_HOST,
+    port: raw.SVC_PORT,
+    dataDir: raw.SVC_DATA_DIR,
+    databaseUrl: raw.SVC_DATABASE_URL,
+    replica:
+      raw.SVC_DATABASE_READ_URL === undefined
+        ? undefined
+        : { url: raw.SVC_DATABASE_READ_URL, waitS: raw.SVC_DATABASE_READ_WAIT_S },
+    publicUrl: raw.SVC_PUBLIC_URL?.replace(/\/+$/, ''),
+    allowedHosts: raw.SVC_ALLOWED_HOSTS ?? ['localhost', '127.0.0.1', '[::1]', raw.SVC_HOST, ...publicHost],
+    trustProxy: raw.SVC_TRUST_PROXY,
+    logLevel: raw.SVC_LOG_LEVEL,
+    logFormat: raw.SVC_LOG_FORMAT,
+    accessLog: raw.SVC_ACCESS_LOG,
+    registration: raw.SVC_REGISTRATION,
+    registrationsPerHour: raw.SVC_REGISTRATIONS_PER_HOUR,
+    encryptionKey: raw.SVC_ENCRYPTION_KEY,
+    backupPassphrase: raw.SVC_BACKUP_PASSPHRASE,
+    identityProviders,
+    projectAutocreate: raw.SVC_PROJECT_AUTOCREATE,
+    rateLimit: { eventsPerS: raw.SVC_RATE_LIMIT_EVENTS_PER_S, burst: raw.SVC_RATE_LIMIT_BURST },
+    maxBodyBytes: raw.SVC_MAX_BODY_BYTES,
+    timeouts: {
+      headers: raw.SVC_HEADERS_TIMEOUT_S,
+      body: raw.SVC_BODY_TIMEOUT_S,
+      idle: raw.SVC_SOCKET_IDLE_TIMEOUT_S,
+      read: raw.SVC_READ_TIMEOUT_S,
+    },
+    perAddress: {
+      requests: raw.SVC_MAX_REQUESTS_PER_ADDRESS,
+      streams: raw.SVC_MAX_STREAMS_PER_ADDRESS,
+    },
+    quotas: {
+      tokens: raw.SVC_MAX_TOKENS_PER_USER,
+      agents: raw.SVC_MAX_AGENTS_PER_USER,
+      projects: raw.SVC_MAX_PROJECTS_PER_USER,
+      shares: raw.SVC_MAX_SHARES_PER_USER,
+      views: raw.SVC_MAX_VIEWS_PER_USER,
+      reports: raw.SVC_MAX_REPORTS_PER_USER,
+    },
+    maxSeriesPerJob: raw.SVC_MAX_SERIES_PER_JOB,
+    stallTimeoutMin: raw.SVC_STALL_TIMEOUT_MIN,
+    lostAfterMin: raw.SVC_LOST_AFTER_MIN,
+    idleJobThresholdMin: raw.SVC_IDLE_JOB_THRESHOLD_MIN,
+    retention: {
+      logLine: raw.SVC_RETENTION_LOG_LINE_DAYS,
+      event: raw.SVC_RETENTION_EVENT_DAYS,
+      deleted: raw.SVC_RETENTION_DELETED_DAYS,
+      notification: raw.SVC_RETENTION_NOTIFICATION_DAYS,
+    },
+    s3,
+    archive:
+      raw.SVC_ARCHIVE_URL === undefined
+        ? undefined
+        : {
+            url: raw.SVC_ARCHIVE_URL,
+            afterDays: raw.SVC_ARCHIVE_AFTER_DAYS,
+            s3,
+          },
+    smtp:
+      raw.SVC_SMTP_URL === undefined
+        ? undefined
+        : { url: raw.SVC_SMTP_URL, from: raw.SVC_SMTP_FROM ?? `svc@${publicHost[0] ?? 'localhost'}` },
+    mail: {
+      allowedDomains: raw.SVC_MAIL_ALLOWED_DOMAINS.map((domain) => domain.toLowerCase().replace(/^@/, '')),
+      perProject: raw.SVC_MAIL_PER_PROJECT_PER_HOUR,
+      perRecipient: raw.SVC_MAIL_PER_RECIPIENT_PER_HOUR,
     },
   }
 }

@@ -56,97 +56,112 @@ export function createLog(
   const isText =
     config.logFormat === 'text' ||
     (config.logFormat === 'auto' && (to as Partial<WriteStream>).isTTY === true)
-  const counts = { outages: 0, faults: 0 }
-  let unavailable = false
-  let since = 0
-  let last = 0
-  let ping: (() => Promise<unknown>) | undefined
-  let timer: NodeJS.Timeout | undefined
-  let ports: number[] = []
-
-  /**
-   * Finds the error of an unavailable database in what is logged. Errors of other servers (by port, or SMTP) do not
-   * count.
-   */
-  function unavailableFaultIn(what: unknown): unknown {
-    if (typeof what !== 'object' || what === null) return undefined
-    const error = what instanceof Error ? what : fieldOf(what, 'err')
-    for (let at = error; at instanceof Error; at = at.cause) {
-      const [itsPort, command] = [fieldOf(at, 'port'), fieldOf(at, 'command')]
-      const another = typeof command === 'string' || (typeof itsPort === 'number' && !ports.includes(itsPort))
-      if (databaseFault(at) === 'unavailable' && !another) return at
-    }
-    return undefined
-  }
-
-  const log = pino(
+  const log: Logger = pino(
     {
       level: config.logLevel,
       redact: { paths: ['req.headers.authorization', 'req.headers.cookie'], remove: true },
       serializers: { err: describe },
       hooks: {
         logMethod(args: Parameters<LogFn>, method: LogFn) {
-          const fault = unavailableFaultIn(args[0])
+          const fault = outages.faultIn(args[0])
           if (fault === undefined) method.apply(this, args)
-          else note(fault)
+          else outages.note(fault)
         },
         streamWrite: (line) => (isText ? textOf(scrub(line, secrets)) : scrub(line, secrets)),
       },
     },
     to,
   )
+  const outages = new OutageMonitor(log)
+  return {
+    log,
+    outages,
+    watch(url, ping) {
+      secrets.push(...passwordsIn(url))
+      return outages.watch(url, ping)
+    },
+  }
+}
 
-  function note(fault: unknown): void {
-    const code = codeOf(fault)
-    const message = messageOf(fault)
-    // This server closed its connections itself: a request of a disconnected client may still run during shutdown.
-    if (code === 'CONNECTION_ENDED') return
-    counts.faults++
-    last = performance.now()
-    if (unavailable) return
-    unavailable = true
-    since = last
-    counts.outages++
-    log.error(
-      { code, reason: message },
-      'the database cannot be used; requests are answered with 503 until it can',
-    )
-    timer ??= setInterval(() => void ask(), POLL_MS).unref()
+/** Notices from logged faults that the database is unavailable, and pings it until it is available again. */
+class OutageMonitor implements Outages {
+  readonly counts = { outages: 0, faults: 0 }
+  readonly #log: Logger
+  #unavailable = false
+  /** When the outage began, and when its last fault was logged, on the clock of `performance`. */
+  #since = 0
+  #last = 0
+  #ping: (() => Promise<unknown>) | undefined
+  #timer: NodeJS.Timeout | undefined
+  #ports: number[] = []
+
+  constructor(log: Logger) {
+    this.#log = log
   }
 
-  async function ask(): Promise<void> {
-    if (!unavailable || ping === undefined || performance.now() - last < QUIET_MS) return
-    const asked = last
-    const well = await ping().then(
+  get unavailable() {
+    return this.#unavailable
+  }
+
+  watch(url: string, ping: () => Promise<unknown>): () => void {
+    this.#ports = urlsOf(url).map((one) => Number(new URL(one).port || 5432))
+    this.#ping = ping
+    return () => {
+      this.#ping = undefined
+      this.#stopPinging()
+    }
+  }
+
+  /**
+   * Finds the error of an unavailable database in what is logged. Errors of other servers (by port, or SMTP) do not
+   * count.
+   */
+  faultIn(what: unknown): unknown {
+    if (typeof what !== 'object' || what === null) return undefined
+    const error = what instanceof Error ? what : fieldOf(what, 'err')
+    for (let at = error; at instanceof Error; at = at.cause) {
+      const [itsPort, command] = [fieldOf(at, 'port'), fieldOf(at, 'command')]
+      const another =
+        typeof command === 'string' || (typeof itsPort === 'number' && !this.#ports.includes(itsPort))
+      if (databaseFault(at) === 'unavailable' && !another) return at
+    }
+    return undefined
+  }
+
+  note(fault: unknown): void {
+    const code = codeOf(fault)
+    // This server closed its connections itself: a request of a disconnected client may still run during shutdown.
+    if (code === 'CONNECTION_ENDED') return
+    this.counts.faults++
+    this.#last = performance.now()
+    if (this.#unavailable) return
+    this.#unavailable = true
+    this.#since = this.#last
+    this.counts.outages++
+    this.#log.error(
+      { code, reason: messageOf(fault) },
+      'the database cannot be used; requests are answered with 503 until it can',
+    )
+    this.#timer ??= setInterval(() => void this.#ask(), POLL_MS).unref()
+  }
+
+  async #ask(): Promise<void> {
+    if (!this.#unavailable || this.#ping === undefined || performance.now() - this.#last < QUIET_MS) return
+    const asked = this.#last
+    const well = await this.#ping().then(
       () => true,
       () => false,
     )
-    if (!well || !unavailable || last !== asked) return
-    unavailable = false
-    clearInterval(timer)
-    timer = undefined
-    const seconds = Math.round((performance.now() - since) / 1000)
-    log.info({ seconds, faults: counts.faults }, 'the database can be used again')
+    if (!well || !this.#unavailable || this.#last !== asked) return
+    this.#unavailable = false
+    this.#stopPinging()
+    const seconds = Math.round((performance.now() - this.#since) / 1000)
+    this.#log.info({ seconds, faults: this.counts.faults }, 'the database can be used again')
   }
 
-  return {
-    log,
-    outages: {
-      get unavailable() {
-        return unavailable
-      },
-      counts,
-    },
-    watch(url, how) {
-      secrets.push(...passwordsIn(url))
-      ports = urlsOf(url).map((one) => Number(new URL(one).port || 5432))
-      ping = how
-      return () => {
-        ping = undefined
-        clearInterval(timer)
-        timer = undefined
-      }
-    },
+  #stopPinging(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
   }
 }
 
