@@ -249,3 +249,28 @@ test('on a phone nothing is wider than it', async () => {
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0)
   await context.close()
 })
+
+test('batches of one job are compared by their names, in curves and tables', async () => {
+  for (const [id, name] of [
+    ['run-1', 'baseline'],
+    ['run-2', 'wide'],
+  ] as const) {
+    const of = eventsOf(id)
+    await send(web.app, web.reporter, [
+      of('batch_start', 60, { experiment_type: 'run', n_total: 1, name }),
+      of('job_start', 59, { lr: 0.1 }, 'main'),
+      of('job_epoch', 58, { epoch: 0, val_loss: 1 }, 'main'),
+      of('job_epoch', 57, { epoch: 1, val_loss: 0.5 }, 'main'),
+    ])
+  }
+  const { page, context, complaints } = await asAda()
+  await page.goto(address({ batches: ['run-1', 'run-2'] }))
+  const rows = page.locator('[data-best]')
+  await expect.poll(() => rows.count()).toBe(2)
+  const names = await rows.evaluateAll((all) => all.map((one) => one.getAttribute('data-best')))
+  expect(names.toSorted()).toEqual(['baseline', 'wide'])
+  const differences = page.locator('section', { has: page.getByRole('heading', { name: 'What differs' }) })
+  await differences.getByRole('columnheader', { name: 'baseline' }).waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})

@@ -323,6 +323,10 @@ test('Home shows equal failures as one row, whose problems keep their actions, a
     await page.keyboard.press('Enter')
     await one.waitFor()
     expect(await seriousFindings(page)).toEqual([])
+    await one.click()
+    await page.waitForURL('/b/oom-twice')
+    // What was open still is.
+    await page.goBack()
     await attention.getByRole('button', { name: 'Dismiss: oom-twice, failed' }).click()
     await attention.getByText('2 × the same error').waitFor()
     await attention.getByRole('button', { name: 'Dismiss: 2 × the same error, failed' }).click()

@@ -50,6 +50,10 @@ test.each([
 })
 
 test.each([
+  ['lr=<1', 'lr=<1: did you mean lr<=1?'],
+  ['lr<<0.1', 'lr<<0.1: did you mean lr<0.1?'],
+  ['lr==0.1', 'lr==0.1: did you mean lr=0.1?'],
+  ['lr:>=0.1', 'lr:>=0.1: did you mean lr>=0.1?'],
   ['lrr<1', 'No job has lrr: did you mean lr?'],
   ['xyz<1', 'No job has xyz'],
   ['optimize:sgd', 'No job has optimize: did you mean optimizer?'],

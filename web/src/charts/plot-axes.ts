@@ -100,13 +100,17 @@ const tens = (_: uPlot, splits: number[]): (number | null)[] => {
   return decades < 3 ? splits : splits.map((at) => (Math.abs(Math.log10(at) % 1) < 1e-9 ? at : null))
 }
 
+const Y_AXIS_WIDTH = 58
+/** Without values there is no y-axis; its place is kept, so that charts stay aligned. */
+export const PADDING: uPlot.Padding = [8, 8, 0, (u) => (u.scales.y?.min == null ? Y_AXIS_WIDTH : 0)]
+
 /** The left or right y-axis. It has a name only if the chart's title does not say it. */
 export const yAxisOf = (options: {
   log: boolean
   grid: string
   name: string | undefined
 }): Partial<uPlot.Axis> => ({
-  size: 58,
+  size: Y_AXIS_WIDTH,
   ...(options.name !== undefined && {
     label: options.name,
     labelSize: 16,

@@ -10,6 +10,7 @@ import {
   distributionOf,
   isClock,
   noTicks,
+  PADDING,
   recordTicks,
   type TicksByAxis,
   type XKind,
@@ -116,8 +117,10 @@ export class Plot {
     // that microtask is queued anyway, and a batch would paint twice.
     if (plot.status === READY) plot.batch(set)
     else set()
-    const isBlank = columns.slice(1).every((column) => !column.some((value) => typeof value === 'number'))
-    return { unshown, isBlank }
+    return {
+      unshown,
+      isBlank: columns.slice(1).every((column) => !column.some((y) => typeof y === 'number')),
+    }
   }
 
   /** Highlights the curve of a job or group; null ends it. */
@@ -165,7 +168,7 @@ export class Plot {
       height,
       legend: { show: false },
       focus: { alpha: 0.2 },
-      padding: [8, 8, 0, 0],
+      padding: PADDING,
       cursor: {
         sync: { key: sync, scales: ['x', null] },
         drag: { x: true, y: false, setScale: false },

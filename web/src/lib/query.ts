@@ -36,6 +36,8 @@ function problemOf({ text, name, sign, value }: Omit<QueryWord, 'problem'>): str
   if (name === '') return null
   if (value === '')
     return `${text} needs a value, such as ${name}${sign}${name === 'status' ? 'failed' : '0.1'}`
+  const meant = meantFor(name, sign, value)
+  if (meant !== null) return `${text}: did you mean ${meant}?`
   if (/^[<>]/.test(sign) && Number.isNaN(Number(value)))
     return `${name}${sign} compares numbers, and ${value} is not one`
   if (name === 'status' && !STATES.includes(value.toLowerCase()))
@@ -43,15 +45,29 @@ function problemOf({ text, name, sign, value }: Omit<QueryWord, 'problem'>): str
   return null
 }
 
-/** `: did you mean lr, lr_end?`, if there are similar names. */
+/** What was meant by two operators in a row, such as `lr=<0.1`; null if there is one. */
+function meantFor(name: string, sign: string, value: string): string | null {
+  const [, second = '', number = ''] = /^([<>=]+)(.+)$/.exec(value) ?? []
+  if (second === '' || Number.isNaN(Number(number))) return null
+  const both = sign + second
+  const [side = ''] = /[<>]/.exec(both) ?? []
+  return `${name}${side}${side === '' || both.includes('=') ? '=' : ''}${number}`
+}
+
+/** `: did you mean lr or lr_end?`, if there are similar names. */
 export function didYouMean(name: string, names: readonly string[]): string {
   const typed = name.toLowerCase()
   const isNear = (one: string): boolean =>
     one.includes(typed.slice(0, 3)) ||
     (one.startsWith(typed.slice(0, 2)) && Math.abs(one.length - typed.length) <= 2)
   const near = names.filter((one) => isNear(one.toLowerCase())).slice(0, 3)
-  return near.length > 0 ? `: did you mean ${near.join(', ')}?` : ''
+  return near.length > 0 ? `: did you mean ${OR.format(near)}?` : ''
 }
+const OR = new Intl.ListFormat('en', { type: 'disjunction' })
+
+/** Problems as sentences in a row. */
+export const inSentences = (problems: readonly string[]): string =>
+  problems.map((one) => (/[.?]$/.test(one) ? one : `${one}.`)).join(' ')
 
 /** Completions of queries. */
 export interface QueryNames {

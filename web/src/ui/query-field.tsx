@@ -1,5 +1,5 @@
 import { useId, useState } from 'react'
-import { complete, completions, type QueryNames } from '../lib/query.ts'
+import { complete, completions, inSentences, type QueryNames } from '../lib/query.ts'
 import { inputLook } from './controls.tsx'
 import { useTyped } from './use-typed.ts'
 
@@ -98,7 +98,7 @@ export function QueryField(props: {
       </div>
       {problems.length > 0 && (
         <p id={`${id}-problems`} role="status" className="pt-1 text-xs text-amber">
-          {problems.join('. ')}
+          {inSentences(problems)}
         </p>
       )}
     </div>

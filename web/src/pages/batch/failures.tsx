@@ -9,6 +9,7 @@ import { endingText, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { StatusShape } from '../../ui/status.tsx'
 import { Traceback } from '../../ui/traceback.tsx'
+import { useKeptOpen } from '../../ui/use-kept-open.ts'
 import { useBatchContext } from './context.ts'
 import { useJobs } from './use-jobs.ts'
 
@@ -61,8 +62,8 @@ function Group({
   batchId: string
   open: boolean
 }) {
-  const [open, setOpen] = useState(first)
   const job = itemAt(group.jobs, 0)
+  const [open, setOpen] = useKeptOpen(`failure ${job.key}`, first)
   return (
     <div data-failure className="rounded-md border border-line border-l-3 border-l-failed bg-bg">
       <button

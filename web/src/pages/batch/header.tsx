@@ -155,13 +155,18 @@ function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
     placeholderData: (before) => before,
   })
   const eta = data ?? { eta_s: batch.eta_s }
+  const now = useNow()
+  const at = data ? dataUpdatedAt : (batch.received_ms ?? 0)
+  const text = etaText(eta, at)
+  const left = eta.eta_s === null ? 0 : Math.round((at - now) / 1000 + eta.eta_s)
   return (
     // Last where there is room, so that the space kept for its range leaves no gap; else tags wrap rather than it. On a
     // phone it follows the elapsed time.
     <Fact name="ETA" className="sm:order-1 min-[96rem]:order-2">
       {/* As wide as with a range: when it arrives, the facts must not wrap and move the page. */}
       <span className="flex min-w-46 items-center gap-1">
-        {etaText(eta, data ? dataUpdatedAt : (batch.received_ms ?? 0))}
+        {text}
+        {!text.includes('(') && left > 60 && ` (in ${duration(left)})`}
         <Help term="ETA">
           <p className="text-muted">
             When the batch is expected to end, from the pace of its jobs and epochs so far and the jobs that

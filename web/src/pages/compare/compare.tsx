@@ -7,6 +7,7 @@ import {
   useComparedSource,
   useLivePoints,
 } from '../../charts/compared-jobs.ts'
+import { useLabels } from '../../charts/curve-labels.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { coloursAmong } from '../../lib/charts/colours.ts'
 import type { CompareSearch } from '../../lib/compare-search.ts'
@@ -73,7 +74,12 @@ function Shown({
   search: CompareSearch
   failed: Error | null
 }) {
-  const { batches, rows } = found
+  const { batches } = found
+  const labels = useLabels(found)
+  const rows = useMemo(
+    () => found.rows.map((row) => ({ ...row, name: labels.nameOf(row.batch.id, row.job.id) })),
+    [found, labels],
+  )
   const areChosen = search.ids !== undefined
   const change = useSearchChange(search, (next) => links.compare(next.batches, next))
   const names = useRef<readonly string[]>([])
@@ -83,7 +89,7 @@ function Shown({
   )
   const all = useMemo(() => rows.map((row) => row.name), [rows])
   names.current = all
-  useLivePoints(batches, view.bus)
+  useLivePoints(batches, view.bus, labels.nameOf)
   const source = useComparedSource(rows.length === 0 ? NONE : rows)
   const shown = useShownAxes(rows, search)
   const { axes, series, metric, keys, kept } = shown

@@ -1,6 +1,7 @@
 import type { Compared } from '../../charts/compared-jobs.ts'
 import type { Batch, Job } from '../../lib/api/types.ts'
 import { environmentOf, factName, isThere, valueText } from '../../lib/batch-facts.ts'
+import { batchName } from '../../lib/batch-name.ts'
 import { flat } from '../../lib/flat.ts'
 import { duration, number } from '../../lib/words.ts'
 
@@ -37,7 +38,7 @@ export function columnsOf(
     }))
   return batches.map((batch) => ({
     key: batch.id,
-    title: batch.id,
+    title: batchName(batch),
     batch,
     jobs: rows.filter((row) => row.batch.id === batch.id).map((row) => row.job),
   }))

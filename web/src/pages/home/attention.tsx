@@ -8,6 +8,7 @@ import { count, some } from '../../lib/words.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusShape } from '../../ui/status.tsx'
+import { useKeptOpen } from '../../ui/use-kept-open.ts'
 import { Section } from './section.tsx'
 import { useDismissed } from './use-dismissed.ts'
 import { type Need, useNeeds } from './use-needs.ts'
@@ -79,7 +80,7 @@ interface Acts {
 
 /** Problems with the same cause: what happened once, and each of them below when it is open. */
 function NeedGroup({ group, ...act }: { group: readonly Need[] } & Acts) {
-  const [open, setOpen] = useState(false)
+  const [open, setOpen] = useKeptOpen(`${group[0]?.kind} ${group[0]?.cause}`)
   const newest = group.reduce((a, b) => (b.at > a.at ? b : a), itemAt(group, 0))
   const n = count(group.length)
   const name = newest.kind === 'failed' ? `${n} × the same error` : `${n} batches`

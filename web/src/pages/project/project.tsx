@@ -7,6 +7,7 @@ import { parseQuery } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
 import { openView } from '../../lib/open-view.ts'
 import { fieldsQuery, projectQuery, projectViewsQuery } from '../../lib/queries.ts'
+import { inSentences } from '../../lib/query.ts'
 import { sortOf } from '../../lib/table-search.ts'
 import { buttonLook } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
@@ -85,8 +86,9 @@ export function ProjectPage() {
       <Filters slug={slug} search={search} words={words} baseline={baseline} />
       {problems.length + hints.length > 0 && (
         <p role="status" className="px-4 pb-2 text-amber">
-          {problems.length > 0 && `${problems.join('. ')}. This part filters nothing. `}
-          {hints.join('. ')}
+          {problems.length > 0 &&
+            `${inSentences(problems)} ${problems.length === 1 ? 'This part filters' : 'These parts filter'} nothing. `}
+          {inSentences(hints)}
         </p>
       )}
       {list.error && (

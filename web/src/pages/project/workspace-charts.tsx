@@ -10,6 +10,7 @@ import {
   useComparedSource,
   useLivePoints,
 } from '../../charts/compared-jobs.ts'
+import { hasSeveralJobs, useLabels } from '../../charts/curve-labels.ts'
 import { seriesNames } from '../../charts/series-names.ts'
 import { sectionsIn, useChartChoices } from '../../charts/use-chart-choices.ts'
 import { errorText } from '../../lib/api/request.ts'
@@ -22,7 +23,6 @@ import type { SearchChange } from '../../lib/search-change.ts'
 import { stepUnit } from '../../lib/step-unit.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
-import { hasSeveralJobs, useLabels } from './workspace-labels.ts'
 
 /** The maximum number of job curves per chart; groups have no limit. */
 const MAX_CURVES = 200

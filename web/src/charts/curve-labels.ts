@@ -1,7 +1,7 @@
 import { useMemo } from 'react'
-import type { Compared, Comparison } from '../../charts/compared-jobs.ts'
-import type { Batch } from '../../lib/api/types.ts'
-import { batchName } from '../../lib/batch-name.ts'
+import type { Batch } from '../lib/api/types.ts'
+import { batchName } from '../lib/batch-name.ts'
+import type { Compared, Comparison } from './compared-jobs.ts'
 
 export const hasSeveralJobs = (rows: readonly Compared[]): boolean =>
   new Set(rows.map((row) => row.batch.id)).size < rows.length
