@@ -1,5 +1,5 @@
 import uPlot from 'uplot'
-import { align } from '../lib/charts/align.ts'
+import { align, areEmpty } from '../lib/charts/align.ts'
 import type { ColourOf } from '../lib/charts/colours.ts'
 import { type BandKind, columnsOf } from '../lib/charts/columns.ts'
 import { aboveZero, type Line } from '../lib/charts/line.ts'
@@ -117,10 +117,7 @@ export class Plot {
     // that microtask is queued anyway, and a batch would paint twice.
     if (plot.status === READY) plot.batch(set)
     else set()
-    return {
-      unshown,
-      isBlank: columns.slice(1).every((column) => !column.some((y) => typeof y === 'number')),
-    }
+    return { unshown, isBlank: areEmpty(columns.slice(1)) }
   }
 
   /** Highlights the curve of a job or group; null ends it. */

@@ -64,6 +64,10 @@ export function align(
   return { columns: [grid, ...columns], unshown }
 }
 
+/** Whether no curve has a point that is drawn. */
+export const areEmpty = (columns: readonly (readonly unknown[])[]): boolean =>
+  columns.every((column) => !column.some((value) => typeof value === 'number'))
+
 /** The places of points with a gap, or nothing, on either side: without a dot no line shows them. Null if there are none. */
 export function isolated(column: ArrayLike<number | null | undefined>): number[] | null {
   const found: number[] = []
