@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import svc_reporter as svc
+from svc_reporter import _lifecycle
 
 from .conftest import lines_of
 from .kit import process
@@ -306,6 +307,18 @@ os.kill(os.getpid(), signal.SIGINT)
     assert "Error in sys.excepthook" not in err
     end = server.events[-1] if responds else lines_of(spill / "b.jsonl")[-1]
     assert (end["event_type"], end["data"]["reason"]) == ("batch_failed", "KeyboardInterrupt")
+
+
+def test_the_first_process_of_a_container_ends_after_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel discards a signal with the default action there, so that the training would go on unreported."""
+    killed: list[tuple[int, int]] = []
+    exited: list[int] = []
+    monkeypatch.setattr(_lifecycle, "_open", [])
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    monkeypatch.setattr(os, "kill", lambda pid, number: killed.append((pid, number)))
+    monkeypatch.setattr(os, "_exit", exited.append)
+    _lifecycle._end_by_signal(signal.SIGUSR2)
+    assert (killed, exited) == ([(1, signal.SIGUSR2)], [128 + signal.SIGUSR2])
 
 
 def test_a_users_own_sigterm_handler_is_left_alone(server: FakeIngest) -> None:

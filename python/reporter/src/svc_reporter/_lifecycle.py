@@ -133,6 +133,8 @@ def _end_by_signal(number: int) -> None:
         reporter.end_by_signal(f"terminated by {signal.Signals(number).name}")
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
+    if os.getpid() == 1:  # the first process of a container: the kernel discards signals that it does not handle
+        os._exit(128 + number)
 
 
 # --- exit
