@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { App, StartingDatabase } from '../app.ts'
-import { type Config, openRegistrationWarning } from '../config.ts'
+import type { Config } from '../config.ts'
 import { hasNoDatabase } from '../db/embedded/home.ts'
 import { startEmbedded } from '../db/embedded.ts'
 import { startTelemetry } from './telemetry.ts'
@@ -17,8 +17,6 @@ export async function start(
   environment: NodeJS.ProcessEnv,
 ): Promise<App> {
   for (const warning of warnings) console.error(`svc: ${warning}`)
-  const exposed = openRegistrationWarning(config)
-  if (exposed !== undefined) console.error(`svc: ${exposed}`)
   const endTelemetry = await startTelemetry(environment)
   const starting = startServer(config, endTelemetry !== undefined)
   // Registered before the start: Ctrl-C during the start must also stop the database.

@@ -140,14 +140,12 @@ async function runOutsideTransaction(
   try {
     await connection`/* migrate.index_no_limits */ select set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)`
     while (!(await tryLock(connection, 'pg_try_advisory_lock'))) await sleep(LOCK_RETRY_MS)
-    const applied = await appliedMigrations(connection)
-    if (applied.some((row) => row.migration_name === name)) return false
+    if ((await appliedMigrations(connection)).some((row) => row.migration_name === name)) return false
     const what = outside === 'steps' ? 'changing rows in steps' : `building index ${outside.index}`
     log(`migration ${name}: ${what} while other servers go on`)
     const [self] = await connection<{ pid: number }[]>`/* migrate.pid */ select pg_backend_pid() as pid`
     progressTimer = setInterval(() => void logProgress(sql, required(self).pid, name, log), PROGRESS_MS)
-    if (outside !== 'steps') await connection.unsafe(dropIfInvalid(outside.index))
-    await connection.unsafe(script)
+    if (outside === 'steps' || !(await isBuilt(connection, outside.index))) await connection.unsafe(script)
     await record(connection, name, script)
     return true
   } catch (error) {
@@ -165,11 +163,14 @@ async function runOutsideTransaction(
   }
 }
 
-/** An interrupted build leaves an invalid index, which `if not exists` would take for a complete one. */
-const dropIfInvalid = (index: string): string => `/* migrate.drop_invalid */ do $$ begin
-  if exists (select from pg_index where indexrelid = to_regclass('${index}') and not indisvalid) then
-    drop index ${index};
-  end if; end $$`
+// Drops what an interrupted build left. On Citus, DROP INDEX without `if exists` fails for an index that no shard has yet,
+// and CREATE INDEX CONCURRENTLY would mark a complete index as invalid.
+async function isBuilt(sql: Sql, index: string): Promise<boolean> {
+  const [found] = await sql<{ valid: boolean }[]>`/* migrate.index_state */
+    select indisvalid valid from pg_index where indexrelid = to_regclass(${index})`
+  if (found?.valid === false) await sql.unsafe(`/* migrate.drop_invalid */ drop index if exists ${index}`)
+  return found?.valid === true
+}
 
 /**
  * A migration in steps sets its `application_name` to this prefix and its progress, for this log and for

@@ -27,7 +27,7 @@ function add(migration: string, script: string): void {
   writeFileSync(join(folder, migration, 'migration.sql'), script)
 }
 
-test('migrations that come after distribution change the tables on every worker', async () => {
+test('migrations that come after distribution change the tables on every worker, and an interrupted build of an index is repeated', async () => {
   const names = readdirSync(MIGRATIONS).filter((one) => !one.includes('.'))
   const copy = (some: string[]) => {
     for (const one of some) cpSync(join(MIGRATIONS, one), join(folder, one), { recursive: true })
@@ -54,6 +54,31 @@ test('migrations that come after distribution change the tables on every worker'
         $$select count(*) from pg_index where indrelid = '%s'::regclass and indisvalid
           and indexrelid::regclass::text like '%%log_lines_source%%'$$)`
     expect(indexes.map(({ result }) => result)).toEqual(['1', '1', '1', '1'])
+
+    // A build that was interrupted while it waited for a writer: only the coordinator has the index, and it is invalid.
+    const valid = async (): Promise<boolean[]> =>
+      (
+        await sql<{ indisvalid: boolean }[]>`select indisvalid from pg_index
+          where indexrelid = any (array[to_regclass('log_lines_source'), to_regclass('log_lines_level')]) order by indexrelid`
+      ).map(({ indisvalid }) => indisvalid)
+    const build = 'create index concurrently if not exists log_lines_level on log_lines (batch_key, level)'
+    const hasty = openSql(url, { name: 'test', max: 1, settings: { lock_timeout: '300ms' } })
+    await sql.begin(async (tx) => {
+      await tx`insert into log_lines (batch_key, job_key, db_id, ts, level, rank, line) values (1, 1, 2, now(), 'info', 1, 'x')`
+      await expect(hasty.unsafe(build)).rejects.toThrow('lock timeout')
+    })
+    await hasty.end()
+    expect(await valid()).toEqual([true, false])
+    // And one that was complete, but not recorded.
+    await sql`delete from _prisma_migrations where migration_name = '901_index'`
+    add('902_interrupted', build)
+    expect(await migrate(sql, folder, quiet)).toEqual(['901_index', '902_interrupted'])
+    expect(await valid()).toEqual([true, true])
+    const built = await sql<{ result: string }[]>`
+      select result from run_command_on_shards('log_lines',
+        $$select count(*) from pg_index where indrelid = '%s'::regclass and indisvalid
+          and indexrelid::regclass::text like '%%log_lines_level%%'$$)`
+    expect(built.map(({ result }) => result)).toEqual(['1', '1', '1', '1'])
   } finally {
     await sql.end({ timeout: 5 })
   }
