@@ -118,6 +118,25 @@ test('with no more epochs than points a bucket is one epoch', async () => {
   for (const { steps, ends } of body.groups) expect(steps).toEqual(ends)
 })
 
+test('a long job without the series does not widen its buckets', async () => {
+  const batch_id = 'lengths'
+  const epoch = (job_id: string, data: Record<string, number>) =>
+    makeEvent('job_epoch', { batch_id, job_id, data })
+  const sent = await door.sendAll([
+    makeEvent('batch_start', { batch_id }),
+    ...['short', 'long'].map((job_id) => makeEvent('job_start', { batch_id, job_id })),
+    ...Array.from({ length: 10 }, (_, n) => epoch('short', { epoch: n, loss: n, shared: n })),
+    ...[0, 5_000].map((n) => epoch('long', { epoch: n, shared: n })),
+  ])
+  expect(sent.status).toBe(200)
+  const stepsOf = async (key: string): Promise<number[]> => {
+    const path = `/api/batches/${batch_id}/metrics/groups?group_by=status&points=100&key=${key}`
+    return (await door.app.call('GET', path, { token: door.session })).body.groups[0].steps
+  }
+  expect(await stepsOf('loss')).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+  expect(await stepsOf('shared')).toEqual([0, 5_000])
+})
+
 test('jobs can be grouped by fields other than parameters, too', async () => {
   const { body } = await get('/groups?group_by=status')
   expect(body.groups).toHaveLength(1)

@@ -264,7 +264,7 @@ test('a share opens with the tab and the settings of the page where it was made,
   const shared = async (path: string, anonymous = false): Promise<string> => {
     await owner.page.goto(`/b/${DONE}${path}`)
     await owner.page.getByRole('button', { name: 'Share' }).click()
-    if (anonymous) await owner.page.getByLabel('hide names, host, paths and log lines').check()
+    if (anonymous) await owner.page.getByLabel('hide names, host, paths, tracebacks and log lines').check()
     await owner.page.getByRole('button', { name: 'Make a link' }).click()
     return (await owner.page.locator('[data-share-url]').textContent())?.trim() ?? ''
   }

@@ -24,18 +24,20 @@ export const storable = (names: readonly string[] | undefined): string[] | null 
 export const within = (db: Db, scope: Scope): Fragment =>
   typeof scope === 'number' ? db`j.batch_key = ${scope}` : db`j.key = any (${[...scope]}::bigint[])`
 
-/** The first and last epoch of these jobs; undefined when they have none. */
+/** The first and last epoch of those of these jobs that have one of the series; undefined when they have none. */
 export async function epochBounds(
   db: Db,
   scope: Scope,
   query: SeriesQuery,
 ): Promise<{ first: number; last: number } | undefined> {
+  const keys = storable(query.keys)
   const jobs = storable(query.jobs)
   await warm(db, typeof scope === 'number' ? { batches: [scope] } : { jobs: scope })
   const lasts = await db<{ batchKey: number; jobKey: number; last: number }[]>`/* series.lasts */
     select j.batch_key "batchKey", j.key "jobKey", p.max_epoch last
     from jobs j join job_progress p on p.job_key = j.key
-    where ${within(db, scope)} and (${jobs}::text[] is null or j.id = any (${jobs}::text[])) and p.max_epoch is not null`
+    where ${within(db, scope)} and (${jobs}::text[] is null or j.id = any (${jobs}::text[])) and p.max_epoch is not null
+      and (${keys}::text[] is null or p.series && ${keys}::text[])`
   const firsts = await byBatch(
     db,
     lasts,

@@ -67,7 +67,7 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
             checked={anonymous}
             onChange={(event) => setAnonymous(event.target.checked)}
           />
-          hide names, host, paths and log lines
+          hide names, host, paths, tracebacks and log lines
         </label>
         <Button look="primary" disabled={make.isPending} onClick={() => make.mutate()}>
           Make a link
