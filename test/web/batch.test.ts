@@ -370,7 +370,7 @@ test('the dialog of a delete says what is deleted and how long it can be restore
   const { page, context } = await asAda()
   await page.goto('/b/by-mistake')
   await page.getByRole('button', { name: 'Delete' }).click()
-  await page.getByText(/Its 1 job, their curves.* It can be restored for 30 days/).waitFor()
+  await page.getByText(/This deletes its 1 job, all curves.* It can be restored for 30 days/).waitFor()
   await page.getByRole('button', { name: 'Delete it' }).click()
   await page.waitForURL('/p/digits')
   await page.getByText('1 batch deleted; kept for 30 days.').waitFor()

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { xRangeOf } from '../../web/src/charts/plot-range.ts'
 import { tickTexts } from '../../web/src/charts/tick-text.ts'
 import { isolated } from '../../web/src/lib/charts/align.ts'
+import { stepUnit } from '../../web/src/lib/step-unit.ts'
 import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
 import { type Event, send, seriousFindings } from './visit.ts'
@@ -272,4 +273,18 @@ test('a chart whose values are all NaN or infinite has marks and a sentence, and
       .getByText('No value in this range is above 0, so a logarithmic axis shows none.')
       .waitFor()
   })
+})
+
+test('the unit of the steps of a series is that of the jobs which report it', () => {
+  const job = (step_unit: string | null, ...series: string[]) => ({
+    step_unit,
+    params: {},
+    latest: { epoch: 1, ...Object.fromEntries(series.map((name) => [name, 1])) },
+  })
+  const jobs = [job('tokens', 'loss', 'speed'), job(null, 'loss', 'acc')]
+  expect(['speed', 'acc', 'loss'].map((series) => stepUnit(jobs, series))).toEqual([
+    'tokens',
+    'epoch',
+    'step',
+  ])
 })

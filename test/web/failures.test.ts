@@ -275,6 +275,9 @@ test('an ETA has its range if that is wider than a minute', () => {
   const within = etaText({ eta_s: 600, low_s: 600, high_s: 610 }, at)
   expect(within).toMatch(/^≈ \S+$/)
   expect(etaText({ eta_s: 600, low_s: 300, high_s: 900 }, at)).toMatch(/^≈ \S+ \(\S+–\S+\)$/)
+  const day = 86_400
+  const days = etaText({ eta_s: 2 * day, low_s: 600, high_s: 9 * day }, at)
+  expect(days).toMatch(/^≈ [A-Z]\w+ .+ \([A-Z]\w+ .+–[A-Z]\w+ .+\)$/)
 })
 
 test('a share shows failures and tracebacks; an anonymous one only the errors, and says that it hides the rest', async () => {

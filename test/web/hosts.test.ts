@@ -24,7 +24,7 @@ test('without a host the page shows how to start an agent, and lists the host on
   await agent.say('heartbeat', { running: [{ cmd_id: crypto.randomUUID(), pid: 12 }] })
   await row.getByText('1 process').waitFor()
   await agent.say('heartbeat', { running: [] })
-  await row.getByText('nothing').waitFor()
+  await row.getByText('none', { exact: true }).waitFor()
   expect(complaints).toEqual([])
   await context.close()
 })

@@ -69,7 +69,7 @@ export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<
   if (stalled !== null) reasons.push(stalled.reason)
   else if (batch.status === 'running' && silentS > thresholdS) {
     reasons.push(
-      `Silent for ${silentS} s, not evaluated yet: the service began to receive events ${clock.startedAt.toISOString()}`,
+      `No event for ${silentS} s; not evaluated yet, because the service itself has received events only since ${clock.startedAt.toISOString()}`,
     )
   }
   reasons.push(...(evaluation?.reasons ?? []))

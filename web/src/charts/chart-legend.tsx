@@ -13,6 +13,7 @@ import { useRow } from '../lib/live/row-store.ts'
 import { useTheme } from '../lib/theme.ts'
 import { number, some } from '../lib/words.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
+import { standardMetric } from '../pages/compare/axes.ts'
 import { Button } from '../ui/controls.tsx'
 import { PopoverLater } from '../ui/popover-later.tsx'
 import { StatusShape } from '../ui/status.tsx'
@@ -31,10 +32,10 @@ interface Choices {
   onPin: (job: string) => void
 }
 
-/** The value beside a job: the one that orders the jobs, else its loss. */
+/** The value beside a job: the one that orders the jobs, else its main metric. */
 function listedValue(job: Job, by: string | undefined): ReturnType<typeof orderedBy> {
-  const loss = job.latest.val_loss === undefined ? 'train_loss' : 'val_loss'
-  return orderedBy(job, by ?? `last.${loss}`)
+  const names = Object.keys(job.latest).filter((name) => name !== 'epoch')
+  return orderedBy(job, by ?? `last.${standardMetric(names)}`)
 }
 
 /** The legend of all charts: each job with its colour, to show, hide, pin or solo it. */

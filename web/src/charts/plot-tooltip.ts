@@ -7,6 +7,9 @@ import { placeOf, type XKind } from './plot-axes.ts'
 
 /** The tooltip lists the values at the cursor, largest first, and marks the nearest curve. */
 const MAX_LISTED = 12
+/** In pixels, of an entry whose name may break, and of the lines around the entries. */
+const ENTRY = 20
+const AROUND = 60
 /** Distance between the tooltip and the edges of the chart and the screen. */
 const GAP = 8
 /** Below this screen width the tooltip is a sheet as wide as the screen. */
@@ -92,14 +95,15 @@ export function createTooltip(
       const near = here ? nearestRow(u, rows, curves, left, top as number) : null
       rows.sort((a, b) => (Number.isNaN(b.value) ? -1 : Number.isNaN(a.value) ? 1 : b.value - a.value))
       const place = near === null ? -1 : rows.indexOf(near)
-      const from = Math.max(0, Math.min(rows.length - MAX_LISTED, place - MAX_LISTED / 2))
+      const max = mostListed(u)
+      const from = Math.max(0, Math.min(rows.length - max, place - Math.floor(max / 2)))
       const first = near ?? rows[0]
       const step = first?.line.steps[first.i] ?? at
       const epoch = first?.line.epochs?.[first.i]
-      const more = rows.length - MAX_LISTED
+      const more = rows.length - max
       element.replaceChildren(
         line(placeOf(x, step, unit) + (epoch === undefined ? '' : `, ${stepUnit} ${number(epoch)}`)),
-        ...rows.slice(from, from + MAX_LISTED).map((row) => entry(row, row === near)),
+        ...rows.slice(from, from + max).map((row) => entry(row, row === near)),
         ...(more > 0 ? [line(`and ${more} more`)] : []),
       )
       element.classList.remove('hidden')
@@ -109,6 +113,12 @@ export function createTooltip(
       return near?.line.owner ?? null
     },
   }
+}
+
+/** As many as fit beside a full-screen chart. */
+function mostListed(u: uPlot): number {
+  const fullScreenPlot = innerWidth < PHONE ? null : u.root.closest('[data-plot]')
+  return Math.max(MAX_LISTED, Math.floor(((fullScreenPlot?.clientHeight ?? 0) - AROUND) / ENTRY))
 }
 
 /**

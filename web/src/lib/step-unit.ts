@@ -1,17 +1,19 @@
 import type { Job } from './api/types.ts'
 
 /**
- * The unit of the steps of a series: the jobs' common unit, else epochs. A job may set `step_units` in its params, by
- * patterns of series names such as `val/*`; the first that matches applies.
+ * The unit of the steps of a series, of the jobs that report it: their common unit; `step` if their units differ; epochs if
+ * no job names one. A job may set `step_units` in its params, by patterns of series names such as `val/*`; the first that
+ * matches applies.
  */
 export function stepUnit(
-  jobs: Iterable<Pick<Job, 'step_unit' | 'params'> | undefined>,
+  jobs: Iterable<Pick<Job, 'step_unit' | 'params' | 'latest'> | undefined>,
   series?: string,
 ): string {
   let unit: string | undefined
   for (const job of jobs) {
+    if (series !== undefined && job?.latest[series] === undefined) continue
     const its = (series !== undefined && ownUnit(job?.params.step_units, series)) || (job?.step_unit ?? EPOCH)
-    if (unit !== undefined && unit !== its) return EPOCH
+    if (unit !== undefined && unit !== its) return 'step'
     unit = its
   }
   return unit ?? EPOCH

@@ -112,10 +112,9 @@ export function ago(iso: string, now: number = Date.now()): string {
   if (seconds < 30 * 86_400) return `${Math.round(seconds / 86_400)}${NBSP}d${NBSP}ago`
   return day(iso)
 }
-export const clock = (ms: number): string => {
-  const far = Math.abs(ms - Date.now()) > 20 * 3_600_000
-  return far ? `${weekday(ms)} ${minuteOfDay(ms)}` : minuteOfDay(ms)
-}
+export const clock = (ms: number, dated = isFar(ms)): string =>
+  dated ? `${weekday(ms)} ${minuteOfDay(ms)}` : minuteOfDay(ms)
+const isFar = (ms: number): boolean => Math.abs(ms - Date.now()) > 20 * 3_600_000
 
 /**
  * `≈ 14:20 (13:50–15:10)`; `≈ 14:20` if the range is within that minute; `any moment` once it has passed.
@@ -128,7 +127,9 @@ export function etaText(
   if (eta.eta_s === null) return '–'
   const end = at + eta.eta_s * 1000
   if (end < Date.now() - 60_000) return 'any moment'
-  const [low, high] = [eta.low_s, eta.high_s].map((s) => (s == null ? null : clock(at + s * 1000)))
+  // A day with one of the times would be read as that of the others.
+  const dated = [eta.eta_s, eta.high_s].some((s) => s != null && isFar(at + s * 1000))
+  const [low, high] = [eta.low_s, eta.high_s].map((s) => (s == null ? null : clock(at + s * 1000, dated)))
   const range = low != null && high != null && low !== high ? ` (${low}–${high})` : ''
-  return `≈ ${clock(end)}${range}`
+  return `≈ ${clock(end, dated)}${range}`
 }

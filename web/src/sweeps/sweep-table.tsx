@@ -3,7 +3,7 @@ import { useState } from 'react'
 import type { Compared } from '../charts/compared-jobs.ts'
 import { links } from '../lib/links.ts'
 import type { Focus } from '../lib/live/focus.ts'
-import { number } from '../lib/words.ts'
+import { count, number } from '../lib/words.ts'
 import type { Axis } from '../pages/compare/axes.ts'
 import { Button } from '../ui/controls.tsx'
 import { ExportTable } from '../ui/export-table.tsx'
@@ -82,8 +82,8 @@ export function SweepTable(props: {
             {all
               ? `Show the best ${FIRST}`
               : rows.length > MAX_ROWS
-                ? `Show the best ${MAX_ROWS} of ${rows.length}`
-                : `Show all ${rows.length}`}
+                ? `Show the best ${MAX_ROWS} of ${count(rows.length)}`
+                : `Show all ${count(rows.length)}`}
           </Button>
         )}
       </div>

@@ -12,7 +12,7 @@ const LOOK = {
 }
 
 export const buttonLook = (look: keyof typeof LOOK = 'plain'): string =>
-  `inline-flex h-7 pointer-coarse:h-9 items-center justify-center gap-1.5 whitespace-nowrap rounded-md px-2.5 text-sm disabled:cursor-not-allowed disabled:opacity-50 ${LOOK[look]}`
+  `inline-flex h-7 items-center pointer-coarse:min-h-9 justify-center gap-1.5 whitespace-nowrap rounded-md px-2.5 text-sm disabled:cursor-not-allowed disabled:opacity-50 ${LOOK[look]}`
 
 export function Button({
   look = 'plain',
@@ -24,7 +24,7 @@ export function Button({
 
 /** iOS zooms into a field whose text is smaller than 16 pixels. */
 export const inputLook =
-  'h-7 pointer-coarse:h-9 pointer-coarse:text-[16px] w-full rounded-md border border-line-strong bg-bg px-2 text-sm text-ink outline-offset-0 disabled:opacity-60'
+  'h-7 w-full pointer-coarse:min-h-9 pointer-coarse:text-[16px] rounded-md border border-line-strong bg-bg px-2 text-sm text-ink outline-offset-0 disabled:opacity-60'
 
 export function Field({
   label,

@@ -61,19 +61,17 @@ export function Copy({
 
 export function Code({ text, label }: { text: string; label: string }) {
   return (
-    <div className="relative">
+    <div className="flex items-start gap-2 rounded border border-line bg-surface p-2">
       <pre
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
         tabIndex={0}
         role="region"
         aria-label={label}
-        className="overflow-x-auto rounded border border-line bg-surface p-3 pr-20 font-mono text-xs leading-5"
+        className="fade-end min-w-0 flex-1 overflow-x-auto p-1 font-mono text-xs leading-5"
       >
         {text}
       </pre>
-      <div className="absolute top-2 right-2">
-        <Copy text={text} />
-      </div>
+      <Copy text={text} />
     </div>
   )
 }

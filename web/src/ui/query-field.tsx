@@ -75,7 +75,7 @@ export function QueryField(props: {
         id={id}
         role="listbox"
         aria-label="Completions"
-        className={`absolute inset-x-0 top-8 z-20 max-h-72 min-w-56 overflow-y-auto rounded-md border border-line bg-raised p-1 shadow-lg ${offers.length > 0 ? '' : 'hidden'}`}
+        className={`absolute inset-x-0 top-8 z-20 pointer-coarse:top-10 max-h-72 min-w-56 overflow-y-auto rounded-md border border-line bg-raised p-1 shadow-lg ${offers.length > 0 ? '' : 'hidden'}`}
       >
         {offers.map((word, i) => (
           <button

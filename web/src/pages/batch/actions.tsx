@@ -144,9 +144,9 @@ function WhatGoes({ batch }: { batch: Batch }) {
   const days = useKeptDays()
   return (
     <p className="text-muted">
-      Its {some(batch.slots.started, 'job')}, their curves, log lines and resources, and its shared links go.
-      It can be restored{days !== undefined && ` for ${daysText(days)}`}: by Undo now, and from the trash
-      later.
+      This deletes its {some(batch.slots.started, 'job')}, all curves, log lines and resources, and its shared
+      links. It can be restored{days !== undefined && ` for ${daysText(days)}`}: by Undo now, and from the
+      trash later.
       {batch.status === 'running' &&
         ' Its script keeps running, and its further events are stored in the deleted batch.'}
     </p>

@@ -5,7 +5,7 @@ import { itemAt } from '../../lib/checked.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { errorOf, type FailureGroup, groupFailures, placeText, unsaidReason } from '../../lib/traceback.ts'
-import { endingText, some } from '../../lib/words.ts'
+import { count, endingText, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { StatusShape } from '../../ui/status.tsx'
 import { Traceback } from '../../ui/traceback.tsx'
@@ -72,9 +72,11 @@ function Group({
         className="flex w-full items-baseline gap-x-3 px-3 py-1.5 text-left hover:bg-hover max-sm:flex-wrap"
         onClick={() => setOpen(!open)}
       >
-        <span className="inline-flex shrink-0 items-baseline gap-1.5 font-medium text-failed">
+        <span className="inline-flex max-w-full min-w-0 shrink-0 items-baseline gap-1.5 font-medium text-failed sm:max-w-[40%]">
           <StatusShape status="failed" />
-          {group.jobs.length === 1 ? job.id : `${group.jobs.length} × the same error`}
+          <span className="min-w-0 truncate">
+            {group.jobs.length === 1 ? job.id : `${count(group.jobs.length)} × the same error`}
+          </span>
         </span>
         <span className="min-w-0 flex-1 truncate font-mono text-xs max-sm:basis-full">{group.error}</span>
         {group.place && (
@@ -127,7 +129,9 @@ function Opened({ group, batchId }: { group: FailureGroup<Job>; batchId: string 
             </Link>
           ),
         )}
-        {group.jobs.length > 12 && <span className="text-muted">and {group.jobs.length - 12} more</span>}
+        {group.jobs.length > 12 && (
+          <span className="text-muted">and {count(group.jobs.length - 12)} more</span>
+        )}
       </p>
     </div>
   )

@@ -33,10 +33,12 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
   return (
     <header className="flex flex-col gap-2 px-4 pt-3 pb-2">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
-        <Star batch={batch} />
-        <h1 className="min-w-0 truncate text-lg font-semibold" title={batch.id}>
-          {batchName(batch)}
-        </h1>
+        <span className="flex min-w-0 items-center gap-3">
+          <Star batch={batch} />
+          <h1 className="line-clamp-2 min-w-0 text-lg font-semibold break-words" title={batch.id}>
+            {batchName(batch)}
+          </h1>
+        </span>
         {batch.name !== null && (
           <code className="min-w-0 truncate font-mono text-xs text-muted">{batch.id}</code>
         )}

@@ -6,7 +6,7 @@ import { tagJobs } from '../../lib/edit-jobs.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { inAddress } from '../../lib/selection.ts'
-import { some } from '../../lib/words.ts'
+import { count, some } from '../../lib/words.ts'
 import type { Action } from '../../ui/action.ts'
 import { Actions, ClearSelection } from '../../ui/actions.tsx'
 import { buttonLook } from '../../ui/controls.tsx'
@@ -72,8 +72,8 @@ export function JobSelectionBar(props: {
       className="sticky bottom-0 z-[3] flex flex-wrap items-center gap-1.5 border-t border-line bg-surface px-3 py-2 sm:gap-2"
     >
       <span aria-live="polite">
-        {jobs.length} selected
-        {hidden > 0 && <span className="text-muted"> ({hidden} not listed)</span>}
+        {count(jobs.length)} selected
+        {hidden > 0 && <span className="text-muted"> ({count(hidden)} not listed)</span>}
       </span>
       {!shared && (
         <Link

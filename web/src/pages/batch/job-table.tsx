@@ -97,7 +97,7 @@ export const JobTable = memo(function JobTable(props: {
       aria-rowcount={rows.length + 1}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
       tabIndex={0}
-      className="job-table max-h-[70vh] min-h-40 overflow-auto border-y border-line"
+      className="job-table max-h-[max(70vh,10rem)] overflow-auto border-y border-line"
       style={layout}
       onPointerEnter={() => setOver(true)}
       onPointerLeave={() => setOver(false)}

@@ -65,7 +65,7 @@ export function AddBatches({ search, onClose }: { search: CompareSearch; onClose
               <input type="checkbox" checked={chosen.has(batch.id)} onChange={() => toggle(batch.id)} />
               <StatusShape status={batch.status} />
               <span className="min-w-0 flex-1 truncate">{batchName(batch)}</span>
-              <span className="truncate text-xs text-muted">{batch.project}</span>
+              <span className="max-w-[40%] truncate text-xs text-muted">{batch.project}</span>
               <span className="w-20 text-right text-xs text-muted">
                 <RelativeTime at={batch.started_at} />
               </span>

@@ -10,7 +10,7 @@ import type { ColourOf } from '../../lib/charts/colours.ts'
 import { links } from '../../lib/links.ts'
 import type { Focus } from '../../lib/live/focus.ts'
 import { useTheme } from '../../lib/theme.ts'
-import { number, some } from '../../lib/words.ts'
+import { count, number, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
@@ -108,7 +108,7 @@ export function BestEpochs(props: {
       {without > 0 && <p className="pt-1 text-xs text-muted">{some(without, 'job')} without a value.</p>}
       {order.length > FIRST && (
         <Button look="quiet" onClick={() => setAll(!all)}>
-          {all ? 'Show the first 20' : `Show all ${order.length}`}
+          {all ? 'Show the first 20' : `Show all ${count(order.length)}`}
         </Button>
       )}
     </div>

@@ -13,7 +13,7 @@ import type { CompareSearch } from '../../lib/compare-search.ts'
 import type { Focus } from '../../lib/live/focus.ts'
 import type { PointBus } from '../../lib/live/points.ts'
 import type { SearchChange } from '../../lib/search-change.ts'
-import { some } from '../../lib/words.ts'
+import { count, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 
 /** More curves are drawn on request. */
@@ -72,7 +72,7 @@ export function Curves(props: {
         </span>
         {by === undefined && rows.length > FIRST_DRAWN && (
           <Button onClick={() => onChange({ all: !search.all })}>
-            {search.all ? `Draw the first ${FIRST_DRAWN}` : `Draw all ${rows.length}`}
+            {search.all ? `Draw the first ${FIRST_DRAWN}` : `Draw all ${count(rows.length)}`}
           </Button>
         )}
         {by !== undefined && <GroupLegend groups={groups} focus={focus} colourOf={colourOfGroup} flat />}

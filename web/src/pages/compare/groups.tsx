@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'react'
 import type { Compared } from '../../charts/compared-jobs.ts'
-import { number, some } from '../../lib/words.ts'
+import { count, number, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { ExportTable } from '../../ui/export-table.tsx'
 import { Section } from '../../ui/section.tsx'
@@ -82,7 +82,7 @@ export function Groups(props: {
             <ExportTable name={props.fileName} rows={() => cellsOf(by, metric, groups)} />
             {groups.length > FIRST && (
               <Button look="quiet" onClick={() => setAll(!all)}>
-                {all ? `Show the best ${FIRST}` : `Show all ${groups.length}`}
+                {all ? `Show the best ${FIRST}` : `Show all ${count(groups.length)}`}
               </Button>
             )}
             <p className="text-xs text-muted">{noteOf(rows, groups)}</p>

@@ -18,6 +18,8 @@ import { Sparkline } from '../../ui/sparkline.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
 
 const POINTS = 96
+/** In characters, as `≈ 14:20 (13:50–15:10)` with room for another clock. */
+const MAX_ETA = 30
 /** The main metric, by the names that frameworks use, in order of preference. */
 const WATCHED = [
   'val_loss',
@@ -45,6 +47,7 @@ export function RunningRow(props: {
   const now = useNow()
   if (batch === undefined) return null
   const end = endOf(batch)
+  const eta = end === null || end < now ? null : etaText(etaOf(end, range), range?.at ?? now)
   return (
     <div
       data-row
@@ -69,12 +72,17 @@ export function RunningRow(props: {
       <span
         className="whitespace-nowrap text-muted sm:w-44 sm:shrink-0 sm:text-right"
         title={
-          end === null ? 'Elapsed' : 'Expected end; in eight of ten cases it is in the range in brackets'
+          eta === null
+            ? 'Elapsed'
+            : `Expected end ${eta}; in eight of ten cases it is in the range in brackets`
         }
       >
-        {end === null || end < now
+        {/* A range over days has no room. */}
+        {eta === null
           ? duration(elapsedOf(batch, now))
-          : etaText(etaOf(end, range), range?.at ?? now)}
+          : eta.length > MAX_ETA
+            ? etaText({ eta_s: ((end ?? now) - now) / 1000 }, now)
+            : eta}
       </span>
       <span className="w-24 shrink-0 truncate text-muted max-[1560px]:hidden">{batch.host ?? ''}</span>
     </div>

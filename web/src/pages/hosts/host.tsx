@@ -129,7 +129,7 @@ function Head({ host }: { host: Host }) {
         ][])),
     [
       'Processes of the agent',
-      host.running.length === 0 ? 'nothing' : some(host.running.length, 'process', 'processes'),
+      host.running.length === 0 ? 'none' : some(host.running.length, 'process', 'processes'),
     ],
     ['Waiting', some(host.pending_commands, 'command')],
     ...Object.entries((host.capabilities ?? {}) as Record<string, unknown>).map(

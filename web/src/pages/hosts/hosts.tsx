@@ -94,7 +94,12 @@ function Row(props: {
   return (
     <tr data-row data-host={host.hostname}>
       <td>
-        <Link {...links.host(host.id)} data-open className="font-medium hover:underline">
+        <Link
+          {...links.host(host.id)}
+          data-open
+          title={host.hostname}
+          className="block max-w-40 truncate font-medium hover:underline sm:max-w-80"
+        >
           {host.hostname}
         </Link>
       </td>
@@ -108,7 +113,7 @@ function Row(props: {
       </td>
       <td>
         {host.running.length === 0 ? (
-          <span className="text-muted">nothing</span>
+          <span className="text-muted">none</span>
         ) : (
           some(host.running.length, 'process', 'processes')
         )}
@@ -131,7 +136,7 @@ function Load({ id }: { id: string }) {
     queryFn: () => fetchLoad(id),
     refetchInterval: 60_000,
   })
-  if (!data) return <span className="text-muted">{data === null ? 'none told' : ''}</span>
+  if (!data) return <span className="text-muted">{data === null ? 'not reported' : ''}</span>
   const last = lastOf(data.values)
   return (
     <span className="flex items-center gap-2">

@@ -87,8 +87,10 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
   return (
     <div className="flex flex-col gap-5 pb-4">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2 px-4 pt-3">
-        <span aria-hidden="true" className="size-3 rounded-full" style={{ background: colour }} />
-        <h2 className="min-w-0 text-base font-semibold break-all">{job.id}</h2>
+        <span className="flex min-w-0 items-baseline gap-3">
+          <span aria-hidden="true" className="size-3 shrink-0 rounded-full" style={{ background: colour }} />
+          <h2 className="min-w-0 text-base font-semibold break-all">{job.id}</h2>
+        </span>
         <Neighbours batchId={batchId} job={job.id} />
         <span className="flex-1" />
         <TagJob job={job} />

@@ -7,7 +7,7 @@ import { markBatches, tagBatches } from '../../lib/edit-batches.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import type { Cell } from '../../lib/table-text.ts'
-import { some } from '../../lib/words.ts'
+import { count, some } from '../../lib/words.ts'
 import type { Action } from '../../ui/action.ts'
 import { Actions, ClearSelection } from '../../ui/actions.tsx'
 import { Button, buttonLook } from '../../ui/controls.tsx'
@@ -106,7 +106,7 @@ export function SelectionBar(props: {
       aria-label="Selected batches"
       className="flex flex-wrap items-center gap-1.5 border-t border-line bg-surface px-4 py-2 sm:gap-2"
     >
-      <span aria-live="polite">{ids.length} selected</span>
+      <span aria-live="polite">{count(ids.length)} selected</span>
       {onAll && (
         <Button look="quiet" onClick={onAll}>
           Select all that match

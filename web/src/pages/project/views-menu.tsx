@@ -39,6 +39,7 @@ export function ViewsMenu(props: {
         </Popover.Trigger>
         <Popover.Portal>
           <Popover.Content
+            collisionPadding={8}
             align="end"
             sideOffset={4}
             aria-label="Saved views"
