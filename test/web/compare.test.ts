@@ -258,7 +258,7 @@ test('batches of one job are compared by their names, in curves and tables', asy
     const of = eventsOf(id)
     await send(web.app, web.reporter, [
       of('batch_start', 60, { experiment_type: 'run', n_total: 1, name }),
-      of('job_start', 59, { lr: 0.1 }, 'main'),
+      of('job_start', 59, { lr: name === 'wide' ? 0.2 : 0.1 }, 'main'),
       of('job_epoch', 58, { epoch: 0, val_loss: 1 }, 'main'),
       of('job_epoch', 57, { epoch: 1, val_loss: 0.5 }, 'main'),
     ])
