@@ -381,3 +381,18 @@ test('a phone shows status, name and progress, without scrolling sideways', asyn
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0)
   await context.close()
 })
+
+test('a list has ETAs only while one of its batches is running', async () => {
+  const of = eventsOf('soon-over', { project: 'etas' })
+  await send(web.app, web.reporter, [of('batch_start', 20, { n_total: 1 })])
+  const { page, context, complaints } = await web.asAda({ width: 1440 })
+  await page.goto('/p/etas')
+  const eta = page.getByRole('columnheader', { name: 'ETA' })
+  await eta.waitFor()
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  await send(web.app, web.reporter, [of('batch_done', 1)])
+  await eta.waitFor({ state: 'detached' })
+  await page.getByRole('columnheader', { name: 'Progress' }).waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
