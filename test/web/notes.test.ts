@@ -170,6 +170,7 @@ test.each([
   ['"a b" c', ['a b', 'c']],
   ['', []],
   ['"" x', ['x']],
+  ['"5"" disk" "a,b" "say ""yes"""', ['5" disk', 'a,b', 'say "yes"']],
 ])('tags of %s', (text, tags) => {
   expect(tagsIn(text)).toEqual(tags)
   expect(tagsIn(tagsText(tags))).toEqual(tags)

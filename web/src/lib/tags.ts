@@ -1,15 +1,18 @@
-/** Parses tags from one text field: separated by commas or spaces; tags with spaces are quoted. */
+/**
+ * Parses tags from one text field: separated by commas or spaces; tags with spaces are quoted, and quotation marks in
+ * quoted tags are doubled.
+ */
 export const tagsIn = (text: string): string[] => [
   ...new Set(
-    [...text.matchAll(/"([^"]*)"|[^\s,"]+/g)]
-      .map(([whole, quoted]) => (quoted ?? whole).trim())
+    [...text.matchAll(/"((?:[^"]|"")*)"|[^\s,"]+/g)]
+      .map(([whole, quoted]) => (quoted?.replaceAll('""', '"') ?? whole).trim())
       .filter(Boolean),
   ),
 ]
 
-/** Formats tags for that field. Quotation marks within tags are dropped, because the field cannot express them. */
+/** Formats tags for that field. */
 export const tagsText = (tags: readonly string[]): string =>
-  tags.map((tag) => (/[\s,]/.test(tag) ? `"${tag.replaceAll('"', '')}"` : tag.replaceAll('"', ''))).join(' ')
+  tags.map((tag) => (/[\s,"]/.test(tag) ? `"${tag.replaceAll('"', '""')}"` : tag)).join(' ')
 
 export interface TagChange {
   add: readonly string[]
