@@ -110,7 +110,7 @@ export async function editBatch(
     where key = ${batch.key}`
   const { subject, detail } = subjectOf(batch)
   const given = Object.entries(change).flatMap(([field, value]) => (value === undefined ? [] : [field]))
-  const fields = [...new Set(given.map((field) => field.replace(/^(?:add|remove)_/, '')))].sort()
+  const fields = [...new Set(given.map((field) => field.replace(/^(?:add|remove)_/, '')))]
   await recordAudit(
     tx,
     actor,
