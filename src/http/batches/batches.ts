@@ -126,8 +126,8 @@ function editBatchRoute(routes: Routes, services: Services): void {
           .strictObject({
             name: batchLabel.nullish(),
             group: batchLabel.nullish(),
-            ...shapes.tagEdit,
             notes: notes.optional().describe('Markdown'),
+            ...shapes.tagEdit,
             starred: z.boolean().optional(),
             archived: z
               .boolean()
