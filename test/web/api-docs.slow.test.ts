@@ -61,6 +61,20 @@ test('a token is used after Authorize, and by the command for the shell', async 
   await context.close()
 })
 
+test('the colours of another theme come at once', async () => {
+  const { page, context } = await web.signedOut()
+  await open(page)
+  const slow = await page
+    .locator('.swagger-ui')
+    .evaluate((ui) =>
+      [...ui.querySelectorAll('*')]
+        .filter((one) => getComputedStyle(one).transitionDuration !== '0s')
+        .map((one) => one.outerHTML.slice(0, 100)),
+    )
+  expect(slow).toEqual([])
+  await context.close()
+})
+
 test('a link to an operation opens it on the screen', async () => {
   const { page, context } = await web.signedOut()
   await page.goto('/api/docs#/shares/getBatchesByIdShares')
