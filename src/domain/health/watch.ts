@@ -126,7 +126,8 @@ export async function watchBatches(
 ): Promise<{ result: WatchResult; changes: Change[] }> {
   const batches = await tx<BatchRow[]>`/* watch.lock_batches */
     select b.key, b.id, b.project_key, p.slug, b.host, b.status, b.deleted_at is not null deleted,
-      b.start_fields is not null started, s.last_seen_at, s.last_live_at, s.last_received_at, s.gpu_first_at, s.gpu_last_at, s.gpu_busy_at, s.gpu_low_samples
+      b.start_fields is not null started, s.last_seen_at, s.last_live_at, s.last_received_at, s.gpu_first_at, s.gpu_last_at,
+      s.gpu_busy_at, s.gpu_low_samples
     from batches b join batch_progress s on s.batch_key = b.key join projects p on p.key = b.project_key
     where b.key = any (${keys}::bigint[]) order by b.key for no key update of s, b`
   const jobs = await tx<JobRow[]>`/* watch.jobs */

@@ -35,8 +35,8 @@ const ALWAYS = new Set(['/livez', '/readyz', '/metrics'])
  * Refuses requests that are too many before any work is done for them, within microseconds, so that requests in
  * progress can finish: 503 `overloaded` if the process is full, 429 `too_many_requests` if one client address has too
  * many. A request counts from when its body has arrived, so slow clients do not take places from others (slow-bodies.ts
- * ends them), until its answer ends or becomes a stream: streams have limits of their own (stream-slots.ts). Users that send events share most of the places fairly: if those are
- * taken, users with more than an equal share are refused.
+ * ends them), until its answer ends or becomes a stream: streams have limits of their own (stream-slots.ts). Users that
+ * send events share most of the places fairly: if those are taken, users with more than an equal share are refused.
  * @param limits.perAddress requests at a time of one client address, which `SVC_TRUST_PROXY` determines
  */
 export function shedLoad(app: FastifyInstance, limits: { perAddress: number; most?: number }): Load {
