@@ -163,10 +163,8 @@ async function runOutsideTransaction(
   }
 }
 
-/**
- * Whether an index is complete. Drops what an interrupted build left. On Citus, DROP INDEX without `if exists` fails for an
- * index that no shard has yet, and CREATE INDEX CONCURRENTLY would mark a complete index as invalid.
- */
+// Drops what an interrupted build left. On Citus, DROP INDEX without `if exists` fails for an index that no shard has yet,
+// and CREATE INDEX CONCURRENTLY would mark a complete index as invalid.
 async function isBuilt(sql: Sql, index: string): Promise<boolean> {
   const [found] = await sql<{ valid: boolean }[]>`/* migrate.index_state */
     select indisvalid valid from pg_index where indexrelid = to_regclass(${index})`
