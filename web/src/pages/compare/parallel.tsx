@@ -1,9 +1,10 @@
-import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
+import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 import type { Compared } from '../../charts/compared-jobs.ts'
 import type { Focus } from '../../lib/live/focus.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { count, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
+import { useWidth } from '../../ui/use-width.ts'
 import type { Axis } from './axes.ts'
 import { AxisLine } from './parallel-axis.tsx'
 import { drawLines, H, heightsOf, type Lines, nearestLine, pathOf } from './parallel-lines.ts'
@@ -31,16 +32,8 @@ export function Parallel(props: {
 }) {
   const { rows, kept, axes, brush, onBrush, strokeOf, focus } = props
   const theme = useTheme()
-  const box = useRef<HTMLDivElement>(null)
   const canvas = useRef<HTMLCanvasElement>(null)
-  const [room, setRoom] = useState(0)
-  useEffect(() => {
-    const at = box.current
-    if (at === null) return
-    const watcher = new ResizeObserver(() => setRoom(at.clientWidth))
-    watcher.observe(at)
-    return () => watcher.disconnect()
-  }, [])
+  const [box, room] = useWidth(0)
   const step = Math.max(STEP, Math.floor((room - SIDE * 2) / (axes.length - 1)))
   const width = SIDE * 2 + step * (axes.length - 1)
   const heights = useMemo(() => heightsOf(rows, axes), [rows, axes])

@@ -1,8 +1,8 @@
-import { useEffect, useRef, useState } from 'react'
 import type { Compared } from '../../charts/compared-jobs.ts'
 import type { Focus } from '../../lib/live/focus.ts'
 import { count, number, some } from '../../lib/words.ts'
 import { Choice } from '../../ui/controls.tsx'
+import { useWidth } from '../../ui/use-width.ts'
 import type { Axis } from './axes.ts'
 
 const H = 320
@@ -30,15 +30,7 @@ export function Scatter(props: {
   const { rows, axes, view, onView, strokeOf, focus } = props
   const x = axes.find((axis) => axis.id === view.sx)
   const y = axes.find((axis) => axis.id === view.sy)
-  const box = useRef<HTMLDivElement>(null)
-  const [width, setWidth] = useState(560)
-  useEffect(() => {
-    const at = box.current
-    if (at === null) return
-    const watcher = new ResizeObserver(() => setWidth(at.clientWidth))
-    watcher.observe(at)
-    return () => watcher.disconnect()
-  }, [])
+  const [box, width] = useWidth(560)
   const options = axes.map((axis) => [axis.id, axis.title] as const)
   const placed = x === undefined || y === undefined ? [] : placesOf(rows, [x, view.logx], [y, view.logy])
   const points = placed.flatMap((one) => (one.why === null ? one : []))
