@@ -4,7 +4,7 @@ import { type OpenStream, openStream, SOON } from '../live/stream.ts'
 
 let app: TestApp
 beforeAll(async () => {
-  app = await startTestApp({ perAddress: { requests: 500, streams: 3 }, trustProxy: true })
+  app = await startTestApp({ perAddress: { requests: 2, streams: 3 }, trustProxy: true })
 })
 afterAll(() => app?.stop())
 
@@ -39,3 +39,41 @@ test('the number of open streams of an address is limited; the next is 429, anot
   }, SOON)
   for (const stream of [...open, other]) stream.cut()
 }, 60_000)
+
+test('the addresses of one /64 share their streams; another /64 has its own', async () => {
+  const open = [
+    await follow('2001:db8::1'),
+    await follow('2001:db8::ffff:2'),
+    await follow('2001:DB8:0:0::3'),
+  ]
+  expect(open.map(({ status }) => status)).toEqual([200, 200, 200])
+  const refused = await app.call('GET', '/api/sse?channels=dashboard', {
+    headers: { 'x-forwarded-for': '2001:db8::4' },
+  })
+  expect([refused.status, refused.body.code]).toEqual([429, 'too_many_streams'])
+  const other = await follow('2001:db8:0:1::1')
+  expect(other.status).toBe(200)
+  for (const stream of [...open, other]) stream.cut()
+})
+
+test('the addresses of one /64 share their requests at a time; another /64 has its own', async () => {
+  const session = (await app.register()).token
+  const list = (address: string) =>
+    app.call('GET', '/api/projects', { token: session, headers: { 'x-forwarded-for': address } })
+  let waiting: Promise<unknown>[] = []
+  await app.sql.begin(async (tx) => {
+    await tx`/* test.hold */ lock table projects in access exclusive mode`
+    waiting = [list('2001:db8::1'), list('2001:db8::2')]
+    await vi.waitFor(async () => {
+      const { status, body } = await app.call('GET', '/api/settings', {
+        headers: { 'x-forwarded-for': '2001:db8::3' },
+      })
+      expect([status, body.code]).toEqual([429, 'too_many_requests'])
+    }, SOON)
+    const other = await app.call('GET', '/api/settings', {
+      headers: { 'x-forwarded-for': '2001:db8:0:1::1' },
+    })
+    expect(other.status).toBe(200)
+  })
+  await Promise.all(waiting)
+})

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { createFairShare } from '../../ingest/index.ts'
 import { Problem } from '../../problem.ts'
+import { networkOf } from './network-of.ts'
 
 /** How many requests one process handles at a time. More would only wait, and be answered too late. */
 const MAX_REQUESTS = 1_000
@@ -42,7 +43,7 @@ const ALWAYS = new Set(['/livez', '/readyz', '/metrics'])
 export function shedLoad(app: FastifyInstance, limits: { perAddress: number; most?: number }): Load {
   const { perAddress, most = MAX_REQUESTS } = limits
   const load = { inFlight: 0, shed: 0 }
-  const ofAddress = new Map<string, number>()
+  const ofNetwork = new Map<string, number>()
   const ofUsers = createFairShare(() => most * SHARED)
 
   function refuse(problem: Problem, done: (error: Error) => void): void {
@@ -59,8 +60,8 @@ export function shedLoad(app: FastifyInstance, limits: { perAddress: number; mos
     if (isExempt(request)) return done()
     if (load.inFlight >= most) return refuse(new Problem('overloaded', { retryAfterS: 1 }), done)
     const user = userOf.get(request)
-    const address = request.ip
-    const running = ofAddress.get(address) ?? 0
+    const network = networkOf(request.ip)
+    const running = ofNetwork.get(network) ?? 0
     if (user !== undefined ? ofUsers.refuses(user, 1) : running >= perAddress) {
       const code = user !== undefined ? 'overloaded' : 'too_many_requests'
       return refuse(new Problem(code, { retryAfterS: 1 }), done)
@@ -69,14 +70,14 @@ export function shedLoad(app: FastifyInstance, limits: { perAddress: number; mos
     if (reply.raw.closed) return done()
     load.inFlight++
     if (user !== undefined) ofUsers.take(user, 1)
-    else ofAddress.set(address, running + 1)
+    else ofNetwork.set(network, running + 1)
     const end = (): void => {
       if (!endOf.delete(request)) return
       load.inFlight--
-      const left = (ofAddress.get(address) ?? 1) - 1
+      const left = (ofNetwork.get(network) ?? 1) - 1
       if (user !== undefined) ofUsers.giveBack(user, 1)
-      else if (left === 0) ofAddress.delete(address)
-      else ofAddress.set(address, left)
+      else if (left === 0) ofNetwork.delete(network)
+      else ofNetwork.set(network, left)
     }
     endOf.set(request, end)
     reply.raw.once('close', end)

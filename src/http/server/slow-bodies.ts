@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../problem.ts'
+import { networkOf } from './network-of.ts'
 import { sendProblem } from './respond.ts'
 
 /** A body that takes longer than the timeout must arrive at this average rate, in bytes a second. */
@@ -20,7 +21,7 @@ export interface SlowBodies {
 interface Waiting {
   request: FastifyRequest
   reply: FastifyReply
-  address: string
+  network: string
   since: number
   /** `bytesRead` of the socket when the request arrived. */
   readBefore: number
@@ -46,7 +47,7 @@ export function limitBodyTime(
       waiting.set(raw, {
         request,
         reply,
-        address: request.ip,
+        network: networkOf(request.ip),
         since: performance.now(),
         readBefore: raw.socket.bytesRead,
       })
@@ -104,8 +105,8 @@ function tooSlow(
   }
   const newerOf = new Map<string, number>()
   for (const one of waiting.toReversed()) {
-    const newer = newerOf.get(one.address) ?? 0
-    newerOf.set(one.address, newer + 1)
+    const newer = newerOf.get(one.network) ?? 0
+    newerOf.set(one.network, newer + 1)
     if (newer >= perAddress && now - one.since > YOUNG_MS) slow.add(one)
   }
   for (const one of waiting) {

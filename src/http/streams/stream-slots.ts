@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../problem.ts'
+import { networkOf } from '../server/network-of.ts'
 
 /** Limits open streams by client address, which `SVC_TRUST_PROXY` determines. */
 export interface StreamSlots {
@@ -17,7 +18,8 @@ export function createStreamSlots(perAddress: number): StreamSlots {
   const open = new Map<string, number>()
   return {
     take({ ip }, reply) {
-      const running = open.get(ip) ?? 0
+      const network = networkOf(ip)
+      const running = open.get(network) ?? 0
       if (running >= perAddress) {
         throw new Problem('too_many_streams', {
           retryAfterS: RETRY_AFTER_S,
@@ -25,11 +27,11 @@ export function createStreamSlots(perAddress: number): StreamSlots {
         })
       }
       if (reply.raw.closed) return
-      open.set(ip, running + 1)
+      open.set(network, running + 1)
       reply.raw.once('close', () => {
-        const left = (open.get(ip) ?? 1) - 1
-        if (left === 0) open.delete(ip)
-        else open.set(ip, left)
+        const left = (open.get(network) ?? 1) - 1
+        if (left === 0) open.delete(network)
+        else open.set(network, left)
       })
     },
   }
