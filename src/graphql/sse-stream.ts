@@ -63,7 +63,7 @@ export function open({ res, subscription }: Stream, headers: OutgoingHttpHeaders
   res.writeHead(200, {
     ...headers,
     'content-type': 'text/event-stream; charset=utf-8',
-    'cache-control': 'no-cache, no-transform',
+    'cache-control': 'no-store, no-transform',
     'x-accel-buffering': 'no',
   })
   const retryMs = Math.round(times.retryMs * (0.75 + Math.random() / 2))

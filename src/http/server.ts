@@ -39,6 +39,7 @@ import { projectRoutes } from './projects/projects.ts'
 import { reportRoutes } from './reports/reports.ts'
 import { identifyCallers } from './request/credentials.ts'
 import { mailPageRoutes } from './request/mail-page.ts'
+import { hostCheck } from './request/public-address.ts'
 import { mailRoutes } from './rules/mail.ts'
 import { muteRoutes } from './rules/mutes.ts'
 import { rulePreviewRoutes } from './rules/previews.ts'
@@ -70,6 +71,10 @@ declare module 'fastify' {
     /** Every route, for tests that must know of all. */
     routeList: readonly { method: string; url: string }[]
     streamSlots: StreamSlots
+  }
+  interface FastifyContextConfig {
+    /** The route is answered under any `Host`. */
+    anyHost?: boolean
   }
 }
 
@@ -133,16 +138,18 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   return app
 }
 
-/** Only the names that this service has are answered; every answer has the id of its request. */
+/**
+ * Only the names that this service has are answered, but to probes, which call it by its address (contract §8); every
+ * answer has the id of its request.
+ */
 function checkHost(app: FastifyInstance, allowedHosts: readonly string[]): void {
-  const allowed = new Set(allowedHosts.map((host) => host.toLowerCase()))
-  const anyHost = allowed.has('*')
+  const isAllowed = hostCheck(allowedHosts)
   // It calls back, because every event passes here: a promise would cost as much as the rest.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     if (hasManyHosts(request.raw.rawHeaders)) {
       done(new Problem('bad_request', { detail: 'The request has more than one Host header' }))
-    } else if (anyHost || allowed.has(hostName(request.headers.host))) done()
+    } else if (isAllowed(request.headers.host) || request.routeOptions.config.anyHost === true) done()
     else done(new Problem('host_not_allowed'))
   })
 }
@@ -243,6 +250,3 @@ function hasManyHosts(rawHeaders: readonly string[]): boolean {
   }
   return hosts > 1
 }
-
-/** The name in a Host header, without its port: `[::1]:8080` → `[::1]`. */
-const hostName = (header: string | undefined): string => (header ?? '').toLowerCase().replace(/:\d+$/, '')

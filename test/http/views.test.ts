@@ -108,11 +108,26 @@ describe('a saved view', () => {
     '/api/batches',
     '/p/vision#x',
     '/p/a b',
+    '/p/../verify/x',
+    '/p/vision/../../account',
+    '/p/%2e%2E/verify/x',
+    '/b/./x',
     `/p/${'a'.repeat(8192)}`,
     '',
   ])('of a path outside of this service is refused: %s', async (path) => {
     const { status, body } = await save(stage.member, { title: 'bad', path })
     expect([status, body.code]).toEqual([422, 'invalid_body'])
+  })
+
+  test('of a project leads to no page of another one', async () => {
+    for (const path of ['/p/other', '/p/vision2?q=x', '/p/']) {
+      const { status, body } = await save(stage.member, { title: 'elsewhere', path })
+      expect([path, status, body.code]).toEqual([path, 422, 'view_path_mismatch'])
+    }
+    const dotted = await save(stage.member, { title: 'dots', path: '/p/vision?q=../..' })
+    expect(dotted.status).toBe(201)
+    const moved = await change(stage.member, dotted.body.id, { path: '/p/other' })
+    expect([moved.status, moved.body.code]).toEqual([422, 'view_path_mismatch'])
   })
 
   test('is deleted with its user, and hidden from a user who left the project', async () => {

@@ -22,7 +22,7 @@ test('a stream has the headers of an event stream, against caching and buffering
   const stream = await openStream(stage.app.address, ['batch:seen'], { token: stage.viewer.token })
   expect(stream.status).toBe(200)
   expect(stream.headers['content-type']).toBe('text/event-stream; charset=utf-8')
-  expect(stream.headers['cache-control']).toBe('no-cache, no-transform')
+  expect(stream.headers['cache-control']).toBe('no-store, no-transform')
   expect(stream.headers['x-accel-buffering']).toBe('no')
   expect(stream.headers['x-request-id']).toEqual(expect.any(String))
   expect(stream.text()).toMatch(/^retry: \d+\nid: \d+\n\n$/)

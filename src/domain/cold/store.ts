@@ -55,8 +55,8 @@ function folderStore(root: string): ObjectStore {
   return {
     async put(name, bytes) {
       const path = pathOf(name)
-      await createFolder(dirname(path), 0o777)
-      const file = await open(`${path}.part`, 'w')
+      await createFolder(dirname(path), 0o700)
+      const file = await open(`${path}.part`, 'w', 0o600)
       try {
         await file.writeFile(bytes)
         await file.sync()

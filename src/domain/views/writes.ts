@@ -126,12 +126,14 @@ async function audienceProject(
     return null
   }
   const project = await visibleProject(tx, actor, slug)
+  const [page = ''] = path.split('?')
+  // A view of a project that leads into another one would be a link in disguise.
+  if (page.startsWith('/p/') && !isPageOf(page, project.slug)) throw new Problem('view_path_mismatch')
   if (audience === 'project' && !project.may('edit')) throw new Problem('forbidden')
   if (audience === 'default') {
     if (!project.may('administer')) throw new Problem('forbidden')
     // Any other page in its place would leave no way to the project's own.
-    if (path.split('?')[0] !== `/p/${encodeURIComponent(project.slug)}`)
-      throw new Problem('view_path_mismatch')
+    if (page !== pageOf(project.slug)) throw new Problem('view_path_mismatch')
   }
   // Two servers must not both find that a project has no default.
   if (audience === 'default') {
@@ -139,6 +141,10 @@ async function audienceProject(
   }
   return project.key
 }
+
+const pageOf = (slug: string): string => `/p/${encodeURIComponent(slug)}`
+const isPageOf = (page: string, slug: string): boolean =>
+  page === pageOf(slug) || page.startsWith(`${pageOf(slug)}/`)
 
 /** The project's default so far is shared with the project from now on. */
 async function retireDefault(

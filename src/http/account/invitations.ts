@@ -91,13 +91,12 @@ function listInvitationsRoute(routes: Routes, { sql }: Services): void {
         response: { 200: pageOf(invitationShape) },
       },
     },
-    async (request, reply) => {
+    async (request) => {
       const { user } = await request.person()
       const { limit, cursor: text } = request.query
       const cursor = cursorOf(`invitations ${user.id}`, shapes.creationPosition)
       const found = await listInvitations(sql, user.id, { limit: limit + 1, after: cursor.read(text) })
       const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, id }) => ({ createdAt, id }))
-      reply.header('cache-control', 'no-store')
       return { items: rows.map((one) => show(one, 'invited')), next_cursor }
     },
   )

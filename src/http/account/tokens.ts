@@ -63,7 +63,6 @@ function createTokenRoute(routes: Routes, { config, writer, now }: Services): vo
         result: await createToken(tx, caller, caller.user.id, request.body, config.quotas.tokens, now()),
         changes: [],
       }))
-      reply.header('cache-control', 'no-store')
       return reply.code(201).send({ ...made.token, token: made.text })
     },
   )

@@ -74,9 +74,8 @@ function readVerificationRoute(routes: Routes, { services }: Context): void {
         response: { 200: verificationShape },
       },
     },
-    async (request, reply) => {
+    async (request) => {
       const found = await verificationOf(sql, (await request.person()).user.id)
-      reply.header('cache-control', 'no-store')
       return {
         email: found.email,
         verified: found.verifiedAt !== null,
@@ -182,14 +181,12 @@ function linkRoutes(app: FastifyInstance, { sql, writer, now }: Services): void 
 
     routes.get('/verify/:token', options, async (request, reply) => {
       const found = await findConfirmation(sql, request.params.token, now())
-      reply.header('cache-control', 'no-store')
       if (wantsHtml(request)) return sendPage(reply, found, false)
       if (found === undefined) throw new Problem('confirmation_not_found')
       return showLink(found, false)
     })
 
     routes.post('/verify/:token', options, async (request, reply) => {
-      reply.header('cache-control', 'no-store')
       const done = await commit(writer, async (tx) => ({
         result: await confirmAddress(tx, request.params.token, now()),
         changes: [],

@@ -77,7 +77,6 @@ function createShareRoute(routes: Routes, { config, writer, now }: Services): vo
       const made = await commit(writer, (tx) =>
         createShare(tx, caller, request.params.id, { expiresAt, anonymous }, config.quotas.shares, at),
       )
-      reply.header('cache-control', 'no-store')
       return reply.code(201).send({
         id: made.id,
         url: `${publicAddress(config, request)}/s/${made.token}`,
@@ -174,7 +173,7 @@ function openShareRoute(routes: Routes, services: Services): void {
         presentJobs(sql, ANONYMOUS, rows, clock),
       ])
       if (found === undefined) throw new Problem('share_not_found')
-      reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer')
+      reply.header('referrer-policy', 'no-referrer')
       const open = sharedView(found)
       const shown = { anonymous: share.anonymous, expires_at: share.expiresAt }
       if (!share.anonymous) return { batch: open, jobs: { items, next_cursor }, ...shown }

@@ -86,12 +86,11 @@ function registerRoute(routes: Routes, { config, writer, now }: Services): void 
         },
       },
     },
-    async (request, reply) => {
+    async (request) => {
       const caller = await request.known()
       const { agentId, token } = await commit(writer, (tx) =>
         registerAgent(tx, caller, request.body, config.quotas.agents, now()),
       )
-      reply.header('cache-control', 'no-store')
       return { agent_id: agentId, agent_token: token, poll_interval_s: POLL_INTERVAL_S }
     },
   )
@@ -112,14 +111,13 @@ function pendingCommandsRoute(routes: Routes, { writer, now }: Services): void {
         },
       },
     },
-    async (request, reply) => {
+    async (request) => {
       const agent = await agentOf(request)
       const jobs = await commit(writer, async (tx) => {
         const alive = await noteAlive(tx, agent, undefined, now())
         const { result, changes } = await deliver(tx, agent, now())
         return { result, changes: [...alive, ...changes] }
       })
-      reply.header('cache-control', 'no-store')
       return {
         jobs: jobs.map(showCommand),
       }
@@ -139,9 +137,8 @@ function claimRoute(routes: Routes, { writer, now }: Services): void {
         response: { 200: z.object({ token: z.string() }) },
       },
     },
-    async (request, reply) => {
+    async (request) => {
       const agent = await agentOf(request)
-      reply.header('cache-control', 'no-store')
       return commit(writer, (tx) => claimCommand(tx, agent, request.params.cmd_id, now()))
     },
   )

@@ -24,6 +24,7 @@ function livezRoute(routes: Routes): void {
   routes.get(
     '/livez',
     {
+      config: { anyHost: true },
       schema: {
         ...open,
         summary: 'The process answers',
@@ -41,6 +42,7 @@ function readyzRoute(routes: Routes, { services }: Context): void {
   routes.get(
     '/readyz',
     {
+      config: { anyHost: true },
       schema: {
         ...open,
         summary: 'The database answers and is migrated',

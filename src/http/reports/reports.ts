@@ -183,7 +183,6 @@ function linkReportRoute(routes: Routes, { config, writer, now }: Services): voi
       const made = await commit(writer, (tx) =>
         linkReport(tx, caller, request.params.id, config.quotas.shares, now()),
       )
-      reply.header('cache-control', 'no-store')
       return reply.code(201).send({ url: `${publicAddress(config, request)}/sr/${made.token}`, ...made })
     },
   )
@@ -234,7 +233,7 @@ function openReportRoute(routes: Routes, { sql, now }: Services): void {
     async (request, reply) => {
       const report = await openReport(sql, request.params.token, now())
       if (report === undefined) throw new Problem('report_not_found')
-      reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer')
+      reply.header('referrer-policy', 'no-referrer')
       return report
     },
   )

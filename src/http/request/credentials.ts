@@ -61,7 +61,7 @@ export function identifyCallers(app: FastifyInstance, services: Services): void 
     if (SAFE.has(request.method) || request.headers.authorization !== undefined) return done()
     if (request.routeOptions.config.needsNoCaller === true) return done()
     if (readSessionCookie(request, config) === undefined) return done()
-    const from = provenance(request, config.publicUrl)
+    const from = provenance(request, config)
     // Every browser sends the origin of an unsafe request; a client without one is a program that sends a
     // cookie.
     const harmless = from === 'unsaid' && request.routeOptions.config.opensSession === true

@@ -1,4 +1,6 @@
 import type { FastifyRequest } from 'fastify'
+import type { Config } from '../../config.ts'
+import { isOverTls } from './public-address.ts'
 
 /** Where a request comes from, according to the browser: `own`, `foreign`, or undefined if it does not say. */
 export type Provenance = 'own' | 'foreign' | 'unsaid'
@@ -8,16 +10,16 @@ export type Provenance = 'own' | 'foreign' | 'unsaid'
  * over TLS. An origin is ours if it is the public address or has the requested Host, unless it is plain HTTP while the
  * service is reached over TLS.
  */
-export function provenance(request: FastifyRequest, publicUrl: string | undefined): Provenance {
+export function provenance(request: FastifyRequest, config: Pick<Config, 'publicUrl'>): Provenance {
   const site = request.headers['sec-fetch-site']
   if (site !== undefined) return site === 'same-origin' ? 'own' : 'foreign'
   const { origin, host } = request.headers
   if (origin === undefined) return 'unsaid'
   const claimed = parse(origin)
   if (claimed === undefined) return 'foreign'
-  const home = publicUrl === undefined ? undefined : parse(publicUrl)
+  const home = config.publicUrl === undefined ? undefined : parse(config.publicUrl)
   if (claimed.origin === home?.origin) return 'own'
-  if (home?.protocol === 'https:' && claimed.protocol !== 'https:') return 'foreign'
+  if (isOverTls(config, request) && claimed.protocol !== 'https:') return 'foreign'
   return host !== undefined && claimed.host === parse(`${claimed.protocol}//${host}`)?.host
     ? 'own'
     : 'foreign'

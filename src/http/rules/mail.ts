@@ -78,7 +78,7 @@ export function mailRoutes(app: FastifyInstance, { sql, writer, now }: Services)
 }
 
 function show(reply: FastifyReply, choice: MailSubscription, address: string): FastifyReply {
-  reply.header('cache-control', 'no-store').type('text/html; charset=utf-8')
+  reply.type('text/html; charset=utf-8')
   return reply.send(page(choice, address))
 }
 

@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify'
+import type { Config } from '../../config.ts'
+import { isOverTls } from '../request/public-address.ts'
 
 /**
  * The content security policy of our pages: scripts, styles and data from this address only (see docs/architecture.md).
@@ -23,14 +25,15 @@ const PERMISSIONS =
   'accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), magnetometer=(), microphone=(), midi=(), payment=(), usb=()'
 
 /**
- * Sets security headers: on every answer `nosniff`, on pages the content security policy. Over TLS, which
+ * Sets security headers: on every answer `nosniff`, and `no-store` unless its route allows caches; on pages the content
+ * security policy. Over TLS, which
  * `SVC_PUBLIC_URL` or a trusted proxy reports, also HSTS and the isolation from other origins.
  */
-export function secureAnswers(app: FastifyInstance, { publicUrl }: { publicUrl: string | undefined }): void {
-  const alwaysTls = publicUrl?.startsWith('https:') === true
+export function secureAnswers(app: FastifyInstance, config: Pick<Config, 'publicUrl'>): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     reply.header('x-content-type-options', 'nosniff')
-    const tls = alwaysTls || request.protocol === 'https'
+    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store')
+    const tls = isOverTls(config, request)
     if (tls) {
       reply.header('strict-transport-security', TRANSPORT_SECURITY)
       reply.header('cross-origin-resource-policy', 'same-origin')

@@ -5,7 +5,7 @@ import { problemBody, sendProblem, toProblem } from './respond.ts'
 
 /** Refuses a path that cannot be decoded or has a too long parameter. Fastify refuses it before any hook runs. */
 export function refusePath(error: Error, request: FastifyRequest, reply: FastifyReply): void {
-  sendProblem(reply.header('x-request-id', request.id), toProblem(error))
+  sendProblem(reply.headers({ 'x-request-id': request.id, 'cache-control': 'no-store' }), toProblem(error))
 }
 
 /**
@@ -21,6 +21,7 @@ export function refuseBytes(error: Error & { code?: string }, socket: Socket, id
       'content-type: application/problem+json; charset=utf-8',
       `content-length: ${Buffer.byteLength(body)}`,
       `x-request-id: ${id}`,
+      'cache-control: no-store',
       'connection: close',
     ]
     // A connection that timed out without a request is normal: clients may retry on another.

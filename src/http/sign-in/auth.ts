@@ -75,9 +75,8 @@ function registrationRoute(routes: Routes, { services }: Context): void {
         },
       },
     },
-    async (_request, reply) => {
+    async () => {
       const first = !(await hasUsers(sql))
-      reply.header('cache-control', 'no-store')
       return { open: first || config.registration === 'open', first }
     },
   )
@@ -168,7 +167,6 @@ function signInRoute(routes: Routes, { services, guesses }: Context): void {
           result: await makeChallenge(tx, 'second_factor', account.id, at),
           changes: [],
         }))
-        reply.header('cache-control', 'no-store')
         throw new Problem('second_factor_required', {
           members: { challenge, expires_at: expiresAt.toISOString(), factors: ['totp', 'recovery_code'] },
         })
@@ -214,12 +212,11 @@ function readUserRoute(routes: Routes, { services }: Context): void {
   routes.get(
     '/api/auth/me',
     { schema: { ...own, summary: 'The current user', response: { 200: me } } },
-    async (request, reply) => {
+    async (request) => {
       const caller = await request.known()
       if (['reporter', 'agent', 'rerun'].includes(caller.via)) throw new Problem('forbidden')
       const user = await findUser(sql, caller.user.id)
       if (user === undefined) throw new Problem('unauthenticated')
-      reply.header('cache-control', 'no-store')
       return { user: shapes.showUser(user) }
     },
   )

@@ -112,7 +112,7 @@ function callbackRoute(routes: Routes, { services, providers }: ProviderContext)
     },
     async (request, reply) => {
       const provider = providerOf(providers, request.params.idp)
-      reply.headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
+      reply.header('referrer-policy', 'no-referrer')
       let attempt: Attempt | undefined
       try {
         const taken = await consume(services, request, provider)

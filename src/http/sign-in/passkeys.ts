@@ -19,6 +19,7 @@ import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { type AttemptLimits, createAttemptLimits } from '../request/attempts.ts'
 import { personOnly } from '../request/credentials.ts'
+import { publicAddress } from '../request/public-address.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import { confirmPasswordIfSet } from './confirm-password.ts'
@@ -40,7 +41,7 @@ const BEGUN_PER_MINUTE = 60
  * allow no passkeys: without HTTPS, and at an IP address.
  */
 function partyOf({ config }: Services, request: FastifyRequest): RelyingParty | undefined {
-  const home = config.publicUrl ?? `${request.protocol}://${request.headers.host}`
+  const home = publicAddress(config, request)
   if (!URL.canParse(home)) return undefined
   const { protocol, hostname, origin } = new URL(home)
   const secure = protocol === 'https:' || hostname === 'localhost' || hostname.endsWith('.localhost')
@@ -126,12 +127,11 @@ function registrationOptionsRoute(routes: Routes, { services, guesses }: Context
         response: { 200: optionsShape },
       },
     },
-    async (request, reply) => {
+    async (request) => {
       const caller = await request.person()
       const party = requireParty(services, request)
       const { current_password: password } = request.body
       await confirmPasswordIfSet(services, guesses, { request, caller, password })
-      reply.header('cache-control', 'no-store')
       const options = await commit(writer, async (tx) => ({
         result: await registrationOptions(tx, caller, party, now()),
         changes: [],
@@ -231,10 +231,9 @@ function signInOptionsRoute(routes: Routes, { services, starts }: Context): void
         response: { 200: optionsShape },
       },
     },
-    async (request, reply) => {
+    async (request) => {
       starts.take({ address: request.ip }, now())
       const party = requireParty(services, request)
-      reply.header('cache-control', 'no-store')
       const options = await commit(writer, async (tx) => ({
         result: await signInOptions(tx, party, now()),
         changes: [],

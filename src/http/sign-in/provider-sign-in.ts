@@ -12,6 +12,7 @@ import { Problem, type ProblemCode } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import type { AttemptLimits } from '../request/attempts.ts'
+import { publicAddress } from '../request/public-address.ts'
 import { IN_ADDRESSES } from '../server/refusals.ts'
 import { toProblem } from '../server/respond.ts'
 import type { IdentityProvider } from './identity-provider.ts'
@@ -60,8 +61,7 @@ export async function begin(
   wanted: Pick<Attempt, 'returnTo' | 'linkUserId'>,
 ): Promise<string> {
   starts.take({ address: request.ip }, now())
-  const home = config.publicUrl ?? `${request.protocol}://${request.headers.host}`
-  const redirectUri = `${home}/api/oauth/${provider.id}/callback`
+  const redirectUri = `${publicAddress(config, request)}/api/oauth/${provider.id}/callback`
   const { url, checks } = await provider.begin(redirectUri)
   const browser = giveSignInCookie(request, reply, config)
   const { state, nonce, codeVerifier } = checks
@@ -70,7 +70,6 @@ export async function begin(
     result: await storeAttempt(tx, attempt, { state, browser }, now()),
     changes: [],
   }))
-  reply.header('cache-control', 'no-store')
   return url.href
 }
 

@@ -108,7 +108,6 @@ function beginTotpRoute(routes: Routes, context: FactorContext): void {
         result: await beginTotp(tx, caller, config.encryptionKey, now()),
         changes: [],
       }))
-      reply.header('cache-control', 'no-store')
       return reply.code(201).send(begun)
     },
   )
@@ -127,7 +126,7 @@ function confirmTotpRoute(routes: Routes, { services, codes }: FactorContext): v
         response: { 200: codesShape },
       },
     },
-    async (request, reply) => {
+    async (request) => {
       const caller = await request.person()
       const made: string[] = []
       // A wrong code counts as a guess.
@@ -152,7 +151,6 @@ function confirmTotpRoute(routes: Routes, { services, codes }: FactorContext): v
         },
       )
       if (!right) throw new Problem('wrong_code')
-      reply.header('cache-control', 'no-store')
       return { recovery_codes: made }
     },
   )
@@ -193,14 +191,13 @@ function renewRecoveryCodesRoute(routes: Routes, context: FactorContext): void {
         response: { 200: codesShape },
       },
     },
-    async (request, reply) => {
+    async (request) => {
       const caller = await request.person()
       await requireProof(context, request, caller, request.body)
       const made = await commit(writer, async (tx) => ({
         result: await renewRecoveryCodes(tx, caller, now()),
         changes: [],
       }))
-      reply.header('cache-control', 'no-store')
       return { recovery_codes: made }
     },
   )

@@ -1,16 +1,22 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../../config.ts'
 import { cookieLifeS } from '../../domain/sessions/index.ts'
+import { isOverTls } from '../request/public-address.ts'
 
-const overTls = (config: Config): boolean => config.publicUrl?.startsWith('https://') === true
-/** Over TLS the prefix makes browsers refuse a cookie that another host or plain HTTP tries to set. */
-const nameOf = (config: Config): string => (overTls(config) ? '__Host-svc_session' : 'svc_session')
-
-const attributes = (config: Config) =>
-  ({ path: '/', httpOnly: true, sameSite: 'lax', secure: overTls(config) }) as const
+/**
+ * The full name of a cookie of ours and its attributes. Over TLS the prefix makes browsers refuse a cookie that another
+ * host or plain HTTP tries to set.
+ */
+export function cookieOf(name: 'svc_session' | 'svc_sign_in', request: FastifyRequest, config: Config) {
+  const secure = isOverTls(config, request)
+  // Lax: browsers send it with a link or a redirect from another site, but with no other request of one.
+  const attributes = { path: '/', httpOnly: true, sameSite: 'lax', secure } as const
+  return { name: secure ? (`__Host-${name}` as const) : name, attributes }
+}
+const ownCookie = (request: FastifyRequest, config: Config) => cookieOf('svc_session', request, config)
 
 export const readSessionCookie = (request: FastifyRequest, config: Config): string | undefined =>
-  request.cookies[nameOf(config)] || undefined
+  request.cookies[ownCookie(request, config).name] || undefined
 
 /** @param createdAt when the session was opened: the cookie expires with the session */
 export function setSessionCookie(
@@ -20,9 +26,11 @@ export function setSessionCookie(
   createdAt: string,
   now: Date,
 ): void {
-  reply.setCookie(nameOf(config), value, { ...attributes(config), maxAge: cookieLifeS(createdAt, now) })
+  const { name, attributes } = ownCookie(reply.request, config)
+  reply.setCookie(name, value, { ...attributes, maxAge: cookieLifeS(createdAt, now) })
 }
 
 export function clearSessionCookie(reply: FastifyReply, config: Config): void {
-  reply.clearCookie(nameOf(config), attributes(config))
+  const { name, attributes } = ownCookie(reply.request, config)
+  reply.clearCookie(name, attributes)
 }

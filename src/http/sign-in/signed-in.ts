@@ -54,7 +54,6 @@ export function sendSignedIn(
   at: Date,
 ): z.output<typeof signedIn> {
   setSessionCookie(reply, config, session.cookie, at.toISOString(), at)
-  reply.header('cache-control', 'no-store')
   return { user: shapes.showUser(user), token: session.token, expires_at: session.expiresAt }
 }
 

@@ -64,11 +64,7 @@ export function graphqlRoutes(
         return reply
       }
       const answer = await graphql.answer({ method, url, headers, body }, caller)
-      return reply
-        .code(answer.status)
-        .headers(answer.headers)
-        .header('cache-control', 'no-store')
-        .send(answer.body)
+      return reply.code(answer.status).headers(answer.headers).send(answer.body)
     },
   })
   app.get('/graphql/schema.graphql', hidden, (_request, reply) =>

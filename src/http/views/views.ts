@@ -24,6 +24,12 @@ import * as shapes from '../request/shapes.ts'
 const viewShape = shapeOf(savedViewFields)
 const cursor = cursorOf('views', shapes.creationPosition)
 
+/** Whether a browser opens exactly this path: it resolves `..`, also percent-encoded, before it asks for anything. */
+function staysBelow(path: string): boolean {
+  const [plain = ''] = path.split('?')
+  return !plain.split('/').some((part) => /^(?:\.|%2e){1,2}$/i.test(part))
+}
+
 /** The path of a page of this service: no host, and nothing that a browser could read as one. */
 const pagePath = z
   .string()
@@ -32,6 +38,7 @@ const pagePath = z
     /^\/(p|b|compare|hosts)(?![^/?])(?!\/\/)[^\s\\#\p{Cc}\p{Cs}]*$/u,
     'must be the path of a project, a batch, a comparison or the hosts, with its query',
   )
+  .refine(staysBelow, 'must not contain `.` or `..` as a part of its path')
 const colors = chosenColors.refine((given) => Object.keys(given).length <= 1000, 'at most 1,000 colors')
 const audience = z.enum(AUDIENCES)
 const tags = ['views']

@@ -1,0 +1,26 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, test } from 'vitest'
+import { openStore } from '../../src/domain/cold/store.ts'
+
+test('archived batches are readable for the service alone, under any umask', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-archive-'))
+  const before = process.umask(0)
+  try {
+    const root = join(folder, 'archive')
+    const store = await openStore({ url: pathToFileURL(root).href, s3: {} as never })
+    await store.put('vision/b1/metrics.parquet', Buffer.from('rows'))
+    const modes = await Promise.all(
+      ['', 'vision', 'vision/b1', 'vision/b1/metrics.parquet'].map(async (name) =>
+        ((await stat(join(root, name))).mode & 0o777).toString(8),
+      ),
+    )
+    expect(modes).toEqual(['700', '700', '700', '600'])
+    store.close()
+  } finally {
+    process.umask(before)
+    await rm(folder, { recursive: true })
+  }
+})
