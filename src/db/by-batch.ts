@@ -32,6 +32,14 @@ export async function byBatch<Row extends { batchKey: number }, Result>(
   return results.flat()
 }
 
+/**
+ * Compares a column with the batch of `byBatch` where db_ids lead to the rows. PostgreSQL cannot use this for an index: a
+ * plan made on an empty table would take the index by batch, which later reads the whole batch. A cluster needs the plain
+ * comparison to find the worker.
+ */
+export const sameBatch = (db: Db, column: Fragment, batch: Fragment): Fragment =>
+  isDistributed(db) ? db`${column} = ${batch}` : db`(${column} = ${batch}) is true`
+
 export function groupByBatch<Row extends { batchKey: number }>(rows: readonly Row[]): Map<number, Row[]> {
   const groups = new Map<number, Row[]>()
   for (const row of rows) {

@@ -23,12 +23,16 @@ export const identityOf = ({ event, eventId }: Checked): EventIdentity => ({
 /** The identity as one text. An event_id has a fixed length, so no two identities have the same text. */
 export const identityKey = ({ batchId, eventId }: EventIdentity): string => `${eventId} ${batchId}`
 
-/** Which of these events are stored already (step 5). */
+/**
+ * Which of these events are stored already (step 5). One look-up by key each: as a join, a plan made while the tables are
+ * empty reads all events of the batch for every event of the group, and a prepared statement keeps its plan.
+ */
 export const storedEvents = (tx: Tx, events: readonly EventIdentity[]): Fragment => tx`
-  select b.id as batch_id, e.event_id, e.db_id
+  select b.id as batch_id, w.event_id, e.db_id
   from unnest(${events.map((e) => e.batchId)}::text[], ${events.map((e) => e.eventId)}::uuid[]) as w (batch_id, event_id)
   join batches b on b.id = w.batch_id
-  join events e on e.batch_key = b.key and e.event_id = w.event_id`
+  cross join lateral (
+    select e.db_id from events e where e.batch_key = b.key and e.event_id = w.event_id limit 1) e`
 
 export interface StoredEvent {
   batch_id: string

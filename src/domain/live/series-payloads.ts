@@ -1,5 +1,5 @@
 import { itemAt } from '../../checked.ts'
-import { byBatch } from '../../db/by-batch.ts'
+import { byBatch, sameBatch } from '../../db/by-batch.ts'
 import type { Db } from '../../db/sql.ts'
 import type { LoggedChange } from '../../stream/log.ts'
 import type { ChangePayloads } from '../../stream/payloads.ts'
@@ -121,10 +121,11 @@ export async function loadEpochs(
       cross join lateral (
         select e.job_key, ${payloadEpoch(db)} epoch, min(e.db_id) db_id
         from events e ${withTemplate(db)}
-        where e.db_id between u.first_id and u.last_id and e.batch_key = ${batch}
+        where e.db_id between u.first_id and u.last_id and ${sameBatch(db, db`e.batch_key`, batch)}
           and e.type = ${eventTypeCode('job_epoch')} and (e.payload is not null or e.packed is not null)
         group by 1, 2) s
-      join epochs e on e.batch_key = ${batch} and e.job_key = s.job_key and e.epoch = s.epoch`,
+      cross join lateral (
+        select * from epochs e where e.batch_key = ${batch} and e.job_key = s.job_key and e.epoch = s.epoch limit 1) e`,
   )
   const jobs = await jobsOf(db, rows, true)
   const known = rows.filter((row) => jobs.has(row.job_key)).sort(byArrival)
@@ -184,9 +185,10 @@ export async function loadSnapshots(
       select u.n, r.db_id, r.ts timestamp, r.job_key, r.gpu_util_pct, r.gpu_mem_mb, r.cpu_util_pct, r.ram_mb,
         r.disk_free_mb, r.gpus, r.extra
       from ${unnested(db, own)}
-      join events v on v.db_id between u.first_id and u.last_id and v.batch_key = ${batch}
+      join events v on v.db_id between u.first_id and u.last_id and ${sameBatch(db, db`v.batch_key`, batch)}
         and v.type = ${eventTypeCode('resource_snapshot')}
-      join resource_snapshots r on r.batch_key = ${batch} and r.ts = v.ts and r.db_id = v.db_id`,
+      cross join lateral (
+        select * from resource_snapshots r where r.batch_key = ${batch} and r.ts = v.ts and r.db_id = v.db_id limit 1) r`,
   )
   const jobs = await jobsOf(db, rows, false)
   return payloadsOfRows(changes, rows.sort(byArrival), 'snapshots', (row): PayloadSnapshot => {
