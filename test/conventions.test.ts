@@ -77,6 +77,11 @@ test('the environment is read in src/cli/main.ts and nowhere else below it', () 
   expect(readers.filter((line) => !line.startsWith('src/cli/main.ts:'))).toEqual([])
 })
 
+test('arrays for postgres.js are made only by tagged templates and by sqlFragment', () => {
+  const makers = linesWith(inSrc, /\{ raw: |as (unknown as )?TemplateStringsArray/)
+  expect(makers.filter((line) => !/^src\/db\/(sql-fragment\.ts|generated\/)/.test(line))).toEqual([])
+})
+
 test('every SQL statement begins with its name, and no two have the same', () => {
   const statements = inSrc.flatMap((path) => statementsOf(join(ROOT, path)))
   const places = (some: typeof statements) => some.map((s) => `${s.file.slice(ROOT.length + 1)}:${s.line}`)

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { itemAt } from '../checked.ts'
 import type { Db, Fragment } from './sql.ts'
 
@@ -10,8 +11,31 @@ export interface SqlFragment {
   values: string[]
 }
 
+/**
+ * Arrays by their text, so that the same text is always the same array: postgres.js keeps facts by the identity of the
+ * array. The texts come from the source alone and are fewer than MAX_TEXTS; test/kit/app.ts checks this.
+ */
+const arrays = new LRUCache<string, TemplateStringsArray>({ max: 500 })
+
+/** How many different texts were composed since the start. */
+export const composedTexts = { count: 0, most: arrays.max }
+
+function arrayOf(words: readonly string[]): TemplateStringsArray {
+  const key = words.join('\0')
+  let array = arrays.get(key)
+  if (array === undefined) {
+    array = Object.assign([...words], { raw: words })
+    arrays.set(key, array)
+    composedTexts.count++
+  }
+  return array
+}
+
 /** The text around a single parameter. */
-const PARAMETER = Object.assign(['', ''], { raw: ['', ''] })
+const PARAMETER = arrayOf(['', ''])
+
+/** SQL without parameters that is derived from a table of the source, such as a list of columns. */
+export const sqlWords = (sql: string): SqlFragment => ({ words: arrayOf([sql]), values: [] })
 
 /** Tagged template for a fragment. Its values may be other fragments. */
 export function sqlFragment(
@@ -36,7 +60,7 @@ export function sqlFragment(
     values.push(...inner.values)
   }
   all.push(open)
-  return { words: Object.assign(all, { raw: all }), values }
+  return { words: arrayOf(all), values }
 }
 
 /** Embeds the fragment in a statement of postgres.js. */

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
 
 /**
  * The fields of an entity, each declared once: name, type, meaning, column, and who may see it. The answers of REST and their
@@ -162,9 +161,6 @@ export function sentBy(fields: Fields, event: 'job_start' | 'job_done') {
     sent?.by === event && column !== undefined ? [{ name, column, sql: type.sql, ...sent }] : [],
   )
 }
-
-/** SQL that is derived from a table of fields, computed once. */
-export const words = (sql: string): SqlFragment => sqlFragment(Object.assign([sql], { raw: [sql] }))
 
 /** The name of a field in GraphQL; null: it is not there. */
 export const graphqlName = (name: string, { graphql }: Field): string | null =>

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { startApp } from '../../src/app.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import { openSql, type Sql } from '../../src/db/sql.ts'
+import { composedTexts } from '../../src/db/sql-fragment.ts'
 import { freshDatabase } from './database.ts'
 import { type Client, createClient } from './http.ts'
 
@@ -119,6 +120,10 @@ export async function startTestApp(
       client.close()
       await running.stop()
       await database?.drop()
+      if (composedTexts.count > composedTexts.most)
+        throw new Error(
+          'sqlFragment composes ever new texts: pass values as parameters, not as part of the SQL',
+        )
     },
   }
 }

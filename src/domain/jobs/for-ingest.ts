@@ -1,10 +1,10 @@
 import { entryOf } from '../../checked.ts'
 import { canonicalInstant } from '../../db/instant.ts'
 import type { Fragment, Tx } from '../../db/sql.ts'
-import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
+import { type SqlFragment, sqlFragment, sqlWords } from '../../db/sql-fragment.ts'
 import type { JobStatus } from '../batches/index.ts'
 import { type Numeric, numberOf } from '../events/index.ts'
-import { sentBy, words } from '../field.ts'
+import { sentBy } from '../field.ts'
 import type { Merged } from '../merge.ts'
 import { newProgress, type SeriesProgress, seriesNumber, unchanged } from '../metrics/index.ts'
 import { fieldsUnder, type JobState, jobEndedAt, jobStartedAt } from './job.ts'
@@ -110,8 +110,8 @@ export async function createJobs(tx: Tx, jobs: JobState[]): Promise<void> {
 const STARTED = sentBy(jobFields, 'job_start')
 const FINAL = sentBy(jobFields, 'job_done')
 const SENT = [...STARTED, ...FINAL]
-const SET_SENT = words(SENT.map(({ column }) => `${column} = x.${column}`).join(', '))
-const SENT_TYPES = words(SENT.map(({ column, sql }) => `${column} ${sql}`).join(', '))
+const SET_SENT = sqlWords(SENT.map(({ column }) => `${column} = x.${column}`).join(', '))
+const SENT_TYPES = sqlWords(SENT.map(({ column, sql }) => `${column} ${sql}`).join(', '))
 
 const sentIn = (merged: Merged | null, fields: typeof SENT): Record<string, unknown> =>
   Object.fromEntries(fields.map(({ name, column, otherwise }) => [column, merged?.values[name] ?? otherwise]))

@@ -1,13 +1,13 @@
 import type { Db } from '../../db/sql.ts'
-import { fragment } from '../../db/sql-fragment.ts'
+import { fragment, sqlWords } from '../../db/sql-fragment.ts'
 import { Problem } from '../../problem.ts'
 import { type VisibleProject, visibleBatch, visibleProject } from '../access.ts'
 import type { Caller } from '../caller.ts'
-import { columnsOf, words } from '../field.ts'
+import { columnsOf } from '../field.ts'
 import { isUuid } from '../uuid.ts'
 import { type Rule, ruleFields } from './rule-fields.ts'
 
-const COLUMNS = words(columnsOf(ruleFields, 'r'))
+const COLUMNS = sqlWords(columnsOf(ruleFields, 'r'))
 
 export interface RulePosition {
   createdAt: string

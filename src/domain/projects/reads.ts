@@ -1,8 +1,8 @@
 import type { Db } from '../../db/sql.ts'
-import { fragment } from '../../db/sql-fragment.ts'
+import { fragment, sqlWords } from '../../db/sql-fragment.ts'
 import { callerMay, visibleProjectsFilter } from '../access.ts'
 import type { Caller } from '../caller.ts'
-import { columnsOf, viewsOf, words } from '../field.ts'
+import { columnsOf, viewsOf } from '../field.ts'
 import { type MemberView, type ProjectView, projectFields } from './project-fields.ts'
 
 /** A project as a caller sees it: `recipients` is null for callers that are not members (contract §2). */
@@ -15,7 +15,7 @@ export const projectView = viewsOf<typeof projectFields, [row: ProjectRow]>(proj
   recipients: ({ recipients }) => recipients ?? undefined,
 })
 
-const COLUMNS = words(columnsOf(projectFields, 'p'))
+const COLUMNS = sqlWords(columnsOf(projectFields, 'p'))
 
 /** The position in a list: after this project. */
 export interface CreatedPosition {

@@ -1,14 +1,14 @@
 import type { Db } from '../../db/sql.ts'
-import { fragment } from '../../db/sql-fragment.ts'
+import { fragment, sqlWords } from '../../db/sql-fragment.ts'
 import { callerMay, type Visibility, visibleProjectsFilter } from '../access.ts'
 import { type Caller, isAdmin } from '../caller.ts'
-import { columnsOf, words } from '../field.ts'
+import { columnsOf } from '../field.ts'
 import { isShareToken, openShare, shareTokenHash } from '../shares/index.ts'
 import { isUuid } from '../uuid.ts'
 import { tokenOfBatch } from './link-token.ts'
 import { embeddedBatches, type Report, reportFields } from './report-fields.ts'
 
-const COLUMNS = words(columnsOf(reportFields, 'r'))
+const COLUMNS = sqlWords(columnsOf(reportFields, 'r'))
 
 /** The position in a list: after this report. */
 export interface ReportPosition {

@@ -1,10 +1,10 @@
 import type { Db } from '../../db/sql.ts'
-import { fragment } from '../../db/sql-fragment.ts'
-import { columnsOf, words } from '../field.ts'
+import { fragment, sqlWords } from '../../db/sql-fragment.ts'
+import { columnsOf } from '../field.ts'
 import { isShareToken, shareTokenHash } from './share.ts'
 import { type ShareView, shareFields } from './share-fields.ts'
 
-const COLUMNS = words(columnsOf(shareFields, 's'))
+const COLUMNS = sqlWords(columnsOf(shareFields, 's'))
 
 export interface SharePosition {
   createdAt: string

@@ -1,15 +1,15 @@
 import type { Tx } from '../../db/sql.ts'
-import { fragment } from '../../db/sql-fragment.ts'
+import { fragment, sqlWords } from '../../db/sql-fragment.ts'
 import { Problem } from '../../problem.ts'
 import { recordAudit } from '../audit.ts'
 import type { Actor } from '../caller.ts'
-import { columnsOf, words } from '../field.ts'
+import { columnsOf } from '../field.ts'
 import { holdQuota } from '../quotas.ts'
 import { isUuid } from '../uuid.ts'
 import { makeToken, type TokenScope, tokenHash } from './token.ts'
 import { type TokenView, tokenFields } from './token-fields.ts'
 
-const COLUMNS = words(columnsOf(tokenFields, 't'))
+const COLUMNS = sqlWords(columnsOf(tokenFields, 't'))
 
 /**
  * Creates a token for the user `userId`. `text` is the token itself: returned only here and not stored.

@@ -1,12 +1,12 @@
 import type { Db } from '../../db/sql.ts'
-import { fragment } from '../../db/sql-fragment.ts'
+import { fragment, sqlWords } from '../../db/sql-fragment.ts'
 import { callerMay, type Visibility, visibleProjectsFilter } from '../access.ts'
 import { type Caller, isAdmin } from '../caller.ts'
-import { columnsOf, words } from '../field.ts'
+import { columnsOf } from '../field.ts'
 import { isUuid } from '../uuid.ts'
 import { type SavedView, savedViewFields } from './view-fields.ts'
 
-const COLUMNS = words(columnsOf(savedViewFields, 'v'))
+const COLUMNS = sqlWords(columnsOf(savedViewFields, 'v'))
 
 /** Where the next page of a list goes on: after this one. */
 export interface SavedViewPosition {
