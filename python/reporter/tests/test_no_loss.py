@@ -57,13 +57,13 @@ def test_a_tight_loop_loses_nothing_uses_little_memory_and_sends_its_end_before_
 
 def test_offline_events_are_written_in_blocks(spill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writes: list[int] = []
-    append = _spill._append
+    append = _spill.SpillFolder._append
 
-    def count(path: Path, lines: list[bytes]) -> int:
+    def count(self: _spill.SpillFolder, path: Path, lines: list[bytes]) -> int:
         writes.append(len(lines))
-        return append(path, lines)
+        return append(self, path, lines)
 
-    monkeypatch.setattr(_spill, "_append", count)
+    monkeypatch.setattr(_spill.SpillFolder, "_append", count)
     with svc.Reporter("vision", batch_id="b", stop_poll_s=0, resources_s=0) as run, run.job("a") as job:
         for epoch in range(300):
             job.epoch(epoch, train_loss=1.0)
@@ -117,7 +117,7 @@ import logging
 logging.disable()
 _spill = __import__("svc_reporter._spill", fromlist=["_spill"])
 def full(*_): raise OSError(28, "No space left on device")
-_spill._append = full
+_spill.SpillFolder._append = full
 with svc.Reporter("vision", batch_id="b", stop_poll_s=0, resources_s=0, close_timeout_s=1) as run:
     with run.job("a") as job:
         for epoch in range(100):

@@ -16,6 +16,10 @@ from .conftest import lines_of, spilled_in
 from .kit.fake_ingest import FakeIngest
 from .kit.process import run
 
+LINE = (
+    '{"event_id": "1", "schema_version": "1.1", "event_type": "log_line", "timestamp": "2026-01-01T00:00:00Z", '
+    '"batch_id": "b", "job_id": "a", "source": {"project": "vision"}, "data": {"line": "x", "level": "info"}}\n'
+)
 PLATFORMS = pytest.mark.parametrize("platform", ["win32", "darwin"])
 
 
@@ -79,7 +83,7 @@ def test_a_claim_of_a_running_process_is_respected_and_that_of_an_ended_one_is_t
         for name, number, start in (
             ("living", pid, _process.start_time(pid) or "0"), ("reused", pid, "17"), ("ended", 999_999_999, "17"),
         ):
-            (folder / f"{name}.jsonl~{_claims._host()}~{number}~{start}~00000000").write_text("x")
+            (folder / f"{name}.jsonl~{_claims._host()}~{number}~{start}~00000000").write_text(os.environ["LINE"])
         print(json.dumps(sorted(path.name.split(".")[0] for path in _claims.waiting(folder, Tuning()))))
         identity = _process.ProcessIdentity.of(pid)
         print(json.dumps([identity.is_alive(), _process.ProcessIdentity(999_999_999, None, None).is_alive()]))
@@ -92,7 +96,7 @@ def test_a_claim_of_a_running_process_is_respected_and_that_of_an_ended_one_is_t
         known = platform == "win32"
         if platform == "darwin":
             os.kill(sleeper.pid, 0)
-        out, _ = run(claims, env_of(platform, server, PID=str(sleeper.pid)))
+        out, _ = run(claims, env_of(platform, server, PID=str(sleeper.pid), LINE=LINE))
         lines = out.splitlines()
         assert lines[0] == ('["ended", "reused"]' if known else '["ended"]')
         assert lines[1] == ("[true, false]" if known else "[null, false]")

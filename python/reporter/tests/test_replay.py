@@ -94,8 +94,9 @@ def test_an_incomplete_line_is_skipped_and_later_ones_are_not(
     make: Make, server: FakeIngest, spill: Path, said: Callable[[], str]
 ) -> None:
     path = write_spill(spill, "torn", range(3))
+    torn = epoch_line("torn", 3)[:50]
     with open(path, "ab") as file:
-        file.write(epoch_line("torn", 3)[:50])
+        file.write(torn)
     SpillFolder([spill]).append("torn", [epoch_line("torn", 4)])
     with open(path, "ab") as file:
         file.write(epoch_line("torn", 5)[:70])
@@ -103,7 +104,9 @@ def test_an_incomplete_line_is_skipped_and_later_ones_are_not(
         pass
     assert received(server, "torn") == [0, 1, 2, 4]
     assert "incomplete line" in said()
-    assert spilled_in(spill) == []
+    assert spilled_in(spill) == [spill / "rejected"]
+    (kept,) = (spill / "rejected").iterdir()
+    assert kept.read_bytes() == torn + b"\n"
 
 
 def test_a_last_line_that_is_whole_but_for_its_end_is_sent(make: Make, server: FakeIngest, spill: Path) -> None:
@@ -297,8 +300,10 @@ from svc_reporter._spill import SpillFolder
 from pathlib import Path
 import json
 folder = SpillFolder([Path(os.environ["FOLDER"])])
+event = {"schema_version": "1.1", "event_type": "job_epoch", "timestamp": "2026-01-01T00:00:00Z", "batch_id": "live",
+         "job_id": "a", "source": {"project": "vision"}, "data": {"epoch": 0}}
 for n in range(1500):
-    folder.append("live", [json.dumps({"event_id": f"{os.getpid()}-{n}"}).encode()])
+    folder.append("live", [json.dumps({"event_id": f"{os.getpid()}-{n}", **event}).encode()])
 """
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from ._files import read_json, write_json
 from ._identity import Identity, boot_id, descendants_of, start_time_of
 from ._oom import OomKills
+from ._records import read_own
 from ._runs import Run
 from ._spool import Spool
 
@@ -26,7 +27,6 @@ _CHECK_EVERY_S = 1.0
 _DELAY_S = 3.0
 """Seconds between the end of a process and the report of its death. In this time the process's record may get its end,
 or its watchdog may end the run."""
-_MAX_BYTES = 4 * 1024 * 1024
 _MAX_AT_ONCE = 500
 _KEPT_S = 30 * 86_400
 
@@ -192,14 +192,7 @@ def continue_foreign_stop(record: Run, spool: Spool, jobs_path: str, grace_s: fl
 
 
 def _open_record(path: Path) -> dict[str, Any] | None:
-    try:
-        with open(path, "rb") as file:
-            info = os.fstat(file.fileno())
-            if info.st_uid != os.getuid() or info.st_mode & 0o022:
-                return None
-            data = json.loads(file.read(_MAX_BYTES))
-    except (OSError, ValueError):
-        return None
+    data = read_own(path)
     if not isinstance(data, dict) or data.get("version") != 1 or data.get("ended_at") is not None:
         return None
     pid = data.get("pid")

@@ -34,8 +34,10 @@ def record_name(batch_id: str) -> str:
 
 
 def reporter_folders(env: Mapping[str, str]) -> list[Path]:
-    """Folders with records of this user's reporters: SVC_REPORTER_DIR, ~/.svc-reporter and a temporary folder."""
-    configured = [Path(env["SVC_REPORTER_DIR"]).expanduser()] if env.get("SVC_REPORTER_DIR") else []
+    """Folders with records of this user's reporters: ~/.svc-reporter and a temporary folder, and with SVC_REPORTER_DIR
+    `.svc-reporter` in that folder, or the folder itself (earlier versions)."""
+    place = Path(env["SVC_REPORTER_DIR"]).expanduser() if env.get("SVC_REPORTER_DIR") else None
+    configured = [] if place is None else [place / ".svc-reporter", place]
     return [*configured, Path.home() / ".svc-reporter", Path(tempfile.gettempdir()) / f"svc-reporter-{os.getuid()}"]
 
 
@@ -59,7 +61,7 @@ def is_recorded(job: Mapping[str, Any], folders: list[Path]) -> bool:
 
 def _runs(folders: list[Path], batch_id: str) -> Iterator[dict[str, Any]]:
     for folder in folders:
-        data = _read_own(folder / "runs" / record_name(batch_id))
+        data = read_own(folder / "runs" / record_name(batch_id))
         if isinstance(data, dict) and data.get("version") == 1 and data.get("batch_id") == batch_id:
             yield data
             earlier = data.get("earlier")
@@ -67,7 +69,7 @@ def _runs(folders: list[Path], batch_id: str) -> Iterator[dict[str, Any]]:
                 yield from (each for each in earlier if isinstance(each, dict))
 
 
-def _read_own(path: Path) -> Any:
+def read_own(path: Path) -> Any:
     """The content; None if the file is missing or no JSON, or if another user may have written it."""
     try:
         if not _is_private(path.parent.lstat(), stat.S_ISDIR):

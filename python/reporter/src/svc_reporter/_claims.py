@@ -15,10 +15,12 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+from ._own_files import open_file, own_folder, read_file
 from ._process import ProcessIdentity, start_time
-from ._spill import lock
+from ._spill import free_name, is_spill_file, lock, own_place
 from ._tuning import Tuning
 
+_OFFSET_LIMIT = 100
 _NO_START = "0"
 """Stands for the start time in a claim's name if the system does not provide it."""
 
@@ -35,8 +37,9 @@ class Claim:
 def waiting(folder: Path, tuning: Tuning) -> list[Path]:
     """Files of `folder` that can be claimed now, least recently modified first."""
     found: list[tuple[int, str, Path]] = []
+    own = own_place(folder) == folder
     try:
-        names = os.listdir(folder)
+        names = os.listdir(own_folder(folder) if own else folder)
     except OSError:
         return []
     for name in names:
@@ -44,35 +47,34 @@ def waiting(folder: Path, tuning: Tuning) -> list[Path]:
             continue
         path = folder / name
         try:
-            info = path.stat()
+            descriptor = _open_spill_file(path, os.O_RDONLY)
         except OSError:
-            continue  # another process was faster
-        if not path.is_dir():
-            found.append((info.st_mtime_ns, name, path))
+            continue  # another process was faster, or it is not a spill file
+        try:
+            found.append((os.fstat(descriptor).st_mtime_ns, name, path))
+        finally:
+            os.close(descriptor)
     return [path for _, _, path in sorted(found)]
 
 
 def claim(path: Path) -> Claim | None:
-    """Claim the file for this process; None if another process claimed it first."""
+    """Claim the file for this process; None if another process claimed it first, or if it is not a spill file."""
     original = path.name.split("~", 1)[0]
     nonce = uuid.uuid4().hex[:8]
-    target = path.with_name(f"{original}~{_host()}~{os.getpid()}~{start_time(os.getpid()) or _NO_START}~{nonce}")
     try:
+        file = _identity(_open_spill_file(path, os.O_RDONLY))
+        place = own_folder(own_place(path.parent), create=True)
+        target = place / f"{original}~{_host()}~{os.getpid()}~{start_time(os.getpid()) or _NO_START}~{nonce}"
         os.rename(path, target)
+        if not _is_still(target, file):
+            os.rename(target, path)  # another file took the name meanwhile
+            return None
+        offset = _read_moved_offset(path, target)
+        if offset is not None:
+            write_offset(target, offset)
+            _remove(_offset_path(path))
     except OSError:
         return None
-    offset = _read_moved_offset(path, target)
-    if offset:
-        write_offset(target, offset)
-    _remove(_offset_path(path))
-    try:
-        descriptor = os.open(target, os.O_RDWR)
-    except OSError:
-        return Claim(target, original)
-    try:
-        lock(descriptor, exclusive=True)  # wait for a writer that opened the file before the rename
-    finally:
-        os.close(descriptor)
     return Claim(target, original)
 
 
@@ -81,7 +83,7 @@ def release(held: Claim) -> Path:
 
     Returns its path. Never raises.
     """
-    for name in (held.original, f"{held.original[: -len('.jsonl')]}.{uuid.uuid4().hex[:8]}.jsonl"):
+    for name in (held.original, free_name(held.original)):
         target = held.path.with_name(name)
         if target.exists():
             continue
@@ -115,11 +117,7 @@ def finish(held: Claim) -> None:
 
 def read_offset(path: Path) -> int:
     """How many bytes of the file the service has acknowledged; 0 if no offset was stored for this file."""
-    try:
-        offset, head = _offset_path(path).read_text("ascii").split()
-        return max(0, int(offset)) if head == _head(path) else 0
-    except (OSError, ValueError):
-        return 0
+    return _read_moved_offset(path, path) or 0
 
 
 def write_offset(path: Path, offset: int, of: Path | None = None) -> None:
@@ -131,7 +129,7 @@ def write_offset(path: Path, offset: int, of: Path | None = None) -> None:
     try:
         target = _offset_path(path)
         scratch = target.with_name(target.name + ".new")
-        with open(scratch, "w", encoding="ascii", opener=_private) as file:
+        with open(open_file(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="ascii") as file:
             file.write(f"{offset} {_head(of or path)}\n")
         os.replace(scratch, target)
     except OSError:
@@ -158,22 +156,47 @@ def _is_orphan(folder: Path, name: str, tuning: Tuning) -> bool:
     return maker.is_alive() is False
 
 
-def _read_moved_offset(source: Path, target: Path) -> int:
-    """The offset stored under the old name `source` of the file `target`."""
+def _open_spill_file(path: Path, flags: int) -> int:
+    """Open the spill file; returns its descriptor. Raises OSError, also if it is not a spill file."""
+    descriptor = open_file(path, flags)
+    own = own_place(path.parent) == path.parent
     try:
-        offset, head = _offset_path(source).read_text("ascii").split()
-        return max(0, int(offset)) if head == _head(target) else 0
+        if not is_spill_file(descriptor, path.name.split("~", 1)[0], own=own):
+            raise PermissionError(1, "is not a spill file", str(path))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _is_still(target: Path, file: tuple[int, int]) -> bool:
+    """Whether a renamed file is the one that was checked. Waits for a writer that opened it before the rename."""
+    try:
+        descriptor = open_file(target, os.O_RDWR)
+    except OSError:
+        return False
+    lock(descriptor, exclusive=True)
+    return _identity(descriptor) == file
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    """Device and inode of an open file, which is then closed: Windows renames no open file."""
+    info = os.fstat(descriptor)
+    os.close(descriptor)
+    return info.st_dev, info.st_ino
+
+
+def _read_moved_offset(source: Path, target: Path) -> int | None:
+    """The offset stored under the old name `source` of the file `target`; None if there is none for this file."""
+    try:
+        offset, head = read_file(_offset_path(source), _OFFSET_LIMIT).decode("ascii").split()
+        return max(0, int(offset)) if head == _head(target) else None
     except (OSError, ValueError):
-        return 0
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+        return None
 
 
 def _head(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read(512)).hexdigest()[:16]
+    return hashlib.sha256(read_file(path, 512)).hexdigest()[:16]
 
 
 def _offset_path(path: Path) -> Path:

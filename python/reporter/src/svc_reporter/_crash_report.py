@@ -37,7 +37,7 @@ def send_crash_report(run: RunState, cause: str, deadline: float) -> None:
     ids = EventIds()
     batch_id = str(facts["batch_id"])
     encoder = EventEncoder(str(facts["project"]), batch_id, {"host": str(facts["host"])}, ids, messages, DEFAULT)
-    spill_writer = SpillWriter(SpillFolder(folders(facts.get("folder"))), batch_id, Counts(), messages)
+    spill_writer = SpillWriter(SpillFolder.of(facts.get("folder")), batch_id, Counts(), messages)
     encoded = [EncodedEvent(one["id"], one["type"], one["line"].encode("utf-8")) for one in run.encoded.values()]
     # They have a sender id of their own and no delivery counts: it is unknown how many events the process produced.
     own = [*_starts(run), *_ends(run, cause)]
@@ -65,7 +65,7 @@ def send_crash_report(run: RunState, cause: str, deadline: float) -> None:
         if outcome is Outcome.REJECTED:
             spill_writer.reject_from_other_batch(event, reason)
 
-    for path in in_order(spill_writer.folder.candidates, DEFAULT):
+    for path in in_order(spill_writer.folder.sources, DEFAULT):
         if not path.name.startswith(name) or time.monotonic() > deadline - _TIMEOUT_S:
             continue
         held = claim(path)

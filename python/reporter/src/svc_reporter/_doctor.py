@@ -15,11 +15,12 @@ from pathlib import Path
 from . import _ranks
 from ._ids import now_ms
 from ._needed_version import is_older, upgrade_advice
+from ._own_files import own_folder
 from ._replay import in_order
 from ._responses import is_of_service, reason_of
 from ._settings import Settings, is_switched_off
 from ._snapshot import git_state, hostname
-from ._spill import REJECTED, ensure_private, folders
+from ._spill import REJECTED, earlier_folders, folders
 from ._transport import CA_ADVICE, Response, Transport, Unreachable
 from ._version import __version__
 
@@ -159,20 +160,21 @@ def _folders(found: _Findings, settings: Settings) -> None:
         found.note(f"{place} cannot be written ({problem})")
     else:
         found.fault("events cannot be kept on disk", "set SVC_REPORTER_DIR to a writable folder")
-    waiting = in_order(places, settings.tuning)
+    sources = [*places, *earlier_folders(settings.folder)]
+    waiting = in_order(sources, settings.tuning)
     if waiting:
         size = sum(_size(path) for path in waiting)
         found.note(
             f"{len(waiting)} spill files wait ({size:,} bytes): the next reporter sends them, or `svc-reporter sync`"
         )
-    refused = in_order([place / REJECTED for place in places], settings.tuning)
+    refused = in_order([place / REJECTED for place in sources], settings.tuning)
     if refused:
         found.note(f"{len(refused)} files of rejected events: fix the cause, then run `svc-reporter sync --rejected`")
 
 
 def _unwritable(place: Path) -> str | None:
     try:
-        ensure_private(place, place)
+        own_folder(place, create=True)
         with tempfile.TemporaryFile(dir=place) as file:
             file.write(b"x" * 4096)
             file.flush()

@@ -17,7 +17,7 @@ from ._queue import EventData, EventQueue
 from ._replayer import Replayer
 from ._settings import Settings
 from ._shutdown import Shutdown
-from ._spill import SpillFolder, folders
+from ._spill import SpillFolder
 from ._spill_writer import SpillWriter
 from ._transport import Transport
 from ._watchdog import WatchedRun
@@ -53,7 +53,7 @@ class Pipeline:
         self._shutdown = Shutdown()
         self._queue = EventQueue(queue_size, self._counts)
         self._encoder = EventEncoder(project, batch_id, source, self._ids, messages, tuning)
-        self._spill_writer = SpillWriter(SpillFolder(folders(settings.folder)), batch_id, self._counts, messages)
+        self._spill_writer = SpillWriter(SpillFolder.of(settings.folder), batch_id, self._counts, messages)
         self._transport = self._new_transport()
         self._worker = Worker(
             self._queue,

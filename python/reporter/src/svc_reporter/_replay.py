@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import logging
+import os
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import NamedTuple
@@ -11,8 +11,10 @@ from typing import NamedTuple
 from ._claims import Claim, finish, read_offset, release, waiting, write_offset
 from ._envelope import EncodedEvent
 from ._messages import Messages
+from ._own_files import open_file
 from ._responses import Outcome
 from ._sender import Sender, Stopped
+from ._spill import LINE_LIMIT, event_in, keep_unreadable
 from ._tuning import Tuning
 
 OnOutcome = Callable[[EncodedEvent, Outcome, str], None]
@@ -42,7 +44,7 @@ class Replay:
             if chunk is None:
                 finish(held)
                 return Replayed()
-            events, ends = chunk
+            events, ends, unreadable = chunk
             sent = sender.send(events, once=once)
             settled = 0
             for position, (event, outcome) in enumerate(zip(events, sent.outcomes, strict=True)):
@@ -50,6 +52,8 @@ class Replay:
                     break
                 self._on_outcome(event, outcome, sent.reasons.get(position, ""))
                 settled += 1
+            if settled == len(events) and unreadable:
+                self._keep_unreadable(unreadable)
             if settled:
                 write_offset(held.path, ends[settled - 1])
             if sent.stopped is not None:
@@ -63,6 +67,14 @@ class Replay:
             self._messages.log(logging.WARNING, "replay unreadable", f"{held.original} cannot be read: {error}")
             return Replayed(Stopped.UNREADABLE, self.release())
         return None
+
+    def _keep_unreadable(self, lines: list[bytes]) -> None:
+        kept = keep_unreadable(self._in_flight.path.parent, self._in_flight.original, lines)
+        self._messages.log(
+            logging.ERROR,
+            "unreadable",
+            f"{self._in_flight.original}: {len(lines):,} lines are not events; they are kept in {kept}",
+        )
 
     def release(self) -> Path:
         """End the replay, so that any process can claim the rest of the file. Returns its path."""
@@ -92,46 +104,51 @@ def modified(path: Path) -> int:
         return 0
 
 
-def _chunks(
-    path: Path, tuning: Tuning, messages: Messages
-) -> Generator[tuple[list[EncodedEvent], list[int]], None, None]:
-    """Chunks of events, each with the file offset of the end of each event. Raises OSError."""
-    with open(path, "rb") as file:
+class _Chunk(NamedTuple):
+    events: list[EncodedEvent]
+    ends: list[int]
+    """The file offset of the end of each event."""
+    unreadable: list[bytes]
+    """Complete lines between them that are not events."""
+
+
+def _chunks(path: Path, tuning: Tuning, messages: Messages) -> Generator[_Chunk, None, None]:
+    """The events of the file from the stored offset on. Raises OSError."""
+    with open(open_file(path, os.O_RDONLY), "rb") as file:
         offset = read_offset(path)
         file.seek(offset)
-        events: list[EncodedEvent] = []
-        ends: list[int] = []
+        chunk = _Chunk([], [], [])
         size = 0
-        for line in file:
+        while line := file.readline(LINE_LIMIT):
             offset += len(line)
             event = _read(line)
             if event is None:
-                if line.strip():
+                if not line.endswith(b"\n") and len(line) < LINE_LIMIT:
                     messages.log(
                         logging.WARNING,
                         "torn line",
                         f"{path.name}: an incomplete line of {len(line)} bytes was skipped",
                     )
-                if ends:
-                    ends[-1] = offset
-                continue
-            if len(events) >= tuning.array_limit or size + event.size > tuning.array_limit_bytes:
-                yield events, ends
-                events, ends, size = [], [], 0
-            events.append(event)
-            ends.append(offset)
-            size += event.size + 1
-        if events:
-            yield events, ends
+                elif line.strip():
+                    chunk.unreadable.append(line)
+                    size += len(line)
+                if chunk.ends:
+                    chunk.ends[-1] = offset
+                if size <= tuning.array_limit_bytes:
+                    continue
+            if len(chunk.events) >= tuning.array_limit or size + len(line) > tuning.array_limit_bytes:
+                yield chunk
+                chunk, size = _Chunk([], [], []), 0
+            if event is not None:
+                chunk.events.append(event)
+                chunk.ends.append(offset)
+                size += event.size + 1
+        if chunk.events or chunk.unreadable:
+            yield chunk
 
 
 def _read(line: bytes) -> EncodedEvent | None:
-    """The event of one line; None if the line is empty or incomplete."""
+    """The event of one line; None if it is not an event."""
     text = line.strip()
-    if not text:
-        return None
-    try:
-        event = json.loads(text)
-        return EncodedEvent(str(event["event_id"]), str(event.get("event_type")), text)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
+    event = event_in(text)
+    return None if event is None else EncodedEvent(event["event_id"], event["event_type"], text)

@@ -55,7 +55,7 @@ class Replayer(threading.Thread):
             )
 
     def _round(self) -> Stopped | None:
-        for path in in_order(self._spill_writer.folder.candidates, self._tuning):
+        for path in in_order(self._spill_writer.folder.sources, self._tuning):
             if self._shutdown.abandoned or (self._shutdown.closing and not self._shutdown.left_s()):
                 return Stopped.INTERRUPTED
             if path in self._spill_writer.files:

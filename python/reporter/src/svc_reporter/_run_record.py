@@ -1,6 +1,6 @@
 """The record of a run on its machine, which svc-agent checks before it reruns a batch.
 
-One file per batch, `<reporter folder>/runs/<file-safe batch id>.json`, 0600 in a 0700 folder:
+One file per batch, `<spill folder>/runs/<file-safe batch id>.json`, 0600 in a 0700 folder:
 
     {"version": 1, "batch_id", "project", "url", "host", "command", "cwd", "hash",
      "pid", "start_time", "boot_id", "started_at", "ended_at", "earlier": [{"command", "cwd", "hash"}]}
@@ -24,9 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from ._ids import now_ms, timestamp
+from ._own_files import own_folder, read_file
 from ._plain import clean_text
 from ._process import ProcessIdentity
-from ._spill import ensure_private, safe_name
+from ._spill import safe_name
 
 RUNS = "runs"
 VERSION = 1
@@ -62,9 +63,8 @@ def write_started(
     failure: OSError | None = None
     for place in places:
         try:
-            folder = ensure_private(place / RUNS, place)
-            if folder.stat().st_mode & 0o077:
-                folder.chmod(0o700)
+            own_folder(place, create=True)
+            folder = own_folder(place / RUNS, create=True)
             path = folder / record_name(batch_id)
             command, cwd = clean_text(command), clean_text(cwd)  # as the envelope is cleaned before it is sent
             facts = {"command": command, "cwd": cwd, "hash": command_hash(command)}
@@ -114,14 +114,11 @@ def find_record(places: list[Path], batch_id: str) -> RunRecord | None:
 def read_record(path: Path) -> RunRecord | None:
     """None for a file that is missing, that another user owns or may write to, or that is no record."""
     try:
-        with open(path, "rb") as file:
-            info = os.fstat(file.fileno())
-            if hasattr(os, "getuid") and (info.st_uid != os.getuid() or info.st_mode & 0o022):
-                return None
-            data = json.loads(file.read(_MAX_BYTES))
-    except (OSError, ValueError):
+        data = json.loads(read_file(path, _MAX_BYTES))
+    except (OSError, ValueError, RecursionError):
         return None
-    return RunRecord(path, data) if isinstance(data, dict) and data.get("version") == VERSION else None
+    is_record = isinstance(data, dict) and data.get("version") == VERSION and isinstance(data.get("batch_id"), str)
+    return RunRecord(path, data) if is_record else None
 
 
 def record_name(batch_id: str) -> str:
@@ -164,7 +161,9 @@ def prune(folder: Path, host: str) -> int:
 
 def _is_over(path: Path, host: str, age_days: float) -> bool:
     record = read_record(path)
-    if record is None or record.ended:
+    if record is None:
+        return False  # not a record: another file
+    if record.ended:
         return True
     process = record.process
     if process is None:

@@ -1,12 +1,18 @@
 """The spill folder: files of events that could not be sent, one JSON object per line, until a replay sends them.
 
-All processes of a user share the folder:
+The folder is ~/.svc-reporter (specification §2.3), with SVC_REPORTER_DIR the folder `.svc-reporter` in that one: the
+user's folder may hold other files. All processes of a user share it:
 
     <batch>.jsonl                              open for appending
     <batch>.jsonl~host~pid~start~nonce         claimed by that process for replay (see _claims.py)
     <batch>.jsonl….offset                      how much of it the service has acknowledged
     rejected/<batch>.jsonl                     rejected by the service for a reason that a user can fix
+    rejected/<batch>.unreadable.jsonl          complete lines of spill files that are not events
     runs/<batch>.json                          the record of a run (see _run_record.py); not a spill file
+
+A file is a spill file if it contains an event (`is_spill_file`). The reporter never reads on, moves, sends or deletes
+any other file, and appends to none. Earlier versions wrote into SVC_REPORTER_DIR itself: there, a spill file must also
+have the name of its events' batch.
 
 For each append a writer opens the file by name, takes a shared lock and checks that the name still refers to the
 opened file. A replayer renames the file and takes an exclusive lock before it reads. So no line is appended to a file
@@ -16,15 +22,18 @@ that another process has already replayed.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
-import stat
 import tempfile
 import time
+import uuid
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from ._own_files import open_file, own_folder
 
 fcntl: Any
 try:
@@ -33,7 +42,11 @@ except ImportError:  # Windows: an open file cannot be renamed, so no lock is ne
     fcntl = None
 
 REJECTED = "rejected"
+FOLDER = ".svc-reporter"
+UNREADABLE = ".unreadable.jsonl"
 BLOCK_BYTES = 1024 * 1024
+LINE_LIMIT = 1024 * 1024
+"""Bytes of a line that can be an event: the service takes at most 256 KiB."""
 RESERVE_BYTES = 1024**3
 _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
@@ -53,29 +66,85 @@ def safe_name(batch_id: str) -> str:
 
 
 def folders(configured: str | None) -> list[Path]:
-    """Folders for spill files, in order of preference: the configured one or ~/.svc-reporter, then a temporary one.
+    """Folders for spill files, in order of preference: ~/.svc-reporter or the configured one, then a temporary one.
 
     The temporary folder is used if the first is not writable (containers, quota). Replays read both.
     """
     fallback = Path(tempfile.gettempdir()) / f"svc-reporter-{_user_id()}"
-    if configured:
-        return [Path(configured).expanduser(), fallback]
     try:
-        home = Path.home()
-    except RuntimeError:  # no HOME and no passwd entry
+        # Without HOME and an entry in passwd there is no home.
+        place = Path(configured).expanduser() if configured else Path.home()
+    except RuntimeError:
         return [fallback]
-    return [home / ".svc-reporter", fallback]
+    return [place if place.name == FOLDER else place / FOLDER, fallback]
+
+
+def earlier_folders(configured: str | None) -> list[Path]:
+    """Folders in which earlier versions wrote spill files, and a user may have files, too."""
+    if not configured:
+        return []
+    first = folders(configured)[0]
+    return [first.parent] if first != Path(configured).expanduser() else []
+
+
+def own_place(folder: Path) -> Path:
+    """The reporter's own folder for claims of spill files in `folder`: the same, unless it is an earlier one."""
+    parts = (folder.name, folder.parent.name) if folder.name == REJECTED else (folder.name,)
+    if parts[-1] == FOLDER or parts[-1] == f"svc-reporter-{_user_id()}":
+        return folder
+    return folder.parent / FOLDER / REJECTED if folder.name == REJECTED else folder / FOLDER
+
+
+def event_in(line: bytes) -> dict[str, Any] | None:
+    """The event of a line, which must have the whole envelope (specification §2.1); None if it is not an event."""
+    if b'"event_id"' not in line:
+        return None
+    try:
+        event = json.loads(line)
+        texts = ("event_id", "schema_version", "event_type", "timestamp", "batch_id")
+        whole = all(isinstance(event[name], str) for name in texts) and isinstance(event["source"]["project"], str)
+        return event if whole and isinstance(event["data"], dict) else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def is_spill_file(descriptor: int, name: str, *, own: bool) -> bool:
+    """Whether the open file contains events of a reporter among its first lines.
+
+    In a folder that is not the reporter's `own`, `name` must be that of the events' batch.
+    """
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    for line in os.read(descriptor, LINE_LIMIT).splitlines():
+        event = event_in(line)
+        if event is not None:
+            return own or re.sub(r"(\.[0-9a-f]{8})?\.jsonl$", "", name) == safe_name(event["batch_id"])
+    return False
 
 
 class SpillFolder:
     """Appends to spill files. Its methods raise OSError."""
 
-    def __init__(self, candidates: list[Path]) -> None:
+    def __init__(self, candidates: list[Path], earlier: list[Path] | None = None) -> None:
         self._candidates = candidates
+        self._earlier = earlier or []
+        self._names: dict[tuple[Path, str], Path] = {}
+        """Where another file has the usual name: the file of each folder and batch."""
+        self._checked: dict[Path, tuple[int, int]] = {}
+        """Device and inode of the files that were found to be spill files."""
+
+    @classmethod
+    def of(cls, configured: str | None) -> SpillFolder:
+        """The folders for the setting SVC_REPORTER_DIR."""
+        return cls(folders(configured), earlier_folders(configured))
 
     @property
     def candidates(self) -> list[Path]:
         return list(self._candidates)
+
+    @property
+    def sources(self) -> list[Path]:
+        """Folders whose spill files a replay sends."""
+        return [*self._candidates, *self._earlier]
 
     def append(
         self, batch_id: str, lines: Iterable[bytes], *, below: str = "", use_reserve: bool = False
@@ -89,45 +158,92 @@ class SpillFolder:
         failure: OSError | None = None
         for folder in self._candidates:
             try:
-                directory = ensure_private(folder / below if below else folder, folder)
-                path = directory / file_name(batch_id)
+                directory = own_folder(folder, create=True)
+                if below:
+                    directory = own_folder(folder / below, create=True)
+                path = self._names.get((directory, batch_id), directory / file_name(batch_id))
                 if not use_reserve:
                     _leave_room(directory, sum(map(len, pending)))
-                return _append(path, pending), path
+                try:
+                    return self._append(path, pending), path
+                except NotASpillFile:
+                    path = path.with_name(free_name(path.name))
+                    self._names[directory, batch_id] = path
+                    return self._append(path, pending), path
             except OSError as error:
                 failure = failure or error
         raise failure or FileNotFoundError("no spill folder")
 
-
-def _append(path: Path, lines: list[bytes]) -> int:
-    """Write lines in blocks of about BLOCK_BYTES. Returns how many whole lines were written."""
-    descriptor = _open_current(path)
-    written = 0
-    try:
-        lead = b"\n" if _ends_incomplete(descriptor) else b""
-        while written < len(lines):
-            block = [lead + lines[written] + b"\n"]
-            size = len(block[0])
-            while written + len(block) < len(lines) and size < BLOCK_BYTES:
-                block.append(lines[written + len(block)] + b"\n")
-                size += len(block[-1])
-            try:
-                count = os.write(descriptor, b"".join(block))
-            except OSError:
-                if written:
-                    return written
-                raise
-            lead = b""
-            for record in block:
-                count -= len(record)
-                if count < 0:
+    def _append(self, path: Path, lines: list[bytes]) -> int:
+        """Write lines in blocks of about BLOCK_BYTES. Returns how many whole lines were written."""
+        descriptor = self._open_current(path)
+        written = 0
+        try:
+            lead = b"\n" if _ends_incomplete(descriptor) else b""
+            while written < len(lines):
+                block = [lead + lines[written] + b"\n"]
+                size = len(block[0])
+                while written + len(block) < len(lines) and size < BLOCK_BYTES:
+                    block.append(lines[written + len(block)] + b"\n")
+                    size += len(block[-1])
+                try:
+                    count = os.write(descriptor, b"".join(block))
+                except OSError:
                     if written:
                         return written
-                    raise OSError(28, "No space left on device", str(path))
-                written += 1
-        return written
-    finally:
-        os.close(descriptor)
+                    raise
+                lead = b""
+                for record in block:
+                    count -= len(record)
+                    if count < 0:
+                        if written:
+                            return written
+                        raise OSError(28, "No space left on device", str(path))
+                    written += 1
+            return written
+        finally:
+            os.close(descriptor)
+
+    def _open_current(self, path: Path) -> int:
+        """Open the file for appending with a shared lock. Returns its descriptor; raises OSError."""
+        for _ in range(20):
+            descriptor = open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+            try:
+                lock(descriptor, exclusive=False)
+                here, there = os.fstat(descriptor), os.stat(path, follow_symlinks=False)
+                if os.path.samestat(here, there):
+                    file = here.st_dev, here.st_ino
+                    is_new = here.st_size and self._checked.get(path) != file
+                    if is_new and not is_spill_file(descriptor, path.name, own=True):
+                        raise NotASpillFile(17, "another file has the name of a spill file", str(path))
+                    self._checked[path] = file
+                    return descriptor
+            except FileNotFoundError:
+                pass  # a replayer renamed it between open and lock
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)
+        raise OSError(11, "other processes keep claiming the spill file", str(path))
+
+
+class NotASpillFile(OSError):
+    """Another file has the name of a spill file."""
+
+
+def free_name(name: str) -> str:
+    """Another name for a spill file whose name is taken."""
+    return f"{name[: -len('.jsonl')]}.{uuid.uuid4().hex[:8]}.jsonl"
+
+
+def keep_unreadable(folder: Path, name: str, lines: list[bytes]) -> Path:
+    """Append lines that are not events to a file in rejected/. Raises OSError."""
+    folder = folder if folder.name == REJECTED else own_folder(folder / REJECTED, create=True)
+    path = folder / f"{name.removesuffix('.jsonl').removesuffix('.unreadable')}{UNREADABLE}"
+    descriptor = open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    with open(descriptor, "ab") as file:
+        file.write(b"".join(line.rstrip(b"\n") + b"\n" for line in lines))
+    return path
 
 
 def _leave_room(directory: Path, size: int) -> None:
@@ -139,40 +255,6 @@ def _leave_room(directory: Path, size: int) -> None:
     reserve = min(info.f_blocks * info.f_frsize // 20, RESERVE_BYTES)
     if info.f_blocks and info.f_bavail * info.f_frsize - size < reserve:
         raise OSError(28, f"less than {reserve // 1024**2:,} MiB would be left free on this disk", str(directory))
-
-
-def ensure_private(directory: Path, root: Path) -> Path:
-    """Create the folder with mode 0700. Raises PermissionError if another user owns it, or if it is a link in /tmp."""
-    for each in (root, directory):
-        try:
-            each.mkdir(mode=0o700, parents=each is root)
-        except FileExistsError:
-            pass
-        info = each.stat(follow_symlinks=False) if each is not root else each.lstat()
-        if stat.S_ISLNK(info.st_mode) and str(each).startswith(tempfile.gettempdir()):
-            raise PermissionError(13, "is a symbolic link", str(each))
-        if hasattr(os, "getuid") and not stat.S_ISLNK(info.st_mode) and info.st_uid != os.getuid():
-            raise PermissionError(13, "belongs to another user", str(each))
-    return directory
-
-
-def _open_current(path: Path) -> int:
-    """Open the file for appending with a shared lock. Returns its descriptor; raises OSError."""
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-    for _ in range(20):
-        descriptor = os.open(path, flags, 0o600)
-        try:
-            lock(descriptor, exclusive=False)
-            here, there = os.fstat(descriptor), os.stat(path)
-            if os.path.samestat(here, there):
-                return descriptor
-        except FileNotFoundError:
-            pass  # a replayer renamed it between open and lock
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
-    raise OSError(11, "other processes keep claiming the spill file", str(path))
 
 
 def lock(descriptor: int, *, exclusive: bool, timeout_s: float = 2.0) -> bool:

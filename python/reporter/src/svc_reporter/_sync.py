@@ -15,7 +15,7 @@ from ._responses import Outcome
 from ._sender import Sender, Stopped
 from ._settings import Settings
 from ._shutdown import Shutdown
-from ._spill import REJECTED, SpillFolder, folders
+from ._spill import REJECTED, SpillFolder
 from ._spill_writer import SpillWriter
 from ._transport import Transport
 
@@ -38,10 +38,10 @@ def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], Non
         raise ValueError("; ".join(settings.complaints) or "no service is configured: set SVC_URL and SVC_TOKEN")
     messages = Messages()
     tuning = settings.tuning
-    places = folders(settings.folder)
+    folder = SpillFolder.of(settings.folder)
     transport = Transport(settings.target, settings.token, tuning.request_timeout_s)
     sender = Sender(transport, tuning, Shutdown().pause)
-    spill_writer = SpillWriter(SpillFolder(places), "unknown", Counts(), messages)
+    spill_writer = SpillWriter(folder, "unknown", Counts(), messages)
     done = Synced()
 
     def on_outcome(event: EncodedEvent, outcome: Outcome, reason: str) -> None:
@@ -51,7 +51,8 @@ def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], Non
         elif outcome is Outcome.DROPPED:
             say(f"refused: {event.event_type} {event.event_id}: {reason}")
 
-    sources = [place / REJECTED for place in places] if rejected else places
+    rejected_sources = [place / REJECTED for place in folder.sources]
+    sources = rejected_sources if rejected else folder.sources
     for path in in_order(sources, tuning):
         held = claim(path)
         if held is None:
@@ -64,5 +65,5 @@ def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], Non
     transport.close()
     done.left = in_order(sources, tuning)
     if not rejected:
-        done.rejected = len(in_order([place / REJECTED for place in places], tuning))
+        done.rejected = len(in_order(rejected_sources, tuning))
     return done
