@@ -194,7 +194,7 @@ export const CONFIG_KEYS = {
   SVC_MAX_SERIES_PER_JOB: key(
     wholeNumber(1, 100_000),
     '1000',
-    'Series per job. Values of further series are not stored, and the answer names these series.',
+    'Series per job; losses, learning rates and those that `define_metric` names have 32 more places. Values of further series are not stored, and the answer names these series.',
   ),
   SVC_SMTP_URL: key(
     z

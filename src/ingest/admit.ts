@@ -1,4 +1,5 @@
 import { type IgnoredValue, seriesThat } from '../domain/events/index.ts'
+import { declaredSeries, seriesLimit } from '../domain/metrics/index.ts'
 import {
   maySee,
   maySendEvents,
@@ -208,16 +209,22 @@ const asSurplus = (key: string): IgnoredValue => ({ key, reason: 'too_many_serie
 
 /**
  * Keeps the number of series of each job within the limit, counting the series of the events before (contract §10: beyond
- * the limit only the value is left out, not the event).
+ * the limit only the value is left out, not the event). Main series have places beyond the limit.
  * @returns a function to call with every event in order; it returns the values that are left out
  */
 function limitSeries(state: GroupState, maxSeries: number): (item: Item) => IgnoredValue[] | undefined {
   const dictionaries = new Map<string, Set<string>>()
+  /** By job: `main_series` of a start that is not stored yet. */
+  const started = new Map<string, unknown>()
   return ({ checked }) => {
     const { event, sentSeries } = checked
+    if (event.event_type === 'job_start' && event.data.main_series !== undefined) {
+      started.set(`${event.batch_id}\n${event.job_id}`, event.data.main_series)
+    }
     if (sentSeries === undefined || event.event_type !== 'job_epoch') return checked.ignored
     checked.series = sentSeries
-    const progress = state.jobs.get(event.batch_id)?.get(event.job_id)?.progress
+    const job = state.jobs.get(event.batch_id)?.get(event.job_id)
+    const progress = job?.progress
     if (progress?.latest?.names === sentSeries.names) return checked.ignored
     const name = `${event.batch_id}\n${event.job_id}`
     let known = dictionaries.get(name)
@@ -226,9 +233,12 @@ function limitSeries(state: GroupState, maxSeries: number): (item: Item) => Igno
       dictionaries.set(name, known)
     }
     const surplus = new Set<string>()
+    let isDeclared: ((key: string) => boolean) | undefined
     for (const key of sentSeries.names) {
       if (known.has(key)) continue
-      if (known.size < maxSeries) known.add(key)
+      if (known.size >= maxSeries)
+        isDeclared ??= declaredSeries(started.get(name) ?? job?.start?.values['params/main_series'])
+      if (isDeclared === undefined || known.size < seriesLimit(key, maxSeries, isDeclared)) known.add(key)
       else surplus.add(key)
     }
     if (surplus.size === 0) return checked.ignored

@@ -421,6 +421,30 @@ describe('the data', () => {
     expect((await door.send(many)).body).toEqual({ ...stored, ignored: surplus('s1000') })
   })
 
+  test('of a job keeps its main series, by name and as its start declares, after 1,000 others', async () => {
+    const batch_id = newBatch()
+    const others = Object.fromEntries(Array.from({ length: 1_001 }, (_, i) => [`grad/${i}`, i]))
+    const start = makeEvent('job_start', { batch_id, data: { main_series: ['reward', 'goal/*'] } })
+    const main = { loss: 1, eval_loss: 2, learning_rate: 3, zz_loss: 4, reward: 5, 'goal/x': 6 }
+    const first = makeEvent('job_epoch', { batch_id, data: { epoch: 0, ...others, other: 7, ...main } })
+    const ignored = ['grad/1000', 'other'].map((key) => ({ key, reason: 'too_many_series' }))
+    expect((await door.sendAll([start, first])).body.results).toEqual([stored, { ...stored, ignored }])
+    const later = { 'goal/y': 8, val_loss: 9, late: 10 }
+    expect(
+      (await door.send(makeEvent('job_epoch', { batch_id, data: { epoch: 1, ...later } }))).body,
+    ).toEqual({
+      ...stored,
+      ignored: [{ key: 'late', reason: 'too_many_series' }],
+    })
+    const series = await seriesOf(batch_id)
+    expect(Object.keys(series)).toEqual(expect.arrayContaining([...Object.keys(main), 'goal/y', 'val_loss']))
+    expect(Object.keys(series)).toHaveLength(1_008)
+    // There are 32 places for them.
+    const many = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`goal/${i}`, i]))
+    await door.send(makeEvent('job_epoch', { batch_id, data: { epoch: 2, ...many } }))
+    expect(Object.keys(await seriesOf(batch_id))).toHaveLength(1_032)
+  })
+
   test('of a resource_snapshot is read from both spellings of its keys; the specified one has priority', async () => {
     const batch_id = newBatch()
     const snapshots = [

@@ -19,6 +19,7 @@ from .kit.fault_proxy import (
     CUT_ANSWER,
     DROP_ANSWER_AFTER_COMMIT,
     HANG,
+    PASS,
     RESET_MID_BODY,
     Fault,
     FaultProxy,
@@ -116,18 +117,41 @@ def test_an_invalid_token_is_logged_once_and_nothing_is_lost(
     assert not (spill / "b.jsonl").exists()
 
 
-def test_after_a_401_nothing_more_is_sent(make: Make, server: FakeIngest, proxy: FaultProxy) -> None:
-    with make(url=proxy.url, token="em_live_old") as run:
+def test_after_three_401_nothing_more_is_sent(make: Make, proxy: FaultProxy, spill: Path) -> None:
+    with make(url=proxy.url, token="em_live_old", batch_id="b") as run:
         run.flush(5)
-        posts = proxy.posts
+        assert run.delivery.rejected == 0
         with run.job("a") as job:
             for epoch in range(50):
                 job.epoch(epoch, train_loss=1.0)
+        until(lambda: run.delivery.rejected == run.delivery.produced)
+        assert proxy.posts == 3
+        run.log("more")
         run.flush(5)
-        assert proxy.posts == posts == 1
+        assert proxy.posts == 3
+    assert len(lines_of(spill / "rejected" / "b.jsonl")) == run.delivery.rejected == run.delivery.produced
+    assert not (spill / "b.jsonl").exists()
 
 
-@pytest.mark.parametrize("code", [403, 404, 301])
+def test_after_one_401_the_service_is_asked_again_and_has_every_event(
+    make: Make, server: FakeIngest, spill: Path, said: Said
+) -> None:
+    with make(batch_id="b") as run, run.job("a") as job:
+        job.epoch(0, train_loss=1.0)
+        assert run.flush(5)
+        server.answer = lambda _path, _count: (401, {})
+        for epoch in range(1, 50):
+            job.epoch(epoch, train_loss=1.0)
+        until(lambda: run.delivery.spilled > 0)
+        server.answer = lambda _path, _count: None
+        until(lambda: run.delivery.spilled == 0)
+    assert _epochs(server) == list(range(50))
+    assert run.delivery.complete
+    assert spilled_in(spill) == []
+    assert "does not accept SVC_TOKEN" not in said()
+
+
+@pytest.mark.parametrize("code", [403, 404])
 def test_events_refused_for_a_reason_that_a_user_can_fix_are_counted_as_rejected_and_kept(
     make: Make, server: FakeIngest, spill: Path, said: Said, code: int
 ) -> None:
@@ -137,6 +161,24 @@ def test_events_refused_for_a_reason_that_a_user_can_fix_are_counted_as_rejected
     assert [event["event_type"] for event in lines_of(spill / "rejected" / "b.jsonl")] == ["batch_start", "batch_done"]
     assert f"HTTP {code}" in said()
     assert (run.delivery.rejected, run.delivery.dropped) == (2, 0)
+
+
+@pytest.mark.parametrize("code", [302, 401, 403, 404])
+@pytest.mark.parametrize("count", [1, 60])
+def test_what_a_proxy_answers_instead_of_the_service_is_an_outage(
+    make: Make, server: FakeIngest, proxy: FaultProxy, spill: Path, said: Said, code: int, count: int
+) -> None:
+    proxy.always = status(code)
+    with make(batch_id="b", url=proxy.url) as run, run.job("a") as job:
+        for epoch in range(count):
+            job.epoch(epoch, train_loss=1.0)
+        until(lambda: run.delivery.spilled == run.delivery.produced)
+        assert f"cannot be reached (HTTP {code}: not from the service" in said()
+        assert "SVC_TOKEN" not in said()
+        proxy.always = PASS
+    assert _epochs(server) == list(range(count))
+    assert run.delivery.complete
+    assert spilled_in(spill) == []
 
 
 @pytest.mark.parametrize("code", [400, 409, 413, 415, 422])
@@ -179,7 +221,7 @@ def test_of_a_redirect_the_log_says_where_it_leads(
     with make(url=proxy.url) as run:
         run.flush(5)
     assert advice in said()
-    assert run.delivery.rejected == run.delivery.produced == 2
+    assert run.delivery.spilled == run.delivery.produced == 2
 
 
 def test_a_service_that_cannot_be_reached_is_logged_with_what_was_met_instead(
@@ -194,18 +236,10 @@ def test_a_service_that_cannot_be_reached_is_logged_with_what_was_met_instead(
     assert "cannot be reached;" not in said()
 
 
-def test_a_401_of_a_proxy_asks_for_no_new_token(make: Make, proxy: FaultProxy, said: Said) -> None:
-    proxy.always = status(401)
-    with make(url=proxy.url):
-        pass
-    assert "a proxy in front of the service does not accept" in said()
-    assert "Create a token" not in said()
-
-
 def test_of_the_html_page_of_a_proxy_the_log_has_the_text() -> None:
     page = b"<html>\n<head><style>b {}</style><title>403 Forbidden</title></head><body>\n<h1>nginx</h1>\n</body></html>"
     answer = interpret(Response(403, {}, page), 1, False, Tuning())
-    assert answer.reasons == {0: "HTTP 403: not from the service: 403 Forbidden nginx"}
+    assert answer.reason == "HTTP 403: not from the service: 403 Forbidden nginx"
 
 
 def test_a_bad_item_of_an_array_is_dropped_alone(make: Make, server: FakeIngest, said: Said) -> None:

@@ -46,7 +46,7 @@ def test_booleans_enums_and_scalars_of_any_one_element_shape_are_numbers(make: M
     assert row == {"yes": 1, "phase": 2, "money": 0.5, "scalar": 0.5, "flag": 0, "nested": 3}
 
 
-def test_values_that_are_no_numbers_are_stored_and_logged_once_per_name(
+def test_values_that_are_no_numbers_are_stored_and_logged_once(
     make: Make, server: FakeIngest, caplog: pytest.LogCaptureFixture
 ) -> None:
     when = datetime.datetime(2026, 1, 31)
@@ -61,7 +61,20 @@ def test_values_that_are_no_numbers_are_stored_and_logged_once_per_name(
         "acc": 0.5,
     }
     said = [record.message for record in caplog.records if "not charted" in record.message]
-    assert [message.split()[2] for message in said] == ["note", "histogram", "when"]
+    assert [message.split(": ")[2] for message in said] == ["note (str)", "histogram (list)", "when (datetime)"]
+
+
+def test_many_names_of_one_kind_share_one_message(
+    make: Make, server: FakeIngest, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "svc_reporter"), make() as run, run.job("a") as job:
+        for epoch in range(2):
+            job.epoch(epoch, **{f"text{n}": "x" for n in range(2_001)})
+    assert len(server.of("job_epoch")[1]["data"]) == 2_002
+    assert len(caplog.records) == 4
+    assert caplog.records[-1].message.endswith(
+        "text3 (str), text4 (str), text5 (str), text6 (str), text7 (str) and 1,993 more"
+    )
 
 
 def test_a_name_that_no_metric_can_have_costs_its_value_only(
@@ -121,19 +134,36 @@ def test_parameters_over_the_size_limit_are_cut_by_key_the_largest_first(
     assert "cut: huge" in caplog.text
 
 
-def test_series_that_the_service_left_out_are_logged_once_per_name_and_counted(
+def test_series_that_the_service_left_out_are_logged_in_one_line_with_their_number(
     make: Make, server: FakeIngest, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server.ignores = {"surplus": "too_many_series"}
+    server.ignores = {f"surplus{n}": "too_many_series" for n in range(1_001)}
     with caplog.at_level(logging.WARNING, "svc_reporter"), make() as run:
         with run.job("a") as job:
             for epoch in range(3):
-                job.epoch(epoch, acc=0.5, surplus=1.0)
+                job.epoch(epoch, acc=0.5, **dict.fromkeys(server.ignores, 1.0))
                 run.flush(5)
         run.flush(5)
-        assert run.delivery.ignored_values == 3
+        assert run.delivery.ignored_values == 3_003
         assert run.delivery.complete
-    assert caplog.text.count("did not store the metric 'surplus': too_many_series") == 1
+    (said,) = (record.message for record in caplog.records)
+    assert "does not store 1,001 metrics" in said
+    assert "SVC_MAX_SERIES_PER_JOB" in said
+    assert "surplus0, surplus1, surplus2, surplus3, surplus4 and 996 more" in said
+
+
+def test_names_that_become_surplus_one_by_one_make_two_lines(
+    make: Make, server: FakeIngest, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.ignores = {f"surplus{n}": "too_many_series" for n in range(30)}
+    with caplog.at_level(logging.WARNING, "svc_reporter"), make() as run, run.job("a") as job:
+        for epoch in range(30):
+            job.epoch(epoch, **{f"surplus{epoch}": 1.0})
+            run.flush(5)
+    assert [record.message.split(" metrics")[0] for record in caplog.records] == [
+        "the service does not store 1",
+        "the service does not store 29",
+    ]
 
 
 @pytest.mark.parametrize(

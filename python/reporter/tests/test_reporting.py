@@ -207,7 +207,7 @@ class _Scalar:
         (10**400, "Infinity"),
         ({1: (2, {3})}, {"1": [2, [3]]}),
         ("nul\x00 and \ud800", "nul\ufffd and \ufffd"),
-        (_Hostile(), "<_Hostile: not serialisable>"),
+        (_Hostile(), "<_Hostile: not readable>"),
         (b"\xff", "b'\\xff'"),
     ],
 )
@@ -219,12 +219,13 @@ def test_odd_values_are_sent_as_something_sensible(make: Make, server: FakeInges
 
 
 def test_values_nested_without_end_are_cut(make: Make, server: FakeIngest) -> None:
-    loop: list[Any] = []
-    loop.append(loop)
+    deep: list[Any] = []
+    for _ in range(100):
+        deep = [deep]
     with make() as run:
-        with run.job("a", loop=loop):
+        with run.job("a", deep=deep):
             pass
-    assert "<too deep>" in str(server.of("job_start")[0]["data"]["loop"])
+    assert "<too deep>" in str(server.of("job_start")[0]["data"]["deep"])
 
 
 @pytest.mark.parametrize(("given", "sent"), [(3, 3), (3.0, 3), (True, 1), (_Scalar(), None), ("x", None), (2.5, None)])

@@ -204,7 +204,8 @@ def test_steps_come_in_any_order_and_metrics_have_steps_of_their_own(real_server
         "phase": [[1002, 3]],
     }
     [job] = jobs_of(real_server, run.id)
-    assert (job["step_unit"], job["params"]) == ("tokens", {"step_units": {"val/*": "epoch"}})
+    assert job["step_unit"] == "tokens"
+    assert job["params"] == {"step_units": {"val/*": "epoch"}, "main_series": ["val/*"]}
     assert batch_of(real_server, run.id)["summary"]["val/acc"] == {
         "last": "NaN",
         "min": 0.25,
@@ -234,7 +235,7 @@ def test_a_value_that_is_not_a_number_drops_only_itself_and_is_logged_once(
     assert set(series_of(real_server, run.id)) == {"loss", "self", "job_id"}
     said = [record.getMessage() for record in caplog.records if record.name == "svc_reporter"]
     assert [line for line in said if "words" in line] == [
-        "job main: words is of type str, no number; it is stored with its epoch but not charted"
+        "job main: stored with its epoch but not charted, since it is not a number: words (str)"
     ]
     assert sum("log was called after the run had ended" in line for line in said) == 1
 

@@ -12,6 +12,7 @@ export {
 } from './for-ingest.ts'
 export { type Group, type GroupBy, groupByOf, readGroups } from './groups.ts'
 export { MIN_POINTS, type Sampled, type Steps, sample } from './m4.ts'
+export { declaredSeries, mainLosses, seriesLimit } from './main-series.ts'
 export { findPackable, newestJobKey, type Packable, type PackingSizes, packJobs } from './packing.ts'
 export {
   eachSeriesOf,

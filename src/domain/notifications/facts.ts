@@ -1,5 +1,6 @@
 import { itemAt } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
+import { mainLosses } from '../metrics/index.ts'
 import type { Condition, Detail, Trigger } from './rule.ts'
 
 /** The data of a job in a mail. */
@@ -146,11 +147,8 @@ async function readJobs(db: Db, batchKey: number, jobKey: number | null): Promis
   }))
 }
 
-/** The usual names of losses; else series with "loss" in their names. */
 function lossesOf(row: { series: string[]; last_epoch: number[]; last_value: number[] }): JobFacts['losses'] {
-  const known = ['train_loss', 'val_loss'].filter((name) => row.series.includes(name))
-  const names = known.length > 0 ? known : row.series.filter((name) => /loss$/i.test(name)).slice(0, 2)
-  return names.map((name) => {
+  return mainLosses(row.series).map((name) => {
     const n = row.series.indexOf(name)
     return { name, epoch: itemAt(row.last_epoch, n), value: itemAt(row.last_value, n) }
   })

@@ -7,6 +7,8 @@ import math
 import re
 from typing import Any
 
+from ._plain import text_of
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 ID_LIMIT = 128
 
@@ -70,7 +72,7 @@ def tags(value: Any) -> list[str]:
 
 def job_id(value: Any) -> str:
     """A valid job id from any value. Does not raise, because jobs start inside the training loop."""
-    text = value if isinstance(value, str) else str(value)
+    text = value if isinstance(value, str) else text_of(value)
     clean = _CONTROL.sub("_", text) or "job"
     if len(clean) > ID_LIMIT:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._metric_values import NAME_LIMIT
-from ._plain import plain
+from ._plain import entries_of, plain
 
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _MOST = 2**31 - 1
 _EXACT = 2**53
 _MAX_NAMES = 10_000
+_MAX_DEFINED = 100
 RESERVED = {"epoch": "axis/epoch"}
 """The service calls the step `epoch`, so a metric with that name is renamed."""
 
@@ -51,6 +52,10 @@ class Axes:
     def units(self) -> dict[str, str]:
         """By pattern: the metric that is used as the step; in order of precedence."""
         return {metric.pattern: metric.step for metric in self._metrics if metric.step}
+
+    def main(self) -> list[str]:
+        """The patterns of the metrics that were defined."""
+        return list(dict.fromkeys(metric.pattern for metric in reversed(self._metrics)))[:_MAX_DEFINED]
 
     def goal_of(self, name: str) -> str | None:
         return next((m.goal for m in self._metrics if m.goal and fnmatch.fnmatchcase(name, m.pattern)), None)
@@ -120,11 +125,11 @@ class Axes:
         fraction = number_of(step)
         self._at = min(self._at + 1, _MOST)
         if fraction is None or not math.isfinite(fraction):
-            self._warn("a step", f"a step must be a number, got {step!r}; the call gets the next whole number instead")
+            self._warn("a step", f"a step must be a number, got {plain(step)!r}; the call gets the next whole number")
             return self._at, None
         self._warn(
             "a fraction",
-            f"the step {step!r} is no whole number: it is stored as the series `step`, the call gets the next number",
+            f"the step {fraction} is no whole number: it is stored as the series `step`, the call gets the next number",
         )
         return self._at, fraction
 
@@ -146,14 +151,24 @@ class Axes:
         return None if axis == name else axis
 
 
-def flattened(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flattened(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """`{"val": {"acc": 1}}` → `("val/acc", 1)`; leaves out None."""
-    for key, value in data.items():
-        name = f"{prefix}{key}"
+    for key, value in (entries_of(data) or {}).items():
         if isinstance(value, Mapping):
-            yield from flattened(value, f"{name}/")
+            yield from _inner(plain(value), f"{key}/")  # as JSON data it has no cycle and a bounded size
         elif value is not None:
-            yield name, value
+            yield key, value
+
+
+def _inner(data: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    if not isinstance(data, dict):
+        yield prefix[:-1], data
+        return
+    for key, value in data.items():
+        if isinstance(value, dict):
+            yield from _inner(value, f"{prefix}{key}/")
+        elif value is not None:
+            yield prefix + key, _NON_FINITE.get(value, value) if isinstance(value, str) else value
 
 
 def number_of(value: Any) -> float | None:
@@ -176,7 +191,7 @@ def whole(value: Any) -> int | None:
     """The value as int if it is a whole number in the range of the service, else None."""
     try:
         number = operator.index(value)
-    except TypeError:
+    except Exception:
         found = number_of(value)
         if found is None or not math.isfinite(found) or found != int(found):
             return None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 from ._environment import without_secrets
-from ._plain import named_fields, plain
+from ._plain import entries_of, plain_entries, text_of
 
 Send = Callable[[dict[str, Any]], None]
 
@@ -14,12 +15,15 @@ Send = Callable[[dict[str, Any]], None]
 class Config(MutableMapping[str, Any]):
     """A dictionary whose keys are also attributes: `run.config.lr`, `run.config["lr"]`, `run.config.update(lr=1e-4)`.
 
-    Values read back unchanged. They are sent as JSON data, with the values of secret names masked.
+    Values read back unchanged. They are sent as JSON data, with the values of secret names masked. A value that was
+    changed in place is sent by the next `update` that names it.
     """
 
     def __init__(self, values: Mapping[str, Any], send: Send) -> None:
         object.__setattr__(self, "_values", dict(values))
+        object.__setattr__(self, "_sent", plain_config(values))
         object.__setattr__(self, "_send", send)
+        object.__setattr__(self, "_lock", threading.Lock())
 
     def __getitem__(self, key: str) -> Any:
         return self._values[key]
@@ -50,38 +54,37 @@ class Config(MutableMapping[str, Any]):
 
     def update(self, *values: Any, **more: Any) -> None:
         """Like dict.update; sends the changed keys to the service in one event."""
-        fresh = dict(*values, **more)
-        changed = {
-            str(key): value for key, value in fresh.items() if key not in self._values or self._differs(key, value)
-        }
-        self._values.update({str(key): value for key, value in fresh.items()})
+        fresh: dict[str, Any] = {}
+        for given in values:
+            entries = entries_of(given)
+            fresh.update({text_of(key): value for key, value in given} if entries is None else entries)
+        fresh.update(more)
+        made = plain_config(fresh)
+        with self._lock:
+            changed = {key: value for key, value in made.items() if key not in self._sent or self._sent[key] != value}
+            self._values.update(fresh)
+            self._sent.update(changed)
         if changed:
-            self._send(plain_config(changed))
-
-    def _differs(self, key: str, value: Any) -> bool:
-        try:
-            return key not in self._values or bool(self._values[key] != value)
-        except Exception:  # comparing arrays gives no single bool
-            return True
+            self._send(changed)
 
 
 def plain_config(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values as JSON data, with secrets masked."""
-    return without_secrets({str(key): plain(value) for key, value in values.items()})
+    return without_secrets(plain_entries(values))
 
 
 def config_of(given: Any) -> dict[str, Any]:
     """The configuration as a dictionary: of a mapping, or the fields of a namespace, dataclass or other object.
 
-    Raises TypeError for anything else.
+    A value that cannot be read is its text. Raises TypeError for anything else.
     """
     if given is None:
         return {}
-    if isinstance(given, Mapping):
-        return {str(key): value for key, value in given.items()}
-    fields = named_fields(given)
-    if fields is None:
-        fields = getattr(given, "__dict__", None)
-    if not isinstance(fields, dict) or isinstance(given, type):
+    found = entries_of(given)
+    if isinstance(given, Mapping) and found is not None:
+        return found
+    if found is None:
+        found = getattr(given, "__dict__", None)
+    if not isinstance(found, dict) or isinstance(given, type):
         raise TypeError(f"config must be a dictionary or an object with attributes, got {type(given).__name__}")
-    return {key: value for key, value in fields.items() if not key.startswith("_")}
+    return {key: value for key, value in found.items() if not key.startswith("_")}

@@ -289,4 +289,5 @@ def _drop_largest(data: dict[str, Any], excess: int) -> list[str]:
 
 
 def _size(key: str, value: Any) -> int:
-    return len(encode({str(key): value}))
+    """Bytes that an object gets shorter by without this entry: its text and a comma."""
+    return len(encode({str(key): value})) - 1

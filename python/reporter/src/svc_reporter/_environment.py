@@ -191,15 +191,17 @@ def _assignment(line: str) -> tuple[str, str, str]:
 
 def without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration with the values of secret names masked, at any depth."""
-    out: dict[str, Any] = {}
-    for key, value in config.items():
-        if isinstance(value, dict):
-            out[key] = without_secrets(value)
-        elif isinstance(value, str):
-            out[key] = MASK if value and is_secret_name(key, value) else redact_text(value)
-        else:
-            out[key] = value
-    return out
+    return {key: _without_secret(key, value) for key, value in config.items()}
+
+
+def _without_secret(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return without_secrets(value)
+    if isinstance(value, list):
+        return [_without_secret(name, item) for item in value]
+    if isinstance(value, str):
+        return MASK if value and is_secret_name(name, value) else redact_text(value)
+    return value
 
 
 def fitting(fields: dict[str, Any], limit: int) -> tuple[dict[str, Any], list[str]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ._failure import reason_of, trace_of
 from ._metric_values import MetricValues
-from ._plain import fields, plain
+from ._plain import entries_of, fields, plain, text_of
 from ._shield import shield
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Job:
 
         The epoch is the positional argument or `epoch`; with both, `epoch` is a metric (as in `**row`). Values may be
         int, float, bool (as 0 or 1), enums of them, and scalars of NumPy and torch; NaN and infinities are kept. Other
-        values are stored but not charted, with one log message per name. Raises StopRequested, after recording, if a
+        values are stored but not charted, as a log message says. Raises StopRequested, after recording, if a
         stop was requested.
         """
         epoch = numbers[0] if numbers else metrics.pop("epoch", None)
@@ -109,10 +109,7 @@ class Job:
     def done(self, metrics: Mapping[str, Any] | None = None) -> None:
         """Set the final metrics, and end the job as done. Inside a `with` statement the job ends with it, not here."""
         if metrics is not None:
-            try:
-                self._metrics.update(fields({str(key): value for key, value in metrics.items()}))
-            except Exception as error:
-                self._run.messages.log(logging.WARNING, "metrics", f"job {self.id}: final metrics ignored: {error!r}")
+            self._metrics.update(fields(entries_of(metrics) or {}))
         if self._in_context or self._ended or self.skipped:
             return
         with shield:
@@ -131,7 +128,7 @@ class Job:
         with shield:
             self._start()
             self._ended = True
-            self._metrics.update(fields({str(key): value for key, value in (metrics or {}).items()}))
+            self._metrics.update(fields(entries_of(metrics) or {}))
             data: dict[str, Any] = {"elapsed_s": self._elapsed_s(), "train_epochs": self._epochs, "pruned": True}
             if self._metrics:
                 data["metrics"] = dict(self._metrics)
@@ -198,7 +195,7 @@ class Job:
 
     def fail(self, reason: object = "failed") -> None:
         """End the job as failed; `reason` is text or an exception. For code that handles exceptions itself."""
-        self._end_failed(reason_of(reason) or "failed" if isinstance(reason, BaseException) else str(reason), None)
+        self._end_failed(reason_of(reason) or "failed" if isinstance(reason, BaseException) else text_of(reason), None)
 
     def _end_failed(self, reason: str, trace: str | None) -> None:
         if self._ended or self.skipped:
@@ -284,7 +281,7 @@ def _restore(
 
 def _as_text(value: Any) -> str:
     """The value as text; a dictionary or list as JSON."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else text_of(value)
 
 
 def _whole(value: Any) -> int:

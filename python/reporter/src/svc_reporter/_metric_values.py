@@ -1,4 +1,4 @@
-"""Converts the metrics of an epoch to event data, and logs once for each name that a value cannot be charted."""
+"""Converts the metrics of an epoch to event data, and logs once that the values of a name cannot be charted."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ NAME_LIMIT = 128
 _NON_FINITE = ("NaN", "Infinity", "-Infinity")
 _SCHEMA_NUMBERS = ("train_loss", "val_loss", "lr", "batch_time_ms")
 """Fields that must be numbers by the event schema; another value would make the service reject the whole event."""
+
+
+_AT_ONCE = 3
+"""So many names of metrics that are not numbers have a message each; further ones share one."""
 
 
 class MetricValues:
@@ -41,11 +45,10 @@ class MetricValues:
 
     def _check(self, key: str) -> bool:
         if not key:
-            self._warn(key, "a metric without a name is not recorded")
+            self._warn("unnamed", "''", "a metric without a name is not recorded")
         elif len(key) > NAME_LIMIT:
-            self._warn(
-                key, f"{key[:40]!r}… is not recorded: its name has {len(key)} characters, the limit is {NAME_LIMIT}"
-            )
+            text = f"not recorded, because the name has over {NAME_LIMIT} characters: {{names}}"
+            self._warn("long", f"{key[:40]}… ({len(key)})", text)
         else:
             if len(self._good) < 10_000:
                 self._good.add(key)
@@ -65,17 +68,23 @@ class MetricValues:
             try:
                 out[key] = plain(float(converted))
             except (TypeError, ValueError):
-                self._warn(key, f"{key} is {_kind(value)}, no number; it is not recorded")
+                self._warn("no number", _typed(key, value), "not recorded, since it is not a number: {names}")
         else:
             out[key] = converted
-            self._warn(key, f"{key} is {_kind(value)}, no number; it is stored with its epoch but not charted")
+            self._warn(
+                "no chart",
+                _typed(key, value),
+                "stored with its epoch but not charted, since it is not a number: {names}",
+            )
 
     def _group(self, key: str, converted: dict[str, Any]) -> dict[str, Any]:
         """Numbers in a dictionary become the series `key/name`."""
         inner: dict[str, Any] = {}
         for name, value in converted.items():
             if not name or len(name) + len(key) + 1 > NAME_LIMIT:
-                self._warn(f"{key}/{name}", f"{key}/{name[:40]} is no valid name of a metric; it is not recorded")
+                self._warn(
+                    "invalid", f"{key}/{name[:40]}", "not recorded, since it is not a valid metric name: {names}"
+                )
             elif type(value) is dict:
                 inner[name] = self._group(f"{key}/{name}", value)
             else:
@@ -88,11 +97,14 @@ class MetricValues:
         value = out.pop("epoch")
         if value != epoch:
             out["epoch_"] = value
-            self._warn("epoch", "a metric named epoch is stored as epoch_, since epoch is the number of the epoch")
+            text = "a metric named {names} is stored as epoch_, since epoch is the number of the epoch"
+            self._warn("epoch", "epoch", text)
 
-    def _warn(self, key: str, message: str) -> None:
-        self._messages.log_once(logging.WARNING, f"metric {self._job_id} {key}", f"job {self._job_id}: {message}")
+    def _warn(self, kind: str, name: str, text: str) -> None:
+        self._messages.log_names(
+            logging.WARNING, f"metric {self._job_id} {kind}", (name,), f"job {self._job_id}: {text}", at_once=_AT_ONCE
+        )
 
 
-def _kind(value: Any) -> str:
-    return f"of type {type(value).__name__}"
+def _typed(key: str, value: Any) -> str:
+    return f"{key} ({type(value).__name__})"

@@ -11,7 +11,7 @@ from ._ids import EventIds
 from ._messages import Messages
 from ._replay import Replay, modified
 from ._responses import Outcome
-from ._sender import Sender, Stopped
+from ._sender import Refusing, Sender, Stopped
 from ._spill_writer import SpillWriter
 from ._tuning import Tuning
 
@@ -48,7 +48,7 @@ class OwnSpill:
     def waiting(self) -> int:
         return self._spill_writer.waiting + (self._replay is not None)
 
-    def drain(self, sender: Sender, on_acknowledged: Callable[[], None], *, once: bool) -> Stopped | Drained:
+    def drain(self, sender: Sender | Refusing, on_acknowledged: Callable[[], None], *, once: bool) -> Stopped | Drained:
         """Send one request of spilled events. `on_acknowledged` is called once for each event that gets an outcome.
 
         `once` sends without retries, as a probe of the circuit breaker. Never raises.

@@ -13,7 +13,7 @@ from ._envelope import EncodedEvent
 from ._messages import Messages
 from ._own_files import open_file
 from ._responses import Outcome
-from ._sender import Sender, Stopped
+from ._sender import Refusing, Sender, Stopped
 from ._spill import LINE_LIMIT, event_in, keep_unreadable
 from ._tuning import Tuning
 
@@ -36,7 +36,7 @@ class Replay:
         self._on_outcome = on_outcome
         self._chunks = _chunks(held.path, tuning, messages)
 
-    def step(self, sender: Sender, *, once: bool = False) -> Replayed | None:
+    def step(self, sender: Sender | Refusing, *, once: bool = False) -> Replayed | None:
         """Send one chunk. Returns None if there may be more. `once` sends without retries. Never raises."""
         held = self._in_flight
         try:

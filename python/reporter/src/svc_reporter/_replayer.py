@@ -40,11 +40,11 @@ class Replayer(threading.Thread):
         self._tuning = tuning
         self._sender = Sender(transport, tuning, shutdown.pause)
         self.waiting = False
-        """The service cannot be reached; the thread waits for `recovered`."""
+        """The service cannot be reached or refuses the token; the thread waits for `recovered`."""
 
     def run(self) -> None:
         try:
-            while self._round() is Stopped.UNREACHABLE and not self._shutdown.closing:
+            while self._round() in (Stopped.UNREACHABLE, Stopped.UNAUTHORISED) and not self._shutdown.closing:
                 self.waiting = True
                 self._recovered.wait()
                 self._recovered.clear()

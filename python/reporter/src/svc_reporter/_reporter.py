@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
 from . import _arguments, _copies, _interrupt, _lifecycle, _rank_failure, _ranks
+from ._config import config_of, plain_config
 from ._counts_so_far import CountsSoFar
 from ._delivery import Delivery
 from ._ending import last_event, last_event_of_joined
@@ -21,7 +22,7 @@ from ._messages import Messages
 from ._opening import OwnRecord, complete_start, start_data, watch
 from ._periodic import Periodic
 from ._pipeline import Pipeline
-from ._plain import plain
+from ._plain import text_of
 from ._settings import is_switched_off, read_rerun, read_settings
 from ._shield import shield
 from ._snapshot import Snapshot, hostname, user_name
@@ -68,7 +69,7 @@ class Reporter:
         self.experiment_type = _arguments.experiment_type(experiment_type)
         self.n_total = _arguments.n_total(n_total)
         self._tags = _arguments.tags(tags)
-        self._config = plain(config) if config else None
+        self._config = plain_config(config_of(config)) or None
         self._stop_poll_s = _arguments.interval("stop_poll_s", stop_poll_s)
         self._heartbeat_s = _arguments.interval("heartbeat_s", heartbeat_s)
         self._resources_s = _arguments.interval("resources_s", resources_s)
@@ -143,7 +144,7 @@ class Reporter:
         job_id = ids[0] if ids else params.pop("job_id", "job")
         name = _arguments.job_id(job_id)
         if name != job_id:
-            self.messages.log(logging.WARNING, "job id", f"job id {job_id!r} is reported as {name!r}")
+            self.messages.log(logging.WARNING, "job id", f"job id {text_of(job_id)!r} is reported as {name!r}")
         skipped = not self.wants(name)
         if skipped:
             self.messages.log_once(
@@ -161,7 +162,7 @@ class Reporter:
 
     def wants(self, job_id: str) -> bool:
         """Whether this job is to be run. False for jobs that a rerun (SVC_RERUN_JOBS) leaves out."""
-        return self._rerun.wants(str(job_id))
+        return self._rerun.wants(text_of(job_id))
 
     def log(self, line: object, level: str | int = "info") -> None:
         """Send a log line of the newest open job, else of the last job, else of the first job once it starts.
@@ -317,12 +318,9 @@ class Reporter:
         """Report a log line of a job, default the newest; `more` are additional fields of the event. Never raises."""
         if self._is_forked_copy():
             return
-        try:
-            if isinstance(level, int):
-                level = logging.getLevelName(level)
-            data = {"line": str(line), "level": (str(level).strip().lower() or "info")[:32], **more}
-        except Exception:
-            return  # the object's __str__ failed
+        if isinstance(level, int):
+            level = logging.getLevelName(level)
+        data = {"line": text_of(line), "level": (text_of(level).strip().lower() or "info")[:32], **more}
         target = job_id or self._job_of_log_lines()
         if target is not None:
             self.emit("log_line", target, data, ms)
@@ -511,6 +509,7 @@ class Reporter:
                 self._record.end()
             if self._watched is not None:
                 self._watched.ended()
+            self.messages.flush()
             _lifecycle.closed(self)
 
     def end_at_exit(self, failure: str | None) -> None:

@@ -24,7 +24,7 @@ class Outcome(Enum):
     DROPPED = "dropped"
     """Rejected by the service for good; not sent again."""
     REJECTED = "set aside"
-    """Rejected for a reason that a user can fix (token, rights, address, a proxy); kept in rejected/."""
+    """Rejected for a reason that a user can fix (token, rights, project, a proxy's limit); kept in rejected/."""
     RETRY = "retry"
     """The service could not store this event now; send it again."""
 
@@ -61,20 +61,21 @@ def interpret(response: Response, count: int, as_array: bool, tuning: Tuning) ->
     if status == 200:
         return _accepted(response, count, as_array)
     reason = reason_of(response)
-    if status == 401:
-        return Interpretation(Step.UNAUTHORISED, reason=reason)
     if status == 429:
         return Interpretation(Step.WAIT, wait_s=retry_after(response, tuning), reason=reason)
-    if status >= 500 or status in (408, 425) or status < 300:
-        # Only 200 is an acknowledgement of the service. Any other 2xx comes from a proxy or captive portal.
+    ours = is_of_service(response.body)
+    if status >= 500 or status in (408, 425) or status < 400 or (status in (401, 403, 404) and not ours):
+        # Only 200 is an acknowledgement of the service, and it redirects no event. Each of its refusals is JSON with a
+        # code. Anything else comes from a proxy or a captive portal, and says as little of the service as an outage.
         return Interpretation(Step.RETRY, reason=reason)
-    if status in (403, 404) or status < 400:
+    if status == 401:
+        return Interpretation(Step.UNAUTHORISED, reason=reason)
+    if status in (403, 404):
         return Interpretation(Step.SETTLED, [Outcome.REJECTED] * count, reasons=dict.fromkeys(range(count), reason))
     if as_array and count > 1:
         return Interpretation(Step.SPLIT, reason=reason)
-    # Specification §7: dropped after 415 and 422. Each other refusal of the service is JSON with a code; without one, a
-    # proxy answered, and its settings can be fixed.
-    final = status in (415, 422) or is_of_service(response.body)
+    # Specification §7: dropped after 415 and 422. After another status, a proxy's settings can be fixed.
+    final = status in (415, 422) or ours
     outcome = Outcome.DROPPED if final else Outcome.REJECTED
     return Interpretation(Step.SETTLED, [outcome] * count, reasons=dict.fromkeys(range(count), reason))
 
@@ -144,6 +145,7 @@ def _item_outcome(error: dict[str, Any]) -> Outcome:
 
 
 def is_of_service(body: bytes) -> bool:
+    """Whether a refusal comes from the service, not from a proxy in front of it."""
     try:
         return isinstance(json.loads(body)["code"], str)
     except (ValueError, KeyError, TypeError):

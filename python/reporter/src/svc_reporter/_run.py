@@ -22,6 +22,7 @@ from ._delivery import Delivery
 from ._failure import reason_of, trace_of
 from ._ids import now_ms
 from ._job import Job
+from ._plain import text_of
 from ._redact import redact_text
 from ._reporter import Reporter
 from ._settings import is_switched_off
@@ -204,7 +205,7 @@ class Run:
             with shield:
                 self._record(data, step)
         except Exception as error:
-            self._warn("log", f"a call of log was not recorded: {error!r}")
+            self._warn("log", f"a call of log was not recorded: {type(error).__name__}: {text_of(error)}")
             self._reporter.count_lost()
         self._reporter.check_stop_here()
 
@@ -233,7 +234,7 @@ class Run:
         if self._finished:
             return
         self._own_job().begin()
-        alert = {"title": str(title)[:256], "text": str(text)[:10_000]}
+        alert = {"title": text_of(title)[:256], "text": text_of(text)[:10_000]}
         line = f"{alert['title']}: {alert['text']}" if alert["text"] else alert["title"]
         self._reporter.emit_log(None, line, level, alert=alert)
 
@@ -254,7 +255,7 @@ class Run:
         name = html.escape(self.name or self.id)
         link = f'<a href="{html.escape(self.url)}" target="_blank" rel="noopener">{name}</a>' if self.url else name
         rows = "".join(
-            f"<tr><td>{html.escape(str(key))}</td><td>{html.escape(str(self.summary[key]))}</td></tr>"
+            f"<tr><td>{html.escape(key)}</td><td>{html.escape(str(self.summary[key]))}</td></tr>"
             for key in list(self.summary)[:30]
         )
         state = "finished" if self._finished else "running"
@@ -369,6 +370,9 @@ class Run:
                 units = self._axes.units()
                 if units:
                     params["step_units"] = units
+                declared = self._axes.main()
+                if declared:
+                    params["main_series"] = declared
                 skipped = not self._reporter.wants(self._job_id)
                 self._main = Job(self._reporter, self._job_id, params, skipped=skipped)
             return self._main

@@ -45,6 +45,17 @@ class Sent:
 _NOT_TAKEN = (400, 415, 422)
 """Statuses of a server that does not know columns: the same events are sent again as an array."""
 
+
+class Refusing:
+    """A sender for events that the service will not accept: each is rejected without a request."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def send(self, events: Sequence[EncodedEvent], *, once: bool = False) -> Sent:
+        return Sent([Outcome.REJECTED] * len(events), dict.fromkeys(range(len(events)), self._why))
+
+
 Pause = Callable[[float], bool]
 """Waits so many seconds. Returns False if it was cut short; then the send ends."""
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
-from ._plain import plain
+from ._plain import entries_of, plain, text_of
 
 MAX_METRICS = 1_000
 _LESS_IS_BETTER = ("loss", "err", "perplexity", "ppl", "mae", "mse", "rmse", "nll", "wer", "cer", "fid", "time")
@@ -33,10 +33,19 @@ class Summary(MutableMapping[str, Any]):
         return plain(self._seen[key].last)
 
     def __setitem__(self, key: str, value: Any) -> None:
-        self._set[str(key)] = plain(value)
+        self._set[text_of(key)] = plain(value)
 
     def __delitem__(self, key: str) -> None:
         del self._set[key]
+
+    def update(self, *values: Any, **more: Any) -> None:
+        """Like dict.update."""
+        for given in values:
+            entries = entries_of(given)
+            for key, value in given if entries is None else entries.items():
+                self[key] = value
+        for key, value in more.items():
+            self[key] = value
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys([*self._set, *self._seen]))

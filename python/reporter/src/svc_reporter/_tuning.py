@@ -17,6 +17,8 @@ class Tuning:
     probe_first_s: float = 10.0
     """While the breaker is open: the first probe after this long, later ones up to probe_last_s apart."""
     probe_last_s: float = 30.0
+    refusals: int = 3
+    """After so many answers 401 in a row, each a probe apart, the token is refused, and sending ends."""
     round_s: float = 0.05
     """Fewer events than an array has are sent at most this often; the first after a pause is sent at once."""
     array_gap_s: float = 0.1

@@ -3,7 +3,8 @@
     circuit breaker closed  20 and more waiting events go in arrays of up to 500; fewer go one by one (_pace.py)
     circuit breaker open    waiting events go to the spill file. Now and then one request probes the service, with the
                             oldest spilled events; once it succeeds, the rest of the file follows, then live events
-    token refused (401)     events go to rejected/, nothing is sent any more
+    token refused (401)     after three answers 401 in a row, each a probe apart: events go to rejected/, nothing is
+                            sent any more. Before that it is like an outage
 
 Starts and ends of batches and jobs have priority: after a 429 they are sent while data waits, and on closing they are
 sent even if no time is left for the rest.
@@ -31,8 +32,8 @@ from ._messages import Messages
 from ._own_spill import Drained, OwnSpill
 from ._pace import Pace
 from ._queue import STARTS, STARTS_AND_ENDS, EventQueue, QueuedEvent
-from ._responses import NOT_FROM_SERVICE, Outcome
-from ._sender import Sender, Sent, Stopped
+from ._responses import Outcome
+from ._sender import Refusing, Sender, Sent, Stopped
 from ._shutdown import Shutdown
 from ._spill_writer import SpillWriter
 from ._transport import Transport
@@ -41,6 +42,11 @@ from ._watchdog import WatchedRun
 
 _CHECK_FOR_ENDS_S = 0.05
 """How often a wait checks the queue for starts and ends."""
+_SURPLUS = (
+    "the service does not store {count} metrics, because a job has too many series (SVC_MAX_SERIES_PER_JOB of the "
+    "service, 1,000 by default): {names}. It keeps losses, and metrics that define_metric names"
+)
+_REFUSED = "the token is invalid"
 _SHORT_PAUSE_S = 1.0
 """A longer wait between two attempts is one that the service asked for (429)."""
 
@@ -73,6 +79,8 @@ class Worker(threading.Thread):
         self._sender = Sender(transport, tuning, self._pause) if transport else None
         self.breaker = Breaker(tuning)
         self.token_refused = False
+        self._refusals = 0
+        """How many answers in a row were 401."""
         self.recovered = threading.Event()
         """Set when the service can be reached again; wakes the replayer."""
         self._no_more_sending = transport is None
@@ -362,17 +370,18 @@ class Worker(threading.Thread):
             else:
                 self._count(event, outcome, reason)
         self._spill_writer.reject(rejected, why)
-        for key, reason in sent.ignored:
-            self._counts.ignored += 1
-            self._messages.log_once(
-                logging.WARNING, f"ignored {key}", f"the service did not store the metric {key[:60]!r}: {reason}"
-            )
+        self._counts.ignored += len(sent.ignored)
+        for reason in {reason for _, reason in sent.ignored}:
+            text = _SURPLUS if reason == "too_many_series" else f"the service does not store ({reason}): {{names}}"
+            names = [key for key, of in sent.ignored if of == reason]
+            self._messages.log_names(logging.WARNING, f"ignored {reason}", names, text)
         if sent.stopped is not None:
             self._unreachable = f"the service cannot be reached ({sent.why})"
         if sent.stopped is Stopped.UNREACHABLE:
+            self._refusals = 0
             self.breaker.trip()
         elif sent.stopped is Stopped.UNAUTHORISED:
-            self._refuse_token(sent.why)
+            self._on_unauthorised(sent.why)
         elif postpones:
             pass
         elif sent.stopped is Stopped.INTERRUPTED:
@@ -397,7 +406,7 @@ class Worker(threading.Thread):
         """
         left: Sequence[EncodedEvent] = ()
         if self.token_refused:
-            self._spill_writer.reject(encoded, "the token is invalid")
+            self._spill_writer.reject(encoded, _REFUSED)
         else:
             left = self._spill_writer.spill(encoded, why)
         self._notify_watchdog(encoded[: len(encoded) - len(left)])
@@ -423,19 +432,27 @@ class Worker(threading.Thread):
                 f"the service rejected {event.event_type}, it is dropped: {reason}",
             )
 
-    def _refuse_token(self, why: str) -> None:
+    def _on_unauthorised(self, why: str) -> None:
+        """One 401 may come from a server that is just starting or does not know a new token yet: ask again."""
+        self._refusals += 1
+        self._unreachable = f"the service answers {why}"
+        last = self._final_probe_done and self._refusals > 1
+        if self._refusals < self._tuning.refusals and not last:
+            self.breaker.trip()
+            return
         self.token_refused = True
-        by_proxy = NOT_FROM_SERVICE in why
-        who = "a proxy in front of the service" if by_proxy else "the service"
-        advice = "Check SVC_URL and the proxy" if by_proxy else "Create a token on the Tokens page, set SVC_TOKEN"
         self._messages.log_once(
             logging.ERROR,
             "401",
-            f"{who} does not accept SVC_TOKEN ({why}); this process sends nothing more and keeps its events on disk. "
-            f"{advice}, then run `svc-reporter sync --rejected`",
+            f"the service does not accept SVC_TOKEN ({why}); this process sends nothing more and keeps its events on "
+            "disk. Create a token on the Tokens page, set SVC_TOKEN, then run `svc-reporter sync --rejected`",
         )
+        while self._own_spill.waiting and not self._shutdown.abandoned:
+            if self._own_spill.drain(Refusing(_REFUSED), lambda: None, once=True) is not Drained.SOME:
+                return
 
     def _close_breaker(self) -> None:
+        self._refusals = 0
         if self.breaker.is_open:
             self.breaker.reset()
             self.recovered.set()
@@ -449,9 +466,10 @@ class Worker(threading.Thread):
         with self._send_under_way():
             result = self._own_spill.drain(self._sender, self._close_breaker, once=once)
         if result is Stopped.UNREACHABLE:
+            self._refusals = 0
             self.breaker.trip()
         elif result is Stopped.UNAUTHORISED:
-            self._refuse_token("while sending spilled events")
+            self._on_unauthorised("401 to spilled events")
         elif result is Stopped.INTERRUPTED:
             if self._shutdown.closing:
                 self._no_more_sending = self._interrupted = True

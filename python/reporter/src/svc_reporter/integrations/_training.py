@@ -11,7 +11,7 @@ from .._config import plain_config
 from .._copies import joined
 from .._errors import StopRequested
 from .._job import Job
-from .._plain import plain
+from .._plain import entries_of, plain_entries
 from .._ranks import PacedAgreement, any_rank
 from .._reporter import Reporter
 from .._run import Run, current_run, details_of, print_start
@@ -200,4 +200,5 @@ def is_training_set(name: str) -> bool:
 
 def simple_params(values: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as JSON data, without None and callables."""
-    return {str(name): plain(value) for name, value in values.items() if value is not None and not callable(value)}
+    entries = entries_of(values) or {}
+    return plain_entries({name: value for name, value in entries.items() if value is not None and not callable(value)})

@@ -16,6 +16,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import OmegaConf
 
 from .._job import Job
+from .._plain import entries_of, plain_entries
 from ._training import OpenedRun
 
 _current: Job | None = None
@@ -28,20 +29,12 @@ def current_job() -> Job | None:
 
 def job_params(config: Any) -> dict[str, Any]:
     """A configuration as parameters: resolved, groups as `model.lr`, and a missing value (`???`) left out."""
-    plain = OmegaConf.to_container(config, resolve=False)
-    values: dict[Any, Any] = {}
-    for key, written in plain.items() if isinstance(plain, dict) else ():
-        if key == "hydra":  # Hydra's own settings, some of which cannot be resolved here
-            continue
-        try:
-            value = config[key]
-            values[key] = OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
-        except Exception:  # missing, or an interpolation that cannot be resolved: its text is shown
-            values[key] = written
-    return dict(_flattened(values, ""))
+    entries = entries_of(config) or {}
+    entries.pop("hydra", None)  # Hydra's own settings
+    return dict(_flattened(plain_entries(entries), ""))
 
 
-def _flattened(values: dict[Any, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+def _flattened(values: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
     for key, value in values.items():
         if isinstance(value, dict):
             yield from _flattened(value, f"{prefix}{key}.")
