@@ -6,6 +6,9 @@ import { PrimaryClient } from './hosts.ts'
 
 export { Prisma, type PrismaClient }
 
+/** Plans that Prisma keeps, by the shape of a read: relations, fields and conditions. */
+const MAX_PLANS = 300
+
 export interface Graph {
   /** Reads entities and their relations, with one SQL statement per selection. Writes are refused. */
   prisma: PrismaClient
@@ -32,7 +35,11 @@ export function openGraph(
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   const adapter = new PrismaPg(pool, { disposeExternalPool: true })
-  const prisma = new PrismaClient({ adapter, log: [{ emit: 'event', level: 'query' }] })
+  const prisma = new PrismaClient({
+    adapter,
+    log: [{ emit: 'event', level: 'query' }],
+    queryPlanCacheMaxSize: MAX_PLANS,
+  })
   const { onStatement } = options
   if (onStatement !== undefined) prisma.$on('query', (event) => onStatement(event.query))
   const close = (): Promise<void> => prisma.$disconnect()

@@ -4,14 +4,21 @@ import { createYoga, type Plugin } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import type { Caller } from '../domain/caller.ts'
+import { shareOfHeap } from '../memory.ts'
 import { scrub } from '../secrets.ts'
 import { executeColumns } from './columns.ts'
 import type { Context } from './context.ts'
-import { limits, tooLarge } from './limits.ts'
+import { LIMITS, limits, tooLarge } from './limits.ts'
 import { maskWith } from './mask.ts'
 
-/** How many parsed and validated documents are cached. */
+/** How many parsed and validated documents are cached, and how much memory they may take, in bytes. */
 const DOCUMENTS = 200
+const DOCUMENT_BYTES = shareOfHeap(1 / 16, 32 * 1024 * 1024)
+/** Refused documents are kept with their errors. */
+const REFUSED_BYTES = DOCUMENT_BYTES / 8
+/** A syntax tree takes 60 to 135 bytes a character, up to the limit of tokens. */
+const TREE_BYTES = 100
+const TREE_CHARACTERS = 2 * LIMITS.tokens
 
 /** The handler that http/streams/graphql.ts calls, which has the caller and has read the body. */
 export interface Graphql {
@@ -58,8 +65,16 @@ export function createGraphql(options: {
     maskedErrors: { maskError: maskWith(log) },
     // Enough for the documents of the page and of some notebooks; the size of each is limited.
     parserAndValidationCache: {
-      documentCache: new LRUCache<string, DocumentNode>({ max: DOCUMENTS }),
-      errorCache: new LRUCache<string, ReadonlyArray<unknown>>({ max: DOCUMENTS }),
+      documentCache: new LRUCache<string, DocumentNode>({
+        max: DOCUMENTS,
+        maxSize: DOCUMENT_BYTES,
+        sizeCalculation: (_, { length }) => 2 * length + TREE_BYTES * Math.min(length, TREE_CHARACTERS),
+      }),
+      errorCache: new LRUCache<string, ReadonlyArray<unknown>>({
+        max: DOCUMENTS,
+        maxSize: REFUSED_BYTES,
+        sizeCalculation: (_, { length }) => 2 * length + 1_000,
+      }),
     },
     // The last plugin decides when the execution begins.
     plugins: [executeColumns(executable), ...limits(), noSubscriptions()],

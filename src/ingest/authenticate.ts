@@ -8,6 +8,8 @@ import type { Sender } from './outcome.ts'
 /** How long a token is cached. The group's transaction checks it again before it stores anything (admit.ts). */
 const CACHED_MS = 2_000
 const MAX_CACHED = 10_000
+/** A longer header than any valid one needs is not remembered. */
+const MAX_HEADER = 200
 
 export interface Authenticator {
   /**
@@ -60,7 +62,8 @@ export function createAuthenticator(options: { sql: Sql; writer: Writer; now: ()
       sender.then(
         (known) => {
           if (found.size >= MAX_CACHED) found.clear()
-          found.set(required(authorization), { sender: known, until: clock + CACHED_MS })
+          const header = required(authorization)
+          if (header.length <= MAX_HEADER) found.set(header, { sender: known, until: clock + CACHED_MS })
         },
         () => cache.delete(text),
       )

@@ -1,11 +1,16 @@
 import type { LoadedBatch } from '../domain/batches/index.ts'
 import type { JobState } from '../domain/jobs/index.ts'
+import type { Merged } from '../domain/merge.ts'
 import type { ProjectAccess } from '../domain/projects/index.ts'
+import { shareOfHeap } from '../memory.ts'
 import { createIdSupply, type IdSupply } from './claim.ts'
 import { createTemplateCache, type TemplateCache } from './templates.ts'
 
-/** Series of all cached jobs together; about 200 bytes each. */
-const MAX_SERIES = 100_000
+/** All cached batches together, in bytes, as `bytesOf` estimates them. */
+const MAX_BYTES = shareOfHeap(1 / 32, 32 * 1024 * 1024)
+const BATCH_BYTES = 3_000
+const JOB_BYTES = 2_000
+const SERIES_BYTES = 200
 const MAX_PROJECTS = 1_000
 /** Of one project. */
 const MAX_SENDERS = 1_000
@@ -41,15 +46,15 @@ export interface IngestCache {
   readonly templates: TemplateCache
 }
 
-export function createIngestCache(mostSeries = MAX_SERIES): IngestCache {
-  const batches = new Map<string, { cached: CachedBatch; series: number }>()
+export function createIngestCache(most = MAX_BYTES): IngestCache {
+  const batches = new Map<string, { cached: CachedBatch; bytes: number }>()
   const projects = new Map<string, CachedProject>()
-  let series = 0
+  let bytes = 0
   const take = (batchId: string): CachedBatch | undefined => {
     const found = batches.get(batchId)
     if (found === undefined) return undefined
     batches.delete(batchId)
-    series -= found.series
+    bytes -= found.bytes
     return found.cached
   }
   return {
@@ -58,13 +63,13 @@ export function createIngestCache(mostSeries = MAX_SERIES): IngestCache {
     find: (batchId) => batches.get(batchId)?.cached,
     take,
     keep(cached) {
-      let size = 10
-      for (const job of cached.byId.values()) size += 10 + job.progress.names.length
-      batches.set(cached.batch.state.id, { cached, series: size })
-      series += size
+      const size = bytesOf(cached)
+      take(cached.batch.state.id)
+      batches.set(cached.batch.state.id, { cached, bytes: size })
+      bytes += size
       // A Map keeps insertion order: its first entry is the least recently used.
       for (const oldest of batches.keys()) {
-        if (series <= mostSeries) break
+        if (bytes <= most) break
         take(oldest)
       }
     },
@@ -84,4 +89,25 @@ export function createIngestCache(mostSeries = MAX_SERIES): IngestCache {
       }
     },
   }
+}
+
+function bytesOf({ batch, byId }: CachedBatch): number {
+  let bytes = BATCH_BYTES + fieldBytes(batch.state.start) + fieldBytes(batch.state.details)
+  for (const { progress, start, final } of byId.values())
+    bytes += JOB_BYTES + SERIES_BYTES * progress.names.length + fieldBytes(start) + fieldBytes(final)
+  return bytes
+}
+
+/** By the merged fields, which do not change: a batch is kept again with every group. */
+const sizes = new WeakMap<Merged, number>()
+
+/** Configurations and parameters may have 256 KiB each. */
+function fieldBytes(merged: Merged | null): number {
+  if (merged === null) return 0
+  let size = sizes.get(merged)
+  if (size === undefined) {
+    size = 2 * JSON.stringify(merged).length
+    sizes.set(merged, size)
+  }
+  return size
 }

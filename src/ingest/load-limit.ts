@@ -1,10 +1,11 @@
+import { shareOfHeap } from '../memory.ts'
 import { createFairShare } from './fair-share.ts'
 
 /**
  * Characters of waiting events above which requests are refused (503), so that memory stays bounded: at once from users
  * with more than their share, at twice as much from all (fair-share.ts).
  */
-const MAX_WAITING_CHARACTERS = 64 * 1024 * 1024
+const MAX_WAITING_CHARACTERS = shareOfHeap(1 / 32, 64 * 1024 * 1024)
 /** The same limit as a time: work that would wait for longer is refused. A burst of BURST_EVENTS is always accepted. */
 const MAX_WAITING_S = 1.2
 const BURST_EVENTS = 20_000

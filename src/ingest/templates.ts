@@ -1,10 +1,11 @@
 import type { CopyRows } from '../db/copy.ts'
 import { type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
 import { type PayloadTemplate, splitPayload, templateOf } from '../domain/events/index.ts'
+import { shareOfHeap } from '../memory.ts'
 import type { Checked } from './envelope.ts'
 
-/** Characters of all templates in this server's cache; at most two bytes each. */
-const MAX_CHARACTERS = 4_000_000
+/** Characters of all templates in this server's cache, which has each of them twice at most. */
+const MAX_CHARACTERS = shareOfHeap(1 / 256, 4_000_000)
 
 /** A template that may not be stored yet. */
 export interface NewTemplate extends PayloadTemplate {
@@ -36,7 +37,7 @@ export function createTemplateCache(most = MAX_CHARACTERS): TemplateCache {
   let characters = 0
   function add(name: string): void {
     characters += name.length
-    known.set(name, null)
+    known.set(copyOf(name), null)
     for (const oldest of known.keys()) {
       if (characters <= most) break
       known.delete(oldest)
@@ -55,7 +56,7 @@ export function createTemplateCache(most = MAX_CHARACTERS): TemplateCache {
         return undefined
       }
       if (found === null) {
-        found = { ...templateOf(split.template), batchKey, stored: false }
+        found = { ...templateOf(copyOf(split.template)), batchKey, stored: false }
         known.set(name, found)
       }
       if (!found.stored) fresh.set(name, found)
@@ -66,6 +67,9 @@ export function createTemplateCache(most = MAX_CHARACTERS): TemplateCache {
     },
   }
 }
+
+/** V8 keeps the text that another was cut from. A payload is cut from the body of its request, which has megabytes. */
+const copyOf = (text: string): string => Buffer.from(text).toString()
 
 /** Another server may have stored the same, or this one in a commit whose answer was lost. */
 export const storeTemplates = (templates: readonly NewTemplate[]): SqlFragment => sqlFragment`

@@ -10,6 +10,7 @@ import {
 } from '../../src/domain/events/index.ts'
 import type { Checked } from '../../src/ingest/envelope.ts'
 import { createTemplateCache } from '../../src/ingest/templates.ts'
+import { collectGarbage } from '../kit/collect-garbage.ts'
 import { type Door, makeEvent, openDoor } from './sending.ts'
 
 // Events that share a template keep only their numbers (src/domain/events/payload.ts), and read as they were sent.
@@ -125,6 +126,24 @@ test('a server that dropped a template from its cache stores it again, and the c
   expect([pack(1), pack(1), pack(2), pack(2)]).toEqual([false, true, false, true])
   for (let batch = 3; batch < 20; batch++) pack(batch)
   expect([pack(19), pack(1), pack(1)]).toEqual([true, false, true])
+})
+
+test('a cached template does not keep the body of the request that its event came in', async () => {
+  const cache = createTemplateCache()
+  const packFrom = (body: string, n: number): void => {
+    const event = JSON.parse(body)[0]
+    const json = body.slice(1, body.indexOf('},{') + 1)
+    const checked = { event, eventId: event.event_id, at: canonicalInstant(event.timestamp), json }
+    cache.pack(n, checked as unknown as Checked, new Map())
+    // Every second one is kept as a template, the others as seen once.
+    if (n % 2 === 0) cache.pack(n, checked as unknown as Checked, new Map())
+  }
+  await collectGarbage()
+  const before = process.memoryUsage().heapUsed
+  for (let n = 0; n < 100; n++)
+    packFrom(JSON.stringify([epoch('body', n), { filler: String(n).repeat(1e6) }]), n)
+  await collectGarbage()
+  expect((process.memoryUsage().heapUsed - before) / 2 ** 20).toBeLessThan(20)
 })
 
 test('an event with a time too far in the future comes back as it was sent', async () => {

@@ -127,7 +127,11 @@ async function read({ batches, unsummed, notBefore }: State, db: Db, keys: numbe
     unsummed.set(row.key, notBefore.get(row.key) ?? 0)
   }
   // A batch that was not found was deleted.
-  for (const key of keys ?? []) if (!found.has(key)) batches.delete(key)
+  for (const key of keys ?? [...notBefore.keys()]) {
+    if (found.has(key)) continue
+    batches.delete(key)
+    notBefore.delete(key)
+  }
 }
 
 async function sum({ batches, unsummed, notBefore }: State, db: Db, now: Date): Promise<void> {

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Db } from '../../db/sql.ts'
 import type { Clock } from '../liveness.ts'
 import { type BatchEtas, etaOf, type ShownEta } from './reads.ts'
@@ -7,7 +8,8 @@ import { type BatchEtas, etaOf, type ShownEta } from './reads.ts'
  * until the batch sends another event.
  */
 const KEPT_MS = 1_000
-const MAX_KEPT = 1_000
+/** Batches and their jobs together. */
+const MAX_KEPT = 20_000
 
 interface Kept {
   stamp: string
@@ -15,7 +17,9 @@ interface Kept {
   etas: BatchEtas | undefined
 }
 /** By the database that they were read from. */
-const kept = new WeakMap<object, Map<number, Kept>>()
+const kept = new WeakMap<object, LRUCache<number, Kept>>()
+const newCache = () =>
+  new LRUCache<number, Kept>({ maxSize: MAX_KEPT, sizeCalculation: ({ etas }) => 1 + (etas?.jobs.size ?? 0) })
 
 /**
  * As `etaOf`.
@@ -26,7 +30,7 @@ export async function recentEtasOf(
   runs: readonly { key: number; stamp: string }[],
   clock: Clock,
 ): Promise<Map<number, BatchEtas>> {
-  const known = kept.get(db) ?? new Map<number, Kept>()
+  const known = kept.get(db) ?? newCache()
   kept.set(db, known)
   const at = clock.now.getTime()
   const isFresh = ({ key, stamp }: { key: number; stamp: string }): boolean => {
@@ -39,19 +43,17 @@ export async function recentEtasOf(
     wanting.map(({ key }) => key),
     clock,
   )
-  for (const { key, stamp } of wanting) {
-    // Moved to the end, so that the first entries of the map are the oldest.
-    known.delete(key)
-    known.set(key, { stamp, at, etas: read.get(key) })
-  }
   const found = new Map<number, BatchEtas>()
   for (const { key } of runs) {
     const one = known.get(key)
     if (one?.etas !== undefined) found.set(key, later(one.etas, at - one.at))
   }
-  for (const key of known.keys()) {
-    if (known.size <= MAX_KEPT) break
-    known.delete(key)
+  // Last, because it may drop some of the others.
+  for (const { key, stamp } of wanting) {
+    const etas = read.get(key)
+    if (etas === undefined) found.delete(key)
+    else found.set(key, etas)
+    known.set(key, { stamp, at, etas })
   }
   return found
 }

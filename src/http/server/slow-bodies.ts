@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { shareOfMemory } from '../../memory.ts'
 import { Problem } from '../../problem.ts'
 import { networkOf } from './network-of.ts'
 import { sendProblem } from './respond.ts'
@@ -9,7 +10,7 @@ const CHECK_EVERY_MS = 500
 /** If an address has too many requests, its oldest are ended, but only after this time. */
 const YOUNG_MS = 2_000
 /** The memory that all arriving bodies may take together. */
-const MAX_BYTES = 256 * 1024 * 1024
+const MAX_BYTES = shareOfMemory(1 / 8, 256 * 1024 * 1024)
 
 export interface SlowBodies {
   /** Requests whose body is still arriving. */
