@@ -1,5 +1,6 @@
 import { itemAt, keysOf } from '../checked.ts'
 import type { Db } from '../db/sql.ts'
+import { sqlFragment } from '../db/sql-fragment.ts'
 import { Problem } from '../problem.ts'
 import { type Caller, isAdmin, type Known } from './caller.ts'
 import { isStorable } from './storable-text.ts'
@@ -93,6 +94,30 @@ export function userMay(
 ): boolean {
   return relationsOf(who, project, batchOwnerId).some((relation) => TABLE[right].includes(relation))
 }
+
+/** What a public link depends on: the rights that the person who made it has now. */
+export interface LinkCreator {
+  creator_id: string
+  creator_name: string
+  creator_role: Who['role']
+  creator_disabled: boolean
+  visibility: Visibility
+  project_owner_id: string
+  member_role: ProjectFacts['role']
+}
+/** Its columns, over the creator as `u`, the project as `p` and the creator's membership of it as `m`. */
+export const LINK_CREATOR = sqlFragment`u.id creator_id, u.name creator_name, u.role creator_role,
+  u.disabled_at is not null creator_disabled, p.visibility, p.owner_id project_owner_id, m.role member_role`
+
+/** Whether the person who made a link may still do that. A link opens only while this holds. */
+export const creatorMay = (right: Right, link: LinkCreator, batchOwnerId?: string): boolean =>
+  !link.creator_disabled &&
+  userMay(
+    right,
+    { id: link.creator_id, role: link.creator_role },
+    { visibility: link.visibility, ownerId: link.project_owner_id, role: link.member_role },
+    batchOwnerId,
+  )
 
 /** Whether the caller may do that with its credential. */
 export function callerMay(

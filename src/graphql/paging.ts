@@ -36,6 +36,7 @@ export const MAX_PAGE_SIZE = {
   audit: 500,
   tokens: 500,
   rules: 500,
+  links: 500,
 } as const
 export const DEFAULT_PAGE_SIZE = 50
 

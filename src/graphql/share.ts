@@ -1,26 +1,18 @@
-import { shareFields } from '../domain/shares/index.ts'
+import { listLinks, type ProjectLink, projectLinkFields } from '../domain/links/index.ts'
+import { listShares, type ShareView, shareFields } from '../domain/shares/index.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import { DERIVED } from './costs.ts'
-import { declaredOfRecord } from './declared.ts'
+import { declared } from './declared.ts'
 import type { BatchNode } from './nodes.ts'
+import { MAX_PAGE_SIZE } from './paging.ts'
 import { PersonType } from './person.ts'
+import { ProjectType } from './project.ts'
 
-/** The fields of an account that others may see. */
-const PERSON = { select: { id: true, name: true } } as const
-const CREATOR = { select: { ...PERSON.select, disabledAt: true } } as const
-
-/** A public link to a batch, never its token. */
-const ShareType = builder.prismaObject('Share', {
-  fields: (t) => ({
-    ...declaredOfRecord(t, shareFields, ['created_by', 'creator_disabled']),
-    createdBy: t.field({ type: PersonType, select: { creator: PERSON }, resolve: ({ creator }) => creator }),
-    creatorDisabled: t.boolean({
-      description: shareFields.creator_disabled.means,
-      select: { creator: CREATOR },
-      resolve: ({ creator }) => creator.disabledAt !== null,
-    }),
-  }),
+const ShareType = builder.objectRef<ShareView & { batch_key: number }>('Share')
+builder.objectType(ShareType, {
+  description: 'A public link to a batch, never its token.',
+  fields: (t) => declared(t, shareFields, { created_by: PersonType }, (share) => share),
 })
 
 builder.objectField(BatchType, 'shares', (t) =>
@@ -31,13 +23,29 @@ builder.objectField(BatchType, 'shares', (t) =>
     description: 'Its public links that were not revoked, newest first; null for those who may not make one',
     authScopes: ({ view }: BatchNode) => view.can.share,
     unauthorizedResolver: () => null,
-    load: (keys: number[], { prisma }) =>
-      prisma.share.findMany({
-        where: { batchKey: { in: keys.map(BigInt) }, revokedAt: null },
-        include: { creator: CREATOR },
-        orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
-      }),
-    group: (share) => Number(share.batchKey),
+    load: (keys: number[], { db, clock }) =>
+      listShares(db, keys, { limit: null, after: undefined }, clock.now),
+    group: (share) => share.batch_key,
     resolve: ({ row }) => row.key,
   }),
 )
+
+const ProjectLinkType = builder.objectRef<ProjectLink>('ProjectLink')
+builder.objectType(ProjectLinkType, {
+  description: 'A public link to a batch or a report of a project, never its token.',
+  fields: (t) => declared(t, projectLinkFields, { created_by: PersonType }, (link) => link),
+})
+
+builder.prismaObjectFields(ProjectType, (t) => ({
+  links: t.field({
+    type: [ProjectLinkType],
+    nullable: true,
+    complexity: DERIVED,
+    description:
+      'The newest 500 public links to its batches and reports that were not revoked, newest first; null for those who do not administer it',
+    resolve: async ({ key }, _args, { db, clock, memberships }) =>
+      (await memberships.load(key)).may('administer')
+        ? listLinks(db, key, { limit: MAX_PAGE_SIZE.links, after: undefined }, clock.now)
+        : null,
+  }),
+}))

@@ -33,6 +33,7 @@ import { createCounters } from './operations/counters.ts'
 import { opsRoutes } from './operations/ops.ts'
 import { settingRoutes } from './operations/settings.ts'
 import { pipRoutes } from './pip/pip.ts'
+import { projectLinkRoutes } from './projects/links.ts'
 import { memberRoutes } from './projects/members.ts'
 import { projectFieldRoutes } from './projects/project-fields.ts'
 import { projectRoutes } from './projects/projects.ts'
@@ -219,6 +220,7 @@ function registerRoutes(app: FastifyInstance, services: Services): void {
   mailRoutes(app, services)
   projectFieldRoutes(app, services)
   shareRoutes(app, services)
+  projectLinkRoutes(app, services)
   viewRoutes(app, services)
   reportRoutes(app, services)
   auditRoutes(app, services)

@@ -48,7 +48,7 @@ export const ACCESS: ReadonlyMap<string, Rule> = new Map([
   ...rows('reader', 'Subscription', 'batch metrics logLines project'),
 
   ...rows('reader', 'Project', 'nodeId slug displayName visibility createdAt owner role batches jobs fields'),
-  ...rows('keeper', 'Project', 'rules'),
+  ...rows('keeper', 'Project', 'rules links'),
   ...rows('inProject', 'Project', 'members recipients'),
 
   ...rows('reader', 'Batch', graphqlNames(batchFields).join(' ')),
@@ -109,6 +109,7 @@ export const PARTS = new Set([
   'ProjectConnection',
   'ProjectEdge',
   'ProjectFields',
+  'ProjectLink',
   'ProjectMember',
   'ProjectRules',
   'ProjectUpdate',

@@ -305,6 +305,12 @@ export const MATRIX: Row[] = [
     answers: '401 401 403 403 404 403 403 204 204 204',
   },
   {
+    route: 'DELETE /api/reports/:id/links/:link',
+    // The report has no link of that id: callers with the right learn that.
+    path: report('/links/00000000-0000-4000-8000-000000000000'),
+    answers: '401 401 403 403 404 403 403 404 404 404',
+  },
+  {
     route: 'GET /api/shared-reports/:token',
     path: async (scene) => {
       const path = await report('/links')(scene)
@@ -367,6 +373,11 @@ export const MATRIX: Row[] = [
     route: 'GET /api/projects/:slug/members',
     path: () => '/api/projects/open/members',
     answers: '401 401 403 200 403 200 200 200 200 200',
+  },
+  {
+    route: 'GET /api/projects/:slug/links',
+    path: () => '/api/projects/vision/links',
+    answers: '401 401 403 403 404 403 403 403 200 200',
   },
   {
     route: 'POST /api/projects/:slug/members',

@@ -3,6 +3,7 @@ import type { Db } from '../../db/sql.ts'
 import { fragment } from '../../db/sql-fragment.ts'
 import { type ProjectFacts, userMay, type Visibility } from '../access.ts'
 import { liveSessions } from '../sessions/index.ts'
+import { standingShares } from '../shares/index.ts'
 import { validTokens } from '../tokens/index.ts'
 
 /** What a stream's permission rests on. All of it must hold for as long as the stream is open. */
@@ -20,7 +21,7 @@ export interface Grant {
 
 /**
  * Which of these grants no longer hold: session closed or expired, token revoked, user disabled or of another role,
- * project no longer visible, share revoked or ended; or, `gone`, only its batch was deleted, which its followers may
+ * project no longer visible, share ended, revoked, or its creator may no longer share; or, `gone`, only its batch was deleted, which its followers may
  * still be told. However many streams, it is a handful of statements.
  */
 export async function revokedGrants(
@@ -108,14 +109,4 @@ async function standingBatches(db: Db, keys: number[]): Promise<Set<number>> {
   const rows = await db<{ key: number }[]>`/* live.batches */
     select key from batches where key = any (${keys}::bigint[]) and deleted_at is null and purged_at is null`
   return new Set(rows.map((row) => row.key))
-}
-
-async function standingShares(db: Db, ids: string[], now: Date): Promise<Set<string>> {
-  if (ids.length === 0) return new Set()
-  const rows = await db<{ id: string }[]>`/* live.shares */
-    select s.id from shares s join batches b on b.key = s.batch_key join users u on u.id = s.created_by
-    where s.id = any (${ids}::uuid[]) and s.revoked_at is null
-      and (s.expires_at is null or s.expires_at > ${now.toISOString()}::timestamptz)
-      and b.deleted_at is null and b.purged_at is null and u.disabled_at is null`
-  return new Set(rows.map((row) => row.id))
 }

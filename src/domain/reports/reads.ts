@@ -1,6 +1,14 @@
 import type { Db } from '../../db/sql.ts'
 import { fragment, sqlWords } from '../../db/sql-fragment.ts'
-import { callerMay, type Visibility, visibleProjectsFilter } from '../access.ts'
+import {
+  callerMay,
+  creatorMay,
+  LINK_CREATOR,
+  type LinkCreator,
+  type Right,
+  type Visibility,
+  visibleProjectsFilter,
+} from '../access.ts'
 import { type Caller, isAdmin } from '../caller.ts'
 import { columnsOf } from '../field.ts'
 import { isShareToken, openShare, shareTokenHash } from '../shares/index.ts'
@@ -67,7 +75,7 @@ function reportOf(caller: Caller, row: ReportRow): Report {
   const isOwn = caller.kind === 'known' && caller.user.id === id
   const knows = isOwn || isAdmin(caller) || callerMay('know_members', caller, facts)
   const canEdit = callerMay('edit', caller, facts)
-  const canShare = callerMay('administer', caller, facts) || (isOwn && canEdit)
+  const canShare = mayShare((right) => callerMay(right, caller, facts), isOwn)
   return {
     ...report,
     owner: knows ? { id, name } : null,
@@ -76,6 +84,10 @@ function reportOf(caller: Caller, row: ReportRow): Report {
     shared: canEdit && shared,
   }
 }
+
+/** Who may share and delete a report: its author while they may edit it, and who administers its project. */
+export const mayShare = (may: (right: Right) => boolean, isAuthor: boolean): boolean =>
+  may('administer') || (isAuthor && may('edit'))
 
 /** The content of a public link to a report. */
 export interface OpenReport {
@@ -88,11 +100,20 @@ export interface OpenReport {
 
 export async function openReport(db: Db, token: string, now: Date): Promise<OpenReport | undefined> {
   if (!isShareToken(token)) return undefined
-  const [report] = await db<{ title: string; body: string; updated_at: string }[]>`/* reports.open */
-    select r.title, r.body, r.updated_at from report_links l join reports r on r.id = l.report_id
-      join users u on u.id = l.created_by
-    where l.token_hash = ${shareTokenHash(token)} and u.disabled_at is null`
-  if (report === undefined) return undefined
+  const [link] = await db<
+    (LinkCreator & { title: string; body: string; updated_at: string; author_id: string })[]
+  >`/* reports.open */
+    select r.title, r.body, r.updated_at, r.user_id author_id, ${fragment(db, LINK_CREATOR)}
+    from report_links l
+    join reports r on r.id = l.report_id
+    join projects p on p.key = r.project_key
+    join users u on u.id = l.created_by
+    left join project_members m on m.project_key = p.key and m.user_id = u.id
+    where l.token_hash = ${shareTokenHash(token)}`
+  if (link === undefined || !mayShare((right) => creatorMay(right, link), link.author_id === link.creator_id))
+    return undefined
+  const { title, body, updated_at } = link
+  const report = { title, body, updated_at }
   const wanted = embeddedBatches(report.body).map((id) => ({ id, token: tokenOfBatch(token, id) }))
   const shares = await Promise.all(wanted.map((one) => openShare(db, one.token, now)))
   return { ...report, batches: wanted.filter((_, i) => shares[i] !== undefined) }

@@ -7,6 +7,7 @@ import { recordAudit } from '../audit.ts'
 import type { Known } from '../caller.ts'
 import { holdQuota } from '../quotas.ts'
 import { createShare, makeShareToken, revokeSharesOfLink, shareTokenHash } from '../shares/index.ts'
+import { isUuid } from '../uuid.ts'
 import { tokenOfBatch } from './link-token.ts'
 import { reportById } from './reads.ts'
 import { embeddedBatches, type Report } from './report-fields.ts'
@@ -97,14 +98,27 @@ export async function linkReport(
   return { result: { token, batches }, changes }
 }
 
-/** Ends every link to the report, and the shares of batches that came with them. */
-export async function revokeLinks(tx: Tx, actor: Known, id: string, now: Date): Promise<Change[]> {
+/**
+ * Ends every link to the report, or one of them, and the shares of batches that came with them.
+ * @throws Problem report_not_found; forbidden; share_not_found for a link that it does not have
+ */
+export async function revokeLinks(
+  tx: Tx,
+  actor: Known,
+  id: string,
+  now: Date,
+  linkId?: string,
+): Promise<Change[]> {
   const report = await lockedReport(tx, actor, id)
   if (!report.can_share) throw new Problem('forbidden')
+  if (linkId !== undefined && !isUuid(linkId)) throw new Problem('share_not_found')
   const links = await tx<{ share_ids: string[] }[]>`/* reports.revoke_links */
-    delete from report_links where report_id = ${id} returning share_ids`
+    delete from report_links where report_id = ${id} and ${linkId === undefined ? tx`true` : tx`id = ${linkId}`}
+    returning share_ids`
+  if (links.length === 0 && linkId !== undefined) throw new Problem('share_not_found')
   if (links.length === 0) return []
-  await recordAudit(tx, actor, { action: 'report.unshared', subject: `report:${id}` }, now)
+  const detail = linkId === undefined ? {} : { detail: { link: linkId } }
+  await recordAudit(tx, actor, { action: 'report.unshared', subject: `report:${id}`, ...detail }, now)
   return revokeSharesOfLink(
     tx,
     links.flatMap((link) => link.share_ids),

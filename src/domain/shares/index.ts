@@ -1,6 +1,13 @@
 /** Public links to one batch (contract §4): unguessable, revocable, with an optional end, anonymous if requested. */
 export { publicBatch, publicJob, sharedAttempt } from './public-fields.ts'
-export { listShares, type OpenShare, openShare, type SharePosition } from './reads.ts'
+export {
+  listShares,
+  type OpenShare,
+  openShare,
+  type SharePosition,
+  standing,
+  standingShares,
+} from './reads.ts'
 export {
   anonymizeBatch,
   anonymizeJob,

@@ -16,6 +16,11 @@ export const shareFields = {
     means: 'Whether the account of its creator is disabled: until it is enabled, the link does not open',
     public: 'hidden',
   },
+  opens: {
+    type: flag,
+    means: 'Whether the link opens now: it has not ended, and its creator may still share the batch',
+    public: 'hidden',
+  },
   created_at: { type: instant, column: 'created_at', public: 'hidden' },
   expires_at: { type: nullable(instant), means: 'Null: never', column: 'expires_at', public: 'hidden' },
 } as const satisfies Fields

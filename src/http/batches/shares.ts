@@ -88,7 +88,7 @@ function createShareRoute(routes: Routes, { config, writer, now }: Services): vo
   )
 }
 
-function listSharesRoute(routes: Routes, { sql }: Services): void {
+function listSharesRoute(routes: Routes, { sql, now }: Services): void {
   routes.get(
     '/api/batches/:id/shares',
     {
@@ -106,9 +106,9 @@ function listSharesRoute(routes: Routes, { sql }: Services): void {
       if (!batch.may('share')) throw new Problem('forbidden')
       const { limit, cursor: text } = request.query
       const cursor = cursorOf(`shares ${batch.key}`, shapes.creationPosition)
-      const found = await listShares(sql, batch.key, { limit: limit + 1, after: cursor.read(text) })
+      const found = await listShares(sql, [batch.key], { limit: limit + 1, after: cursor.read(text) }, now())
       const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
-      return { items: [...rows], next_cursor }
+      return { items: rows.map(({ batch_key: _, ...share }) => share), next_cursor }
     },
   )
 }

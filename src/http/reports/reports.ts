@@ -43,6 +43,7 @@ export function reportRoutes(app: FastifyInstance, services: Services): void {
     deleteReportRoute,
     linkReportRoute,
     revokeLinksRoute,
+    revokeLinkRoute,
     openReportRoute,
   ])
 }
@@ -204,6 +205,31 @@ function revokeLinksRoute(routes: Routes, { writer, now }: Services): void {
       await commit(writer, async (tx) => ({
         result: undefined,
         changes: await revokeLinks(tx, caller, request.params.id, now()),
+      }))
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+function revokeLinkRoute(routes: Routes, { writer, now }: Services): void {
+  routes.delete(
+    '/api/reports/:id/links/:link',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        querystring: shapes.nothing,
+        summary: 'Revoke one link to a report, and its access to batches',
+        params: shapes.byId.extend({ link: z.string() }),
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      const { id, link } = request.params
+      await commit(writer, async (tx) => ({
+        result: undefined,
+        changes: await revokeLinks(tx, caller, id, now(), link),
       }))
       return reply.code(204).send(null)
     },

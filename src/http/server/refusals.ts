@@ -137,6 +137,7 @@ const OWN: Record<string, readonly ProblemCode[]> = {
   'GET /api/reports': ['project_not_found'],
   'POST /api/reports': ['project_not_found', 'quota_exceeded'],
   'POST /api/reports/{id}/links': ['quota_exceeded'],
+  'DELETE /api/reports/{id}/links/{link}': ['share_not_found'],
   'GET /api/views': ['project_not_found'],
   'POST /api/views': ['project_not_found', 'view_path_mismatch', 'quota_exceeded'],
   'PATCH /api/views/{id}': ['view_exists', 'view_path_mismatch'],

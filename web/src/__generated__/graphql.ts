@@ -222,7 +222,7 @@ export type BatchPartsQueryVariables = Exact<{
 }>;
 
 
-export type BatchPartsQuery = { streamCursor: string, batch: { id: string, muted?: boolean | null, jobs?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, eta?: { etaS: number | null, lowS: number | null, highS: number | null, etaAt: string | null }, health?: { liveness: string | null, silentS: number, idleJobs: Array<string>, reasons: Array<string> }, timeline?: Array<{ at: string, step: string, kind: string, cmdId: string | null, detail: Record<string, unknown>, actor: { kind: string, id: string | null, name: string | null } }> | null, agentCommands?: { edges: Array<{ node: { cmdId: string, kind: AgentCommandKind, state: AgentCommandState, batchId: string, linkedBatchIds: Array<string>, hostId: string, hostname: string, command: string | null, cwd: string | null, overridden: Array<string>, jobs: string | null, pid: number | null, exitCode: number | null, failureReason: string | null, outputTail: string | null, createdAt: string, ackedAt: string | null, finishedAt: string | null, requestedBy: { id: string, name: string } | null } }> } | null, delivery?: { state: string, stored: number, missing: number | null, missingEpochs: number, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number, rejected: number } | null, senders: Array<{ sender: string | null, host: string | null, stored: number, missing: number | null, final: boolean, reported: { produced: number, dropped: number, rejected: number } | null }> }, shares?: Array<{ id: string, anonymous: boolean, creatorDisabled: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } }> | null } & { id?: string, name?: string | null, status?: BatchStatus, stalled?: boolean, stopRequested?: boolean, host?: string | null, hostId?: string | null, user?: string | null, commit?: string | null, command?: string | null, experimentType?: string | null, tags?: Array<string>, notes?: string, group?: string | null, starred?: boolean, archived?: boolean, nTotal?: number | null, nDone?: number, nFailed?: number, nRunning?: number, startedAt?: string, endedAt?: string | null, lastSeenAt?: string, lastReceivedAt?: string | null, clockSkewS?: number | null, progress?: number | null, elapsedS?: number | 'NaN' | 'Infinity' | '-Infinity', etaS?: number | null, failureReason?: string | null, rerunOf?: string | null, project?: string, env_snapshot?: Record<string, unknown> | null, owner?: { id: string, name: string } | null, slots?: { total: number | null, started: number, finished: number }, can?: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } & { config?: Record<string, unknown> | null, summary?: Record<string, unknown> | null, traceback?: string | null } | null };
+export type BatchPartsQuery = { streamCursor: string, batch: { id: string, muted?: boolean | null, jobs?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, eta?: { etaS: number | null, lowS: number | null, highS: number | null, etaAt: string | null }, health?: { liveness: string | null, silentS: number, idleJobs: Array<string>, reasons: Array<string> }, timeline?: Array<{ at: string, step: string, kind: string, cmdId: string | null, detail: Record<string, unknown>, actor: { kind: string, id: string | null, name: string | null } }> | null, agentCommands?: { edges: Array<{ node: { cmdId: string, kind: AgentCommandKind, state: AgentCommandState, batchId: string, linkedBatchIds: Array<string>, hostId: string, hostname: string, command: string | null, cwd: string | null, overridden: Array<string>, jobs: string | null, pid: number | null, exitCode: number | null, failureReason: string | null, outputTail: string | null, createdAt: string, ackedAt: string | null, finishedAt: string | null, requestedBy: { id: string, name: string } | null } }> } | null, delivery?: { state: string, stored: number, missing: number | null, missingEpochs: number, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number, rejected: number } | null, senders: Array<{ sender: string | null, host: string | null, stored: number, missing: number | null, final: boolean, reported: { produced: number, dropped: number, rejected: number } | null }> }, shares?: Array<{ id: string, anonymous: boolean, creatorDisabled: boolean, opens: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } }> | null } & { id?: string, name?: string | null, status?: BatchStatus, stalled?: boolean, stopRequested?: boolean, host?: string | null, hostId?: string | null, user?: string | null, commit?: string | null, command?: string | null, experimentType?: string | null, tags?: Array<string>, notes?: string, group?: string | null, starred?: boolean, archived?: boolean, nTotal?: number | null, nDone?: number, nFailed?: number, nRunning?: number, startedAt?: string, endedAt?: string | null, lastSeenAt?: string, lastReceivedAt?: string | null, clockSkewS?: number | null, progress?: number | null, elapsedS?: number | 'NaN' | 'Infinity' | '-Infinity', etaS?: number | null, failureReason?: string | null, rerunOf?: string | null, project?: string, env_snapshot?: Record<string, unknown> | null, owner?: { id: string, name: string } | null, slots?: { total: number | null, started: number, finished: number }, can?: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } & { config?: Record<string, unknown> | null, summary?: Record<string, unknown> | null, traceback?: string | null } | null };
 
 export type BatchJobsQueryVariables = Exact<{
   id: string | number;
@@ -327,10 +327,11 @@ export type ProjectPartsQueryVariables = Exact<{
   fields: boolean;
   members: boolean;
   rules: boolean;
+  links: boolean;
 }>;
 
 
-export type ProjectPartsQuery = { project: { slug: string, fields?: { params: Array<string>, series: Array<string>, hosts: Array<string>, owners: Array<string>, tags: Array<string>, values: Record<string, unknown> } | null, members?: Array<{ email: string, role: ProjectRole, createdAt: string, user: { id: string, name: string } }> | null, rules?: { mailConfigured: boolean, items: Array<{ id: string, name: string, trigger: string, condition: Record<string, unknown> | null, recipients: Array<string> | null, enabled: boolean, cooldownS: number, createdAt: string }> } | null } & { slug?: string, displayName?: string, visibility?: Visibility, role?: ProjectRole | null, recipients?: Array<string> | null, createdAt?: string | null, owner?: { id: string, name: string } | null } | null };
+export type ProjectPartsQuery = { project: { slug: string, fields?: { params: Array<string>, series: Array<string>, hosts: Array<string>, owners: Array<string>, tags: Array<string>, values: Record<string, unknown> } | null, members?: Array<{ email: string, role: ProjectRole, createdAt: string, user: { id: string, name: string } }> | null, rules?: { mailConfigured: boolean, items: Array<{ id: string, name: string, trigger: string, condition: Record<string, unknown> | null, recipients: Array<string> | null, enabled: boolean, cooldownS: number, createdAt: string }> } | null, links?: Array<{ id: string, opened: string, batchId: string | null, reportId: string | null, title: string, anonymous: boolean, creatorDisabled: boolean, opens: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } }> | null } & { slug?: string, displayName?: string, visibility?: Visibility, role?: ProjectRole | null, recipients?: Array<string> | null, createdAt?: string | null, owner?: { id: string, name: string } | null } | null };
 
 export type BatchRowFragment = { id: string, name: string | null, status: BatchStatus, stalled: boolean, stopRequested: boolean, host: string | null, hostId: string | null, user: string | null, commit: string | null, command: string | null, experimentType: string | null, tags: Array<string>, notes: string, group: string | null, starred: boolean, archived: boolean, nTotal: number | null, nDone: number, nFailed: number, nRunning: number, startedAt: string, endedAt: string | null, lastSeenAt: string, lastReceivedAt: string | null, clockSkewS: number | null, progress: number | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', etaS: number | null, failureReason: string | null, rerunOf: string | null, project: string, env_snapshot: Record<string, unknown> | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } };
 
@@ -344,7 +345,7 @@ export type CommandRowFragment = { cmdId: string, kind: AgentCommandKind, state:
 
 export type StepRowFragment = { at: string, step: string, kind: string, cmdId: string | null, detail: Record<string, unknown>, actor: { kind: string, id: string | null, name: string | null } };
 
-export type ShareRowFragment = { id: string, anonymous: boolean, creatorDisabled: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } };
+export type ShareRowFragment = { id: string, anonymous: boolean, creatorDisabled: boolean, opens: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } };
 
 export type DeliveryRowFragment = { state: string, stored: number, missing: number | null, missingEpochs: number, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number, rejected: number } | null, senders: Array<{ sender: string | null, host: string | null, stored: number, missing: number | null, final: boolean, reported: { produced: number, dropped: number, rejected: number } | null }> };
 
@@ -602,6 +603,7 @@ export const ShareRowFragmentDoc = new TypedDocumentString(`
     name
   }
   creatorDisabled
+  opens
   createdAt
   expiresAt
 }
@@ -873,6 +875,7 @@ fragment ShareRow on Share {
     name
   }
   creatorDisabled
+  opens
   createdAt
   expiresAt
 }
@@ -1330,7 +1333,7 @@ fragment Next on PageInfo {
   endCursor
 }`) as unknown as TypedDocumentString<ProjectsQuery, ProjectsQueryVariables>;
 export const ProjectPartsDocument = new TypedDocumentString(`
-    query ProjectParts($slug: String!, $head: Boolean!, $fields: Boolean!, $members: Boolean!, $rules: Boolean!) {
+    query ProjectParts($slug: String!, $head: Boolean!, $fields: Boolean!, $members: Boolean!, $rules: Boolean!, $links: Boolean!) {
   project(slug: $slug) {
     slug
     ...ProjectRow @include(if: $head)
@@ -1363,6 +1366,22 @@ export const ProjectPartsDocument = new TypedDocumentString(`
         createdAt
       }
       mailConfigured
+    }
+    links @include(if: $links) {
+      id
+      opened
+      batchId
+      reportId
+      title
+      anonymous
+      createdBy {
+        id
+        name
+      }
+      creatorDisabled
+      opens
+      createdAt
+      expiresAt
     }
   }
 }

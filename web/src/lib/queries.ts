@@ -12,6 +12,7 @@ import {
 import { fetchAddresses, fetchInvitations, fetchPending, fetchVerification } from './api/invitations.ts'
 import { fetchFields, fetchMembers, fetchProject, fetchProjects } from './api/projects.ts'
 import { fetchRules } from './api/rules.ts'
+import { fetchProjectLinks } from './api/shares.ts'
 import type { Batch } from './api/types.ts'
 import { fetchViews } from './api/views.ts'
 import { batchStore } from './live/batches.ts'
@@ -69,6 +70,8 @@ export const viewsQuery = queryOptions({
 })
 export const projectViewsQuery = (slug: string) =>
   queryOptions({ queryKey: ['views', slug], queryFn: () => fetchViews(slug), staleTime: 60_000 })
+export const projectLinksQuery = (slug: string) =>
+  queryOptions({ queryKey: ['links', slug], queryFn: () => fetchProjectLinks(slug) })
 export const rulesQuery = (slug: string) =>
   queryOptions({ queryKey: ['rules', slug], queryFn: () => fetchRules(slug) })
 /**

@@ -1,7 +1,7 @@
 import { ProjectPartsDocument, type ProjectPartsQuery } from '../../__generated__/graphql.ts'
 import { inParts, notFound, query } from './graphql.ts'
 
-const PARTS = ['head', 'fields', 'members', 'rules'] as const
+const PARTS = ['head', 'fields', 'members', 'rules', 'links'] as const
 const read = inParts(PARTS, (slug, wanted) => query(ProjectPartsDocument, { slug, ...wanted }))
 
 /**

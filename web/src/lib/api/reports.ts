@@ -35,5 +35,7 @@ export const changeReport = (id: string, body: { title?: string; body?: string }
 export const deleteReport = (id: string): Promise<void> => remove(at(id))
 export const linkReport = (id: string): Promise<{ url: string; batches: string[] }> => post(`${at(id)}/links`)
 export const revokeReportLinks = (id: string): Promise<void> => remove(`${at(id)}/links`)
+export const revokeReportLink = (id: string, link: string): Promise<void> =>
+  remove(`${at(id)}/links/${encodeURIComponent(link)}`)
 export const fetchSharedReport = (token: string): Promise<SharedReport> =>
   get(`/api/shared-reports/${encodeURIComponent(token)}`)

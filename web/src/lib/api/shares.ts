@@ -1,8 +1,10 @@
 import { partOf } from './batch-parts.ts'
 import { batchAt } from './batches.ts'
 import { forbidden } from './graphql.ts'
+import { projectPart } from './project-parts.ts'
+import { revokeReportLink } from './reports.ts'
 import { post, remove } from './request.ts'
-import type { Page, Share } from './types.ts'
+import type { Page, ProjectLink, Share } from './types.ts'
 import { wireRow } from './wire-row.ts'
 
 export async function fetchShares(id: string): Promise<Page<Share>> {
@@ -15,3 +17,12 @@ export const createShare = (
   body: { anonymous: boolean; expires_at?: string },
 ): Promise<{ id: string; url: string; token: string }> => post(`${batchAt(id)}/shares`, body)
 export const revokeShare = (id: string): Promise<void> => remove(`/api/shares/${encodeURIComponent(id)}`)
+
+/** The public links to batches and reports of a project, newest first; for those who administer it. */
+export async function fetchProjectLinks(slug: string): Promise<ProjectLink[]> {
+  const { links } = await projectPart(slug, 'links')
+  if (links == null) throw forbidden('Only the owner of this project sees its links')
+  return links.map((link) => wireRow(link))
+}
+export const revokeProjectLink = ({ id, report_id }: ProjectLink): Promise<void> =>
+  report_id === null ? revokeShare(id) : revokeReportLink(report_id, id)

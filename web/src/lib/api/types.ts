@@ -6,6 +6,7 @@ import type {
   HostRowFragment,
   JobRowFragment,
   JobStatus,
+  ProjectPartsQuery,
   ProjectRowFragment,
   ShareRowFragment,
   StepRowFragment,
@@ -117,6 +118,10 @@ export type Token = WireRow<
   scope: 'reporter' | 'read'
 }
 export type Share = WireRow<ShareRowFragment>
+/** A public link in the list of a project. */
+export type ProjectLink = WireRow<
+  NonNullable<NonNullable<NonNullable<ProjectPartsQuery['project']>['links']>[number]>
+>
 /** An entry of a batch's timeline. */
 export type Step = WireRow<Omit<StepRowFragment, 'kind' | 'actor'>> & {
   kind: 'stop' | 'rerun' | 'batch' | 'share' | 'agent' | 'mail'

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { errorText } from '../../lib/api/request.ts'
 import { createShare, fetchShares, revokeShare } from '../../lib/api/shares.ts'
 import type { Batch } from '../../lib/api/types.ts'
+import { stateOf } from '../../lib/link-state.ts'
 import { exact } from '../../lib/words.ts'
 import { Button, Choice } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
@@ -94,9 +95,7 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
                 {share.id === make.data?.id ? 'The link above, made' : 'Made'} by {share.created_by.name}{' '}
                 <RelativeTime at={share.created_at} />
                 {share.anonymous && ', anonymous'}
-                <span className="text-muted">
-                  , {share.creator_disabled ? 'closed: this account is disabled' : endOf(share.expires_at)}
-                </span>
+                <span className="text-muted">, {stateOf(share)}</span>
               </span>
               {revoking !== share.id ? (
                 <Button
@@ -135,9 +134,4 @@ function useShownView(): string {
   const [, , , tab = 'charts', ...more] = pathname.replace(/\/$/, '').split('/')
   if (more.length > 0 || !SHARE_TABS.some((one) => one === tab)) return ''
   return defaultStringifySearch(readShareSearch({ ...search, tab }))
-}
-
-function endOf(at: string | null): string {
-  if (at === null) return 'until it is revoked'
-  return `${Date.parse(at) < Date.now() ? 'ended' : 'ends'} ${exact(at)}`
 }

@@ -15,6 +15,7 @@ import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { Invite, Pending } from './invite.tsx'
+import { PublicLinks } from './public-links.tsx'
 import { ProjectTabs } from './tabs.tsx'
 
 const route = getRouteApi('/p/$slug/members')
@@ -66,6 +67,7 @@ export function Members() {
       </Table>
       {rules && <Pending slug={slug} />}
       {rules && <Invite slug={slug} />}
+      {rules && <PublicLinks slug={slug} />}
       {rules && <Rename project={project.data} />}
       {removing && <Remove project={project.data} member={removing} onClose={() => setRemoving(null)} />}
     </Sheet>
@@ -114,8 +116,8 @@ function Remove({ project, member, onClose }: { project: Project; member: Member
       onClose={onClose}
     >
       {project.visibility === 'public' ? 'They can still read this public project' : 'They no longer see it'}
-      {member.role === 'member' && ', and events that their scripts send to it are refused'} from now on. What
-      they sent is kept, and you can add them again.
+      {member.role === 'member' && ', and events that their scripts send to it are refused'} from now on, and
+      public links that they made stop working. What they sent is kept, and you can add them again.
     </Confirm>
   )
 }
