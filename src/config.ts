@@ -121,6 +121,11 @@ export const CONFIG_KEYS = {
     '10',
     'Accounts that one client address may register per hour, per server process.',
   ),
+  SVC_REQUIRE_SECOND_FACTOR: key(
+    bool,
+    'false',
+    'Whether people need a second factor: an authenticator app, a passkey, or the sign-in of an identity provider. Those without one can only set one up. API tokens are not affected.',
+  ),
   SVC_ENCRYPTION_KEY: key(
     z.string().min(32, 'must be at least 32 characters'),
     undefined,
@@ -317,6 +322,8 @@ export interface Config {
   accessLog: boolean
   registration: 'open' | 'closed'
   registrationsPerHour: number
+  /** Sessions without a second factor may only set one up. */
+  requireSecondFactor: boolean
   encryptionKey: string | undefined
   /** Encrypts backups and archives. */
   backupPassphrase: string | undefined
@@ -430,6 +437,7 @@ function configOf(raw: Raw, identityProviders: Config['identityProviders']): Con
     accessLog: raw.SVC_ACCESS_LOG,
     registration: raw.SVC_REGISTRATION,
     registrationsPerHour: raw.SVC_REGISTRATIONS_PER_HOUR,
+    requireSecondFactor: raw.SVC_REQUIRE_SECOND_FACTOR,
     encryptionKey: raw.SVC_ENCRYPTION_KEY,
     backupPassphrase: raw.SVC_BACKUP_PASSPHRASE,
     identityProviders,

@@ -39,6 +39,19 @@ export const PROBLEMS = {
   registration_closed: [403, 'Registration is closed on this service'],
   account_disabled: [403, 'The account is disabled'],
   wrong_password: [403, 'The current password is wrong'],
+  code_required: [
+    403,
+    'The account has an authenticator app: a code of it or a recovery code is needed, not the password alone',
+  ],
+  second_factor_setup_required: [
+    403,
+    'This service requires a second factor: set up an authenticator app, or sign in with a passkey',
+    'every route',
+  ],
+  confirmation_required: [
+    403,
+    'The sign-in is more than 10 minutes old: prove who you are (POST /api/auth/confirm), then repeat the request',
+  ],
   wrong_code: [403, 'The code is wrong, was used already or has expired'],
   sign_in_cancelled: [403, 'The sign-in was cancelled at the identity provider', 'address'],
   sign_in_expired: [
@@ -131,6 +144,10 @@ export const PROBLEMS = {
   invalid_body: [422, 'The body is not valid'],
   invalid_query: [422, 'A query parameter is not valid'],
   password_too_common: [422, 'The password is one of the most common ones: choose another'],
+  password_guessable: [
+    422,
+    'The password is made of the address or name of its user, the name of this service or repeated characters',
+  ],
   too_many_points: [422, 'The answer would hold too many points'],
   invalid_cursor: [422, 'The cursor does not belong to this list'],
   // 429

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { Sql } from '../db/sql.ts'
 import { recordAudit } from '../domain/audit.ts'
 import type { Operator } from '../domain/caller.ts'
-import { resetFactors } from '../domain/factors/index.ts'
+import { forgetChallenges, resetFactors } from '../domain/factors/index.ts'
 import { closeSessionsOf } from '../domain/sessions/index.ts'
 import {
   administerUser,
@@ -15,7 +15,7 @@ import {
   listUsers,
   nameFromEmail,
   PASSWORD,
-  requireUncommonPassword,
+  requireStrongPassword,
   type User,
   updateProfile,
 } from '../domain/users/index.ts'
@@ -122,16 +122,12 @@ async function create(
 ): Promise<void> {
   if (!z.email({ pattern: z.regexes.html5Email }).max(254).safeParse(email).success)
     throw new Error(`${email} is not an e-mail address`)
-  const { password, madeUp } = await choosePassword(input)
+  const owner = { email, name: nameFromEmail(email) }
+  const { password, madeUp } = await choosePassword(input, owner)
   const passwordHash = await hashPassword(password, 'new-account')
   const now = new Date()
   const user = await commit(createWriter(sql), async (tx) => {
-    const created = await createUser(
-      tx,
-      { email, name: nameFromEmail(email), passwordHash, emailVerified: true },
-      'open',
-      now,
-    )
+    const created = await createUser(tx, { ...owner, passwordHash, emailVerified: true }, 'open', now)
     await recordAudit(tx, OPERATOR, { action: 'user.registered', subject: `user:${created.id}` }, now)
     const raised = admin && created.role !== 'admin'
     return {
@@ -146,11 +142,12 @@ async function create(
 /** The password from standard input, or a random one. */
 async function choosePassword(
   input: NodeJS.ReadableStream | undefined,
+  owner: { email: string; name: string },
 ): Promise<{ password: string; madeUp: boolean }> {
   if (input === undefined) return { password: randomBytes(15).toString('base64url'), madeUp: true }
   const password = (await text(input)).replace(/\r?\n$/, '')
   if (!PASSWORD.test(password)) throw new Error('a password has 8 to 1,024 characters')
-  requireUncommonPassword(password)
+  requireStrongPassword(password, owner)
   return { password, madeUp: false }
 }
 
@@ -159,13 +156,14 @@ async function resetPassword(
   email: string,
   input: NodeJS.ReadableStream | undefined,
 ): Promise<void> {
-  const { id, email: address, disabled } = await accountOf(sql, email)
-  const { password, madeUp } = await choosePassword(input)
+  const { id, email: address, name, disabled } = await accountOf(sql, email)
+  const { password, madeUp } = await choosePassword(input, { email: address, name })
   const passwordHash = await hashPassword(password)
   const now = new Date()
   await commit(createWriter(sql), async (tx) => {
     await updateProfile(tx, id, { passwordHash })
     await closeSessionsOf(tx, id, now)
+    await forgetChallenges(tx, id)
     await recordAudit(tx, OPERATOR, { action: 'user.password_reset', subject: `user:${id}` }, now)
     return { result: undefined, changes: [] }
   })

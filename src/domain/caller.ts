@@ -19,6 +19,8 @@ export interface Known {
   via: 'cookie' | 'session' | 'reporter' | 'read' | 'agent' | 'rerun'
   /** The id of the session or token behind the credential; each token of an agent has its own. */
   credentialId: string
+  /** A signed-in person without the second factor that this service requires. */
+  needsSecondFactor?: boolean
   /** The network address that the request came from; for the audit log. */
   address?: string
   /** The agent, for an agent token. */

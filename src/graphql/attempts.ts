@@ -16,6 +16,7 @@ import { declared } from './declared.ts'
 import { JobType } from './job.ts'
 import type { JobNode } from './nodes.ts'
 import { drawingOf, EpochRange, keysArg, type Metric, MetricType, Sampling, spend } from './series.ts'
+import { shownSeries, storedNames } from './shared-names.ts'
 
 /** Attempts of a job: restarts within its batch and reruns in others; the same as in REST. */
 
@@ -89,7 +90,8 @@ builder.objectFields(JobType, (t) => ({
       sampling: t.arg({ type: Sampling, description: 'Every point without it' }),
     },
     validate: keysArg,
-    resolve: async ({ row }, { n, keys, ...drawing }, context) => {
+    resolve: async ({ row, share }, given, context) => {
+      const { n, keys, ...drawing } = await storedNames(context, share, row.batch_key, given)
       const span = await spanOf(context.db, row, n, context.clock.now)
       if (span === undefined) return null
       const asked = drawingOf(drawing)
@@ -102,7 +104,7 @@ builder.objectFields(JobType, (t) => ({
         spend(context, drawn.returnedPoints)
         return [{ job: one.jobId, key: one.key, ...drawn }]
       })
-      return { series: shown, complete }
+      return { series: shownSeries(share, shown), complete }
     },
   }),
 }))

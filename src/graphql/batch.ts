@@ -36,6 +36,7 @@ import { PersonType } from './person.ts'
 import { ProjectType } from './project.ts'
 import { selectedFields } from './selected-fields.ts'
 import { EpochRange, keysArg, MetricType, metricsOfBatches, Sampling } from './series.ts'
+import { shownSeries, storedNames } from './shared-names.ts'
 
 const SlotsType = builder.objectRef<BatchView['slots']>('Slots')
 builder.objectType(SlotsType, {
@@ -148,14 +149,14 @@ builder.node(BatchType, {
         sampling: t.arg({ type: Sampling, description: 'Every point without it' }),
       },
       validate: keysArg,
-      load: (batches: BatchNode[], context, args) =>
-        metricsOfBatches(
-          context,
-          batches.map(({ row }) => row.key),
-          args.jobs,
-          args.keys,
-          args,
-        ),
+      load: async (batches: BatchNode[], context, args) => {
+        // A query opens at most one batch through a share.
+        const [first] = batches
+        const asked = first ? await storedNames(context, first.share, first.row.key, args) : args
+        const keys = batches.map(({ row }) => row.key)
+        const found = await metricsOfBatches(context, keys, asked.jobs, asked.keys, asked)
+        return found.map((series, i) => shownSeries(batches[i]?.share ?? null, series))
+      },
       resolve: (batch) => batch,
     }),
   }),

@@ -23,6 +23,7 @@ import { JobNode, jobNodes, jobsByName, type Share } from './nodes.ts'
 import { type Connection, connectionType, pageOf } from './paging.ts'
 import { selectedFields } from './selected-fields.ts'
 import { EpochRange, keysArg, MetricType, metricsOfJobs, Sampling } from './series.ts'
+import { shownSeries, storedNames } from './shared-names.ts'
 
 export const JobType = builder.objectRef<JobNode>('Job')
 
@@ -45,8 +46,10 @@ builder.node(JobType, {
       validate: keysArg,
       load: async (jobs: JobNode[], context, args) => {
         const sources = jobs.map(({ row }) => row)
-        const found = await metricsOfJobs(context, sources, args.keys, args)
-        return jobs.map(({ row }) => found.get(row.key) ?? [])
+        const [first] = jobs
+        const asked = first ? await storedNames(context, first.share, first.row.batch_key, args) : args
+        const found = await metricsOfJobs(context, sources, asked.keys, asked)
+        return jobs.map(({ row, share }) => shownSeries(share, found.get(row.key) ?? []))
       },
       resolve: (job) => job,
     }),

@@ -16,6 +16,7 @@ import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import { BATCH_SERIES } from './costs.ts'
 import { drawingOf, EpochRange, Sampling, spend } from './series.ts'
+import { storedNames } from './shared-names.ts'
 
 /** Series of a batch by groups of jobs, and the range of the y-axis without outliers; the same as in REST. */
 
@@ -89,7 +90,8 @@ builder.objectFields(BatchType, (t) => ({
       ...named,
       groupBy: z.string().refine((text) => groupByOf(text) !== undefined, 'names nothing to group by'),
     }),
-    resolve: async ({ row, share }, args, context) => {
+    resolve: async ({ row, share }, given, context) => {
+      const args = await storedNames(context, share, row.key, given)
       const groupBy = groupByOf(args.groupBy)
       if (groupBy === undefined) throw new TypeError('the arguments were not validated')
       const groups = await readGroups(context.db, row.key, {
@@ -102,7 +104,9 @@ builder.objectFields(BatchType, (t) => ({
         context,
         groups.reduce((sum, { n }) => sum + n.length, 0),
       )
-      return share === null ? groups : groups.map((one) => ({ ...one, group: share.text(one.group) }))
+      return share === null
+        ? groups
+        : groups.map((one) => ({ ...one, group: share.text(one.group), key: share.name(one.key) }))
     },
   }),
   metricClips: t.field({
@@ -120,7 +124,8 @@ builder.objectFields(BatchType, (t) => ({
       keys: z.array(z.string().max(1024)).max(16),
       share: z.number().gt(0).lt(0.5),
     }),
-    resolve: async ({ row }, args, context) => {
+    resolve: async ({ row, share }, given, context) => {
+      const args = await storedNames(context, share, row.key, given)
       const drawing = drawingOf(args)
       const counted = new Map<string, Percentiles>()
       const wanted = {
@@ -135,7 +140,10 @@ builder.objectFields(BatchType, (t) => ({
         counted.set(series.key, percentiles)
         percentiles.add(shown.inRange)
       }
-      return [...counted].map(([key, percentiles]) => ({ key, ...percentiles.clip(args.share) }))
+      return [...counted].map(([key, percentiles]) => ({
+        key: share === null ? key : share.name(key),
+        ...percentiles.clip(args.share),
+      }))
     },
   }),
 }))

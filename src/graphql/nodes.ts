@@ -10,7 +10,7 @@ import {
   jobsNamed,
 } from '../domain/jobs/index.ts'
 import { type LookedUp, presentBatches, viewsOfJobs } from '../domain/present.ts'
-import { anonymizeBatch, anonymizeJob, openShare, sharedView } from '../domain/shares/index.ts'
+import { anonymizeBatch, anonymizeJob, type Hiding, openShare, sharedView } from '../domain/shares/index.ts'
 import type { Context } from './context.ts'
 
 /**
@@ -36,11 +36,9 @@ export class JobNode {
   }
 }
 
-export interface Share {
+export interface Share extends Hiding {
   /** Hides user, host, paths and log lines. */
   anonymous: boolean
-  /** Hides the same in a text, or in all texts of a value. */
-  text: <T>(value: T) => T
 }
 
 /** @param lookedUp the fields of other modules that the query selects; all without it */
@@ -101,9 +99,10 @@ export async function sharedBatch(context: Context, token: string): Promise<Batc
   const [view] = await presentBatches(context.db, ANONYMOUS, [row], context.clock)
   if (view === undefined) return null
   const open = sharedView(view)
-  if (!share.anonymous) return { row, view: open, share: { anonymous: false, text: (value) => value } }
+  if (!share.anonymous)
+    return { row, view: open, share: { anonymous: false, text: (value) => value, name: (name) => name } }
   const hidden = anonymizeBatch(open)
-  return { row, view: hidden.batch, share: { anonymous: true, text: hidden.text } }
+  return { row, view: hidden.batch, share: { anonymous: true, text: hidden.text, name: hidden.name } }
 }
 
 /** The jobs of the shared batch, as the reader of the share sees them; none if the token is not valid. */

@@ -52,6 +52,7 @@ import { logAccess } from './server/access-log.ts'
 import { acceptJson, drainRequest } from './server/body.ts'
 import { compressAnswers } from './server/compress.ts'
 import { shedLoad } from './server/load.ts'
+import { createRefusalLog, type RefusalLog } from './server/refusal-log.ts'
 import { sendProblem, toProblem } from './server/respond.ts'
 import { secureAnswers } from './server/security-headers.ts'
 import { limitBodyTime } from './server/slow-bodies.ts'
@@ -59,10 +60,12 @@ import { exportCounters, traceRequests } from './server/telemetry.ts'
 import { refuseBytes, refusePath } from './server/unroutable.ts'
 import { type Pages, servePages } from './server/web.ts'
 import { authRoutes } from './sign-in/auth.ts'
+import { confirmRoutes } from './sign-in/confirm.ts'
+import type { Identification } from './sign-in/guess.ts'
 import { oauthRoutes } from './sign-in/oauth.ts'
 import { passkeyRoutes } from './sign-in/passkeys.ts'
 import { secondFactorRoutes } from './sign-in/second-factors.ts'
-import { createSignInLimiter } from './sign-in/sign-in-limiter.ts'
+import { CODES_PER_HOUR, createSignInLimiter, PASSWORDS_PER_HOUR } from './sign-in/sign-in-limiter.ts'
 import { sseRoutes } from './streams/sse.ts'
 import { createStreamSlots, type StreamSlots } from './streams/stream-slots.ts'
 import { viewRoutes } from './views/views.ts'
@@ -72,6 +75,7 @@ declare module 'fastify' {
     /** Every route, for tests that must know of all. */
     routeList: readonly { method: string; url: string }[]
     streamSlots: StreamSlots
+    refusals: RefusalLog
   }
   interface FastifyContextConfig {
     /** The route is answered under any `Host`. */
@@ -103,6 +107,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   })
   const routeList: { method: string; url: string }[] = []
   app.decorate('routeList', routeList)
+  app.decorate('refusals', createRefusalLog(services))
   app.decorate('streamSlots', createStreamSlots(config.perAddress.streams))
   app.addHook('onRoute', ({ method, url }) => {
     for (const one of [method].flat()) if (one !== 'HEAD') routeList.push({ method: one, url })
@@ -193,12 +198,17 @@ function registerRoutes(app: FastifyInstance, services: Services): void {
   openapiRoutes(app)
   mailPageRoutes(app)
   documentationRoutes(app)
-  const guesses = createSignInLimiter({ perHour: 100 })
-  authRoutes(app, services, guesses)
-  secondFactorRoutes(app, services, guesses)
-  passkeyRoutes(app, services, guesses)
+  const identification: Identification = {
+    services,
+    passwords: createSignInLimiter({ perHour: PASSWORDS_PER_HOUR }),
+    codes: createSignInLimiter({ perHour: CODES_PER_HOUR }),
+  }
+  authRoutes(app, identification)
+  secondFactorRoutes(app, identification)
+  passkeyRoutes(app, identification)
+  confirmRoutes(app, identification)
   sessionRoutes(app, services)
-  oauthRoutes(app, services, guesses)
+  oauthRoutes(app, identification)
   tokenRoutes(app, services)
   adminRoutes(app, services)
   noticeRoutes(app, services)

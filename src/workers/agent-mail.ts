@@ -16,23 +16,28 @@ interface Services {
 }
 
 /**
- * The task `agent_mail` of graphile-worker: notifies the owner of an agent that another registration replaced its token
- * (contract §10). It throws while the mail server cannot be reached; graphile-worker then retries with growing pauses.
+ * The task `agent_mail` of graphile-worker: notifies the owner of an agent that it was registered, or that another
+ * registration replaced its token (contract §10). It throws while the mail server cannot be reached; graphile-worker then retries with growing pauses.
  */
 export function createAgentMailTask({ config, sql, now, log }: Services): Task {
   return async (payload) => {
-    const { agent, at } = payload as AgentMail
+    const { agent, at, by = 'session', replaced = true } = payload as AgentMail
     const found = await ownerOfAgent(sql, agent)
     if (found === undefined) return
     const { email, hostname } = found
     const host = oneLine(hostname)
-    const subject = `The agent on ${host} has a new token`
+    const subject = replaced ? `The agent on ${host} has a new token` : `An agent on ${host} was registered`
+    const source = by === 'session' ? 'a session' : 'a reporter token'
     const text = [
-      `The agent on ${host} was registered again at ${at} by a session of your account.`,
-      'The token that it had before was refused from then on.',
+      `The agent on ${host} was registered ${replaced ? 'again ' : ''}at ${at} by ${source} of your account.`,
+      ...(replaced ? ['The token that it had before was refused from then on.'] : []),
       '',
-      'If that was you, there is nothing to do. If not, revoke the agent on the Hosts page, change your password, and',
-      'sign out everywhere: the holder of the new token receives the commands of your reruns on that host.',
+      by === 'session'
+        ? 'If that was you, there is nothing to do. If not, revoke the agent on the Hosts page, change your password, and'
+        : 'If that was you, there is nothing to do. If not, revoke the agent on the Hosts page, and your reporter tokens',
+      by === 'session'
+        ? 'sign out everywhere: the holder of the new token receives the commands of your reruns on that host.'
+        : 'on the Tokens page: the holder of the new token receives the commands of your reruns on that host.',
       '',
     ].join('\n')
     if (config.smtp === undefined) {

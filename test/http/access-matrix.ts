@@ -375,6 +375,11 @@ export const MATRIX: Row[] = [
     answers: '401 401 403 200 403 200 200 200 200 200',
   },
   {
+    route: 'POST /api/auth/confirm',
+    body: () => ({ current_password: PASSWORD }),
+    answers: PERSONS(204),
+  },
+  {
     route: 'GET /api/projects/:slug/links',
     path: () => '/api/projects/vision/links',
     answers: '401 401 403 403 404 403 403 403 200 200',

@@ -20,6 +20,7 @@ afterAll(async () => {
   await box?.stop()
 })
 
+const subjects = () => box.to(stage.batchOwner.email).map(({ mail }) => mail.subject)
 const register = (token: string, hostname = 'alpha') =>
   stage.app.call('POST', '/api/agents/register', {
     token,
@@ -48,10 +49,10 @@ test('with a session it gets a new token, the host shows when, and the owner get
   expect([status, body.agent_id]).toEqual([200, agent.id])
   expect((await agent.jobs()).status).toBe(401)
   expect(await hostOf()).toMatchObject({ rotated_at: clock.now().toISOString() })
-  await expect
-    .poll(() => box.to(stage.batchOwner.email).map(({ mail }) => mail.subject), { timeout: 20_000 })
-    .toEqual(['The agent on alpha has a new token'])
-  expect(box.to(stage.batchOwner.email)[0]?.mail.text).toContain('If not, revoke the agent')
+  await expect.poll(subjects, { timeout: 20_000 }).toContain('The agent on alpha has a new token')
+  const mail = box.to(stage.batchOwner.email).find((one) => one.mail.subject?.startsWith('The agent'))
+  expect(mail?.mail.text).toContain('by a session of your account')
+  expect(mail?.mail.text).toContain('If not, revoke the agent')
   const audit = await stage.get(`/api/admin/audit?subject=agent:${agent.id}`, stage.admin.token)
   expect(audit.body.items[0]).toMatchObject({
     action: 'agent.registered',
@@ -60,7 +61,24 @@ test('with a session it gets a new token, the host shows when, and the owner get
   })
 })
 
-test('once it is offline, a reporter token registers it again', async () => {
+test('once it is offline, a reporter token registers it again, and the owner gets a mail of that too', async () => {
   clock.forward({ seconds: 91 })
   expect((await register(stage.batchOwner.reporter)).status).toBe(200)
+  const replacements = () =>
+    box
+      .to(stage.batchOwner.email)
+      .flatMap(({ mail }) =>
+        mail.text?.includes('again') ? [mail.text.includes('by a reporter token')] : [],
+      )
+  await expect.poll(replacements, { timeout: 20_000 }).toEqual([false, true])
+})
+
+test('the first registration of a host with a reporter token is mailed to its owner', async () => {
+  expect((await register(stage.batchOwner.reporter, 'gamma')).status).toBe(200)
+  await expect.poll(subjects, { timeout: 20_000 }).toContain('An agent on gamma was registered')
+  // The registration by a person is on the page of that person, who sees it happen.
+  expect((await register(stage.batchOwner.token, 'delta')).status).toBe(200)
+  expect((await register(stage.batchOwner.reporter, 'epsilon')).status).toBe(200)
+  await expect.poll(subjects, { timeout: 20_000 }).toContain('An agent on epsilon was registered')
+  expect(subjects()).not.toContain('An agent on delta was registered')
 })

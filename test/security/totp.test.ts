@@ -103,6 +103,7 @@ test('a session without the password can neither set up nor remove an authentica
 test('an administrator can reset the second factors of another user, which is in the audit log and ends the sessions', async () => {
   const { email, token, user } = await protect()
   const path = `/api/admin/users/${user.id}/factors`
+  expect((await post('/api/auth/confirm', { current_password: PASSWORD }, admin.token)).status).toBe(204)
   expect((await app.call('DELETE', path, { token: admin.token })).status).toBe(204)
   expect((await app.call('GET', '/api/auth/me', { token })).status).toBe(401)
   expect((await login(email)).status).toBe(200)

@@ -66,8 +66,13 @@ export async function registerAgent(
       told_at = excluded.told_at, rotated_at = excluded.registered_at, revoked_at = null
     returning id, key, xmax <> 0 as rotated`
   if (agent === undefined) throw new Error('the agent was not stored')
-  if (online) {
-    const mail: AgentMail = { agent: agent.id, at }
+  if (online || !isPerson(actor)) {
+    const mail: AgentMail = {
+      agent: agent.id,
+      at,
+      by: isPerson(actor) ? 'session' : 'reporter_token',
+      replaced: current !== undefined && !current.revoked,
+    }
     await tx`/* agents.enqueue_mail */
       select graphile_worker.add_job(${AGENT_MAIL_TASK}, ${JSON.stringify(mail)}::text::json)`
   }
@@ -76,13 +81,20 @@ export async function registerAgent(
   return { result: { agentId: agent.id, token }, changes: hostChanges(agent) }
 }
 
-/** The task that mails an agent's owner that a registration replaced its token while it was online. */
+/**
+ * The task that mails an agent's owner: of every registration with a reporter token, which may have leaked, and of one
+ * by a person that replaced the token of an agent that was online.
+ */
 export const AGENT_MAIL_TASK = 'agent_mail'
 export interface AgentMail {
   /** The agent_id. */
   agent: string
-  /** When it was registered again. */
+  /** When it was registered. */
   at: string
+  /** Absent in tasks of earlier releases. */
+  by?: 'session' | 'reporter_token'
+  /** Whether it had a token before, which is refused from then on. */
+  replaced?: boolean
 }
 
 /** Whom to write to about an agent; undefined once the agent or the account was deleted. */

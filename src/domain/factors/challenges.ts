@@ -47,6 +47,11 @@ export async function tryChallenge(
   return row?.userId
 }
 
+/** Ends the sign-ins of a user that wait for a code: their password is not the user's any more. */
+export async function forgetChallenges(tx: Tx, userId: string): Promise<void> {
+  await tx`/* challenges.forget_of */ delete from sign_in_challenges where user_id = ${userId} and kind = 'second_factor'`
+}
+
 /**
  * Deletes a challenge, because it can be answered only once. @returns the id of its user, or undefined for one that is
  * unknown or too old

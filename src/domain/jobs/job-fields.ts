@@ -68,7 +68,7 @@ export const jobFields = {
     ),
     means: 'The highest epoch, and the last value of each series',
     part: 'progress',
-    public: 'shown',
+    public: 'scrubbed',
   },
   metrics: {
     type: json,

@@ -5,6 +5,8 @@ import type { LoggedChange } from '../../stream/log.ts'
 import type { ChangePayloads } from '../../stream/payloads.ts'
 import { eventTypeCode, payloadEpoch, withTemplate, writeNumber } from '../events/index.ts'
 import type { LogStream } from '../logs/index.ts'
+import { hidingOf } from '../shares/index.ts'
+import type { Viewer } from './follow.ts'
 
 /** What the stream says of points, log lines and snapshots: those that the events of the change brought. */
 
@@ -59,6 +61,8 @@ const unnested = (db: Db, wanted: readonly WantedRows[]) => db`
 interface NamedJob {
   id: string
   series: string[]
+  /** Who ran it and where: what an anonymous share hides. */
+  whereabouts: string[]
 }
 
 /** The jobs that these rows name, by key: read after the rows, so that every series of a row is among the job's. */
@@ -70,8 +74,12 @@ async function jobsOf(
   const keys = [...new Set(rows.flatMap((row) => row.job_key ?? []))]
   if (keys.length === 0) return new Map()
   const jobs = await db<(NamedJob & { key: number })[]>`/* live.jobs */
-    select j.key, j.id, ${withSeries ? db`(select series from job_progress p where p.job_key = j.key)` : db`'{}'::text[]`} series
-    from jobs j where j.key = any (${keys}::bigint[])`
+    select j.key, j.id, ${withSeries ? db`(select series from job_progress p where p.job_key = j.key)` : db`'{}'::text[]`} series,
+      array_remove(array[b.username, b.host, b.env_snapshot ->> 'hostname', u.name], null) whereabouts
+    from jobs j
+    join batches b on b.key = j.batch_key
+    join users u on u.id = b.owner_id
+    where j.key = any (${keys}::bigint[])`
   return new Map(jobs.map((job) => [job.key, job]))
 }
 
@@ -85,13 +93,16 @@ function payloadsOfRows<Row extends { n: number }, Item>(
   rows: readonly Row[],
   name: string,
   itemOf: (row: Row) => Item,
-): (ChangePayloads<unknown> | null)[] {
+  anonymous: (item: Item) => Item = (item) => item,
+): (ChangePayloads<Viewer> | null)[] {
   const items: Item[][] = changes.map(() => [])
   for (const row of rows) items[row.n]?.push(itemOf(row))
   return items.map((list) => {
     if (list.length === 0) return null
     const payload = JSON.stringify({ [name]: list })
-    return { payloadFor: () => ({ key: '', text: () => payload }) }
+    const open = { key: '', text: () => payload }
+    const hidden = { key: 'anonymous', text: () => JSON.stringify({ [name]: list.map(anonymous) }) }
+    return { payloadFor: (viewer) => (viewer.anonymous ? hidden : open) }
   })
 }
 
@@ -102,7 +113,7 @@ function payloadsOfRows<Row extends { n: number }, Item>(
 export async function loadEpochs(
   db: Db,
   changes: readonly LoggedChange[],
-): Promise<(ChangePayloads<unknown> | null)[]> {
+): Promise<(ChangePayloads<Viewer> | null)[]> {
   const rows = await byBatch(
     db,
     wantedBy(changes),
@@ -129,7 +140,7 @@ export async function loadEpochs(
   )
   const jobs = await jobsOf(db, rows, true)
   const known = rows.filter((row) => jobs.has(row.job_key)).sort(byArrival)
-  return payloadsOfRows(changes, known, 'points', (row): PayloadPoint => {
+  const point = (row: (typeof known)[number]): PayloadPoint => {
     const { id, series } = jobs.get(row.job_key) as NamedJob
     // Without a prototype, so that `__proto__` is a series like any other.
     const values: PayloadPoint['values'] = Object.create(null)
@@ -138,14 +149,20 @@ export async function loadEpochs(
     }
     const { job_key, epoch, timestamp } = row
     return { job_id: id, job_key: String(job_key), epoch, timestamp, values }
-  })
+  }
+  // An anonymous share shows the names of series without user and host.
+  const anonymous = (shown: PayloadPoint): PayloadPoint => {
+    const { text } = hidingOf(jobs.get(Number(shown.job_key))?.whereabouts ?? [])
+    return { ...shown, values: text(shown.values) }
+  }
+  return payloadsOfRows(changes, known, 'points', point, anonymous)
 }
 
 /** `{lines}`, in the order in which they arrived. */
 export async function loadLines(
   db: Db,
   changes: readonly LoggedChange[],
-): Promise<(ChangePayloads<unknown> | null)[]> {
+): Promise<(ChangePayloads<Viewer> | null)[]> {
   const rows = await byBatch(
     db,
     wantedBy(changes),
@@ -168,7 +185,7 @@ const COLUMNS = ['gpu_util_pct', 'gpu_mem_mb', 'cpu_util_pct', 'ram_mb', 'disk_f
 export async function loadSnapshots(
   db: Db,
   changes: readonly LoggedChange[],
-): Promise<(ChangePayloads<unknown> | null)[]> {
+): Promise<(ChangePayloads<Viewer> | null)[]> {
   const rows = await byBatch(
     db,
     wantedBy(changes),

@@ -4,7 +4,14 @@
  * rotating keys does not sign users out of the page.
  */
 export { rotateSigningKey } from './keys.ts'
-export { isKnownPlace, listSessions, liveSessions, sessionOfCookie, sessionOfJwt } from './reads.ts'
+export {
+  isKnownPlace,
+  lastConfirmed,
+  listSessions,
+  liveSessions,
+  sessionOfCookie,
+  sessionOfJwt,
+} from './reads.ts'
 export {
   ABSOLUTE_S,
   cookieLifeS,
@@ -15,4 +22,11 @@ export {
   type SessionRecord,
   type SignInMethod,
 } from './session.ts'
-export { closeOwnSession, closeSession, closeSessionsOf, openSession, touchSession } from './writes.ts'
+export {
+  closeOwnSession,
+  closeSession,
+  closeSessionsOf,
+  confirmSession,
+  openSession,
+  touchSession,
+} from './writes.ts'

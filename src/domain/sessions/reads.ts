@@ -22,18 +22,27 @@ export const sessionOfCookie = (db: Db, cookie: string, now: Date): Promise<Sess
 async function findSession(db: Db, which: PendingQuery<Row[]>, now: Date): Promise<Session | undefined> {
   const at = now.toISOString()
   const [row] = await db<
-    (CallerUser & { sessionId: string; createdAt: string; stale: boolean })[]
+    (CallerUser & { sessionId: string; createdAt: string; stale: boolean; hasSecondFactor: boolean })[]
   >`/* sessions.find */
     select s.id as "sessionId", s.created_at as "createdAt",
            s.last_used_at < ${at}::timestamptz - interval '1 minute' as stale,
+           s.method in ('passkey', 'provider') or exists (
+             select from totp_factors t where t.user_id = u.id and t.confirmed_at is not null) as "hasSecondFactor",
            u.id, u.email, u.name, u.role
     from sessions s join users u on u.id = s.user_id
     where ${which} and s.closed_at is null and u.disabled_at is null
       and s.last_used_at > ${at}::timestamptz - ${IDLE_S}::integer * interval '1 second'
       and s.created_at > ${at}::timestamptz - ${ABSOLUTE_S}::integer * interval '1 second'`
   if (row === undefined) return undefined
-  const { sessionId, createdAt, stale, ...user } = row
-  return { id: sessionId, user, createdAt, stale }
+  const { sessionId, createdAt, stale, hasSecondFactor, ...user } = row
+  return { id: sessionId, user, createdAt, stale, hasSecondFactor }
+}
+
+/** When the user of this session signed in, or proved again who they are. */
+export async function lastConfirmed(db: Db, id: string): Promise<Date | undefined> {
+  const [row] = await db<{ at: string }[]>`/* sessions.last_confirmed */
+    select greatest(created_at, confirmed_at) as at from sessions where id = ${id}`
+  return row && new Date(row.at)
 }
 
 /** The sessions that are still valid: not closed or expired, and their user not disabled. */

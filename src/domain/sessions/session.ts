@@ -12,6 +12,8 @@ export interface Session {
   id: string
   user: CallerUser
   createdAt: string
+  /** Whether its user has an authenticator app, or signed in with a passkey or through an identity provider. */
+  hasSecondFactor: boolean
   /** Whether its use was not recorded for a minute: then it is recorded, and its cookie renewed. */
   stale: boolean
 }

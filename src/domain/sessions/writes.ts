@@ -35,6 +35,11 @@ export async function touchSession(tx: Tx, id: string, address: string, now: Dat
                 for update skip locked)`
 }
 
+/** Records that the user of this session has proved again who they are. */
+export async function confirmSession(tx: Tx, id: string, now: Date): Promise<void> {
+  await tx`/* sessions.confirm */ update sessions set confirmed_at = ${now.toISOString()} where id = ${id}`
+}
+
 /** Ends the session: its cookie and its JWT are refused from the next request on. */
 export async function closeSession(tx: Tx, id: string, now: Date): Promise<void> {
   await tx`/* sessions.close */

@@ -11,6 +11,8 @@ export {
 export {
   anonymizeBatch,
   anonymizeJob,
+  type Hiding,
+  hidingOf,
   isShareToken,
   makeShareToken,
   sharedView,

@@ -24,23 +24,45 @@ const WORD = /[^\s"'`,;|<>()[\]{}=]+/g
 /** Any slash makes a word a path, also in a web address: hiding a fraction is better than showing a folder. */
 const isPath = (word: string): boolean => /[\\/]/.test(word) || word.startsWith('~')
 
-/** Hides user, host and every path (contract §4 "Shares"), in all texts of the batch. */
-export function anonymizeBatch(batch: BatchView): { batch: BatchView; text: <T>(value: T) => T } {
-  const names = [batch.user, batch.host, batch.env_snapshot?.hostname, batch.owner?.name]
-    .filter((name): name is string => typeof name === 'string' && name.length > 1)
+/** Who ran a batch and where, as far as it is known. */
+export type Whereabouts = readonly (string | null | undefined)[]
+
+/** What an anonymous share hides. */
+export interface Hiding {
+  /** In a text, or in all texts of a value and their names. */
+  text: <T>(value: T) => T
+  /** In the name of a series or parameter. */
+  name: (name: string) => string
+}
+
+/** Hides these names, the short form of host names too, and every path. */
+export function hidingOf(whereabouts: Whereabouts): Hiding {
+  const names = [...new Set(whereabouts.flatMap((name) => (name ? [name, shortName(name)] : [])))]
+    .filter((name) => name.length > 1)
+    .sort((a, b) => b.length - a.length)
     .map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
   const who =
     names.length === 0
       ? null
       : new RegExp(`(?<![\\p{L}\\p{N}])(?:${names.join('|')})(?![\\p{L}\\p{N}])`, 'giu')
-  const hide = (value: string): string => {
-    const pathless = value.replace(WORD, (word) => (isPath(word) ? HIDDEN : word))
-    return who === null ? pathless : pathless.replace(who, HIDDEN)
-  }
-  const text = <T>(value: T): T => deeply(value, hide) as T
+  const anonymous = (value: string): string => (who === null ? value : value.replace(who, HIDDEN))
+  const hide = (value: string): string =>
+    anonymous(value.replace(WORD, (word) => (isPath(word) ? HIDDEN : word)))
+  // Names are often grouped by a slash (`optim/lr`): only a whole path is hidden among them.
+  const name = (value: string): string =>
+    /^(?:[\\/~]|[A-Za-z]:[\\/])/.test(value) ? hide(value) : anonymous(value)
+  return { name, text: <T>(value: T) => deeply(value, hide, name) as T }
+}
+
+/** `gpu-7.lab.example` → `gpu-7`; an address or a name with spaces has no short form. */
+const shortName = (name: string): string => /^([a-z][\w-]*)\.[\w.-]+$/i.exec(name)?.[1] ?? name
+
+/** Hides user, host and every path (contract §4 "Shares"), in all texts of the batch. */
+export function anonymizeBatch(batch: BatchView): { batch: BatchView } & Hiding {
   const { env_snapshot: environment } = batch
+  const hiding = hidingOf([batch.user, batch.host, environment?.hostname, batch.owner?.name])
   return {
-    text,
+    ...hiding,
     batch: exposed(
       {
         ...batch,
@@ -50,7 +72,7 @@ export function anonymizeBatch(batch: BatchView): { batch: BatchView; text: <T>(
             : { commit: environment.commit, command: environment.command, cwd: null, hostname: null },
       },
       PUBLIC_BATCH,
-      text,
+      hiding.text,
     ),
   }
 }
@@ -59,14 +81,17 @@ export function anonymizeBatch(batch: BatchView): { batch: BatchView; text: <T>(
 export const anonymizeJob = (job: JobView, text: <T>(value: T) => T): JobView =>
   exposed(job, PUBLIC_JOB, text)
 
-function deeply(value: unknown, hide: (text: string) => string): unknown {
+function deeply(value: unknown, hide: (text: string) => string, nameOf: (name: string) => string): unknown {
   if (typeof value === 'string') return hide(value)
-  if (Array.isArray(value)) return value.map((item) => deeply(item, hide))
+  if (Array.isArray(value)) return value.map((item) => deeply(item, hide, nameOf))
   if (typeof value !== 'object' || value === null) return value
   const copy: Record<string, unknown> = Object.create(null)
   for (const [name, item] of Object.entries(value)) {
-    // Names of parameters are often grouped by a slash (`optim/lr`): only a whole path is hidden among them.
-    copy[/^(?:[\\/~]|[A-Za-z]:[\\/])/.test(name) ? hide(name) : name] = deeply(item, hide)
+    const shown = nameOf(name)
+    let free = shown
+    // Two names may look alike once they are hidden: both keep their values.
+    for (let n = 2; free in copy; n++) free = `${shown} ${n}`
+    copy[free] = deeply(item, hide, nameOf)
   }
   return copy
 }

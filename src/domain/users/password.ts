@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { hash, verify } from '@node-rs/argon2'
 import { createBoundedQueue } from '../../bounded-queue.ts'
 import { Problem } from '../../problem.ts'
+import { isGuessablePassword, type PasswordOwner } from './guessable-passwords.ts'
 import { isCommonPassword } from './leaked-passwords.ts'
 
 /** argon2id. The package's own name for it is a const enum, which cannot be read without its types. */
@@ -27,11 +28,17 @@ export const PASSWORD = /^\P{Cs}{8,1024}$/u
 /** Normalises the password: keyboards differ in how they compose accented letters. */
 const normal = (password: string): string => password.normalize('NFKC')
 
-/** Refuses common passwords. Throws `password_too_common`. */
-export function requireUncommonPassword(password: string): void {
-  if (!isCommonPassword(password)) return
-  const errors = [{ path: 'password', message: 'is one of the most common passwords' }]
-  throw new Problem('password_too_common', { errors })
+/** Refuses passwords that guessers try first. Throws `password_too_common`, `password_guessable`. */
+export function requireStrongPassword(password: string, owner: PasswordOwner): void {
+  const refuse = (code: 'password_too_common' | 'password_guessable', message: string): never => {
+    throw new Problem(code, { errors: [{ path: 'password', message }] })
+  }
+  if (isCommonPassword(password)) refuse('password_too_common', 'is one of the most common passwords')
+  if (isGuessablePassword(password, owner))
+    refuse(
+      'password_guessable',
+      'must not be made of your address, your name, the name of this service or repeated characters',
+    )
 }
 
 /**

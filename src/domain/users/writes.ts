@@ -69,6 +69,17 @@ export async function releaseAddress(tx: Tx, id: string): Promise<string | undef
   return standIn
 }
 
+/**
+ * Requires that the account still has this password hash and is enabled, until the transaction ends: a sign-in whose
+ * password was checked must not outlast a change of it meanwhile.
+ * @throws Problem bad_credentials
+ */
+export async function holdPassword(tx: Tx, id: string, passwordHash: string | null): Promise<void> {
+  const held = await tx`/* users.hold_password */
+    select from users where id = ${id} and password_hash = ${passwordHash} and disabled_at is null for share`
+  if (held.length === 0) throw new Problem('bad_credentials')
+}
+
 /** Changes the given fields and returns the updated user. Throws `user_not_found`. */
 export async function updateProfile(
   tx: Tx,

@@ -7,6 +7,7 @@ import { personOnly } from '../request/credentials.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import type { IdentityProvider } from '../sign-in/identity-provider.ts'
+import { requireRecent } from '../sign-in/require-proof.ts'
 
 export const providerShape = z.object({ id: z.string(), name: z.string() })
 const identityShape = z.object({
@@ -39,6 +40,7 @@ function listIdentitiesRoute(routes: Routes, { services, providers }: Context): 
     '/api/auth/identities',
     {
       ...personOnly,
+      config: { beforeSecondFactor: true },
       schema: {
         tags,
         summary: 'My sign-in methods',
@@ -74,6 +76,7 @@ function unlinkIdentityRoute(routes: Routes, { services }: Context): void {
     },
     async (request, reply) => {
       const caller = await request.person()
+      await requireRecent(services, caller)
       await commit(writer, async (tx) => ({
         result: await unlinkIdentity(tx, caller, request.params.id, now()),
         changes: [],

@@ -10,6 +10,7 @@ import { personOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
+import { requireRecent } from '../sign-in/require-proof.ts'
 import { clearSessionCookie } from '../sign-in/session-cookie.ts'
 import { deviceName } from './device-name.ts'
 
@@ -94,7 +95,8 @@ function closeSessionRoute(routes: Routes, { config, writer, now }: Services): v
   )
 }
 
-function closeOtherSessionsRoute(routes: Routes, { writer, now }: Services): void {
+function closeOtherSessionsRoute(routes: Routes, services: Services): void {
+  const { writer, now } = services
   routes.delete(
     '/api/auth/sessions',
     {
@@ -108,6 +110,7 @@ function closeOtherSessionsRoute(routes: Routes, { writer, now }: Services): voi
     },
     async (request, reply) => {
       const caller = await request.person()
+      await requireRecent(services, caller)
       await commit(writer, async (tx) => {
         const others = await closeSessionsOf(tx, caller.user.id, now(), caller.credentialId)
         const entry = {

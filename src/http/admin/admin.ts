@@ -11,6 +11,7 @@ import { administratorOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
+import { requireRecent } from '../sign-in/require-proof.ts'
 
 const accountShape = shapes.userShape.extend({ disabled: z.boolean() })
 const show = (user: User): z.output<typeof accountShape> => ({
@@ -25,7 +26,8 @@ export function adminRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [rotateSigningKeyRoute, listUsersRoute, changeUserRoute, resetFactorsRoute])
 }
 
-function rotateSigningKeyRoute(routes: Routes, { writer, now }: Services): void {
+function rotateSigningKeyRoute(routes: Routes, services: Services): void {
+  const { writer, now } = services
   routes.post(
     '/api/admin/jwt/rotate',
     {
@@ -45,6 +47,7 @@ function rotateSigningKeyRoute(routes: Routes, { writer, now }: Services): void 
     },
     async (request) => {
       const caller = await request.administrator()
+      await requireRecent(services, caller)
       const at = now()
       const rotation = await commit(writer, async (tx) => {
         const rotation = await rotateSigningKey(tx, at)
@@ -78,7 +81,8 @@ function listUsersRoute(routes: Routes, { sql }: Services): void {
   )
 }
 
-function changeUserRoute(routes: Routes, { writer, now }: Services): void {
+function changeUserRoute(routes: Routes, services: Services): void {
+  const { writer, now } = services
   routes.patch(
     '/api/admin/users/:id',
     {
@@ -99,6 +103,7 @@ function changeUserRoute(routes: Routes, { writer, now }: Services): void {
     },
     async (request) => {
       const caller = await request.administrator()
+      await requireRecent(services, caller)
       const at = now()
       const user = await commit(writer, async (tx) => {
         const user = await administerUser(tx, caller, request.params.id, request.body, at)
@@ -110,7 +115,8 @@ function changeUserRoute(routes: Routes, { writer, now }: Services): void {
   )
 }
 
-function resetFactorsRoute(routes: Routes, { writer, now }: Services): void {
+function resetFactorsRoute(routes: Routes, services: Services): void {
+  const { writer, now } = services
   routes.delete(
     '/api/admin/users/:id/factors',
     {
@@ -125,6 +131,7 @@ function resetFactorsRoute(routes: Routes, { writer, now }: Services): void {
     },
     async (request, reply) => {
       const caller = await request.administrator()
+      await requireRecent(services, caller)
       const { id } = request.params
       const at = now()
       await commit(writer, async (tx) => {

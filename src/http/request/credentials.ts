@@ -25,6 +25,8 @@ declare module 'fastify' {
     opensSession?: boolean
     /** The route does not depend on the caller: it has its own proof, and cookies are ignored. */
     needsNoCaller?: boolean
+    /** The route is open to people who have yet to set up the second factor that the service requires. */
+    beforeSecondFactor?: boolean
   }
 }
 
@@ -48,9 +50,14 @@ export function identifyCallers(app: FastifyInstance, services: Services): void 
     return caller
   })
   app.decorateRequest('administrator', async function (this: FastifyRequest) {
-    const caller = await this.person()
-    if (caller.user.role !== 'admin') throw new Problem('forbidden')
-    return caller
+    const caller = await this.known()
+    if (caller.user.role === 'admin' && isPerson(caller)) return caller
+    const detail = { method: this.method, route: this.routeOptions.url }
+    const subject = `user:${caller.user.id}` as const
+    await this.server.refusals.note(caller, this.ip, { action: 'administration.refused', subject, detail })
+    return this.person().then(() => {
+      throw new Problem('forbidden')
+    })
   })
   app.addHook('onRequest', (request, reply, done) => {
     let found: Promise<Caller> | undefined
@@ -85,19 +92,19 @@ const SAFE = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 async function identify(request: FastifyRequest, reply: FastifyReply, services: Services): Promise<Caller> {
   const { authorization } = request.headers
-  if (authorization !== undefined) return ofBearer(authorization, request.ip, services)
+  if (authorization !== undefined) return ofBearer(authorization, request, services)
   const cookie = readSessionCookie(request, services.config)
   if (cookie === undefined) return ANONYMOUS
   const now = services.now()
   const session = await sessionOfCookie(services.sql, cookie, now)
   if (session === undefined) return ANONYMOUS
   if (session.stale) setSessionCookie(reply, services.config, cookie, session.createdAt, now)
-  return ofSession(session, 'cookie', request.ip, services, now)
+  return ofSession(session, 'cookie', request, services, now)
 }
 
-async function ofBearer(authorization: string, address: string, services: Services): Promise<Known> {
+async function ofBearer(authorization: string, request: FastifyRequest, services: Services): Promise<Known> {
   const text = /^bearer +([^\s]+) *$/i.exec(authorization)?.[1]
-  const caller = text === undefined ? undefined : await lookUp(text, address, services, services.now())
+  const caller = text === undefined ? undefined : await lookUp(text, request, services, services.now())
   if (caller === undefined) {
     throw new Problem('unauthenticated', { headers: { 'www-authenticate': 'Bearer error="invalid_token"' } })
   }
@@ -106,14 +113,15 @@ async function ofBearer(authorization: string, address: string, services: Servic
 
 async function lookUp(
   text: string,
-  address: string,
+  request: FastifyRequest,
   services: Services,
   now: Date,
 ): Promise<Known | undefined> {
   if (tokenKind(text) === undefined) {
     const session = await sessionOfJwt(services.sql, text, now)
-    return session && ofSession(session, 'session', address, services, now)
+    return session && ofSession(session, 'session', request, services, now)
   }
+  const address = request.ip
   const token = await findToken(services.sql, text, now)
   if (token === undefined) return undefined
   if (token.stale) await note(services, (tx) => touchToken(tx, token.id, now))
@@ -128,12 +136,17 @@ async function lookUp(
 async function ofSession(
   session: Session,
   via: 'cookie' | 'session',
-  address: string,
+  request: FastifyRequest,
   services: Services,
   now: Date,
 ): Promise<Known> {
+  const address = request.ip
+  const needsSecondFactor = services.config.requireSecondFactor && !session.hasSecondFactor
+  if (needsSecondFactor && request.routeOptions.config.beforeSecondFactor !== true)
+    throw new Problem('second_factor_setup_required')
   if (session.stale) await note(services, (tx) => touchSession(tx, session.id, address, now))
-  return { kind: 'known', user: session.user, via, credentialId: session.id, address }
+  const caller: Known = { kind: 'known', user: session.user, via, credentialId: session.id, address }
+  return needsSecondFactor ? { ...caller, needsSecondFactor } : caller
 }
 
 const note = (

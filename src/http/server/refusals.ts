@@ -51,6 +51,14 @@ const EVENT: ProblemCode[] = [
   'too_deep',
 ]
 const BUSY: ProblemCode[] = ['rate_limited']
+/** Of routes that ask for the password or a code again. */
+const PROOF: ProblemCode[] = [
+  'wrong_password',
+  'wrong_code',
+  'code_required',
+  'confirmation_required',
+  'too_many_attempts',
+]
 
 /** Further codes of single routes, beyond those that follow from their input and their callers. */
 const OWN: Record<string, readonly ProblemCode[]> = {
@@ -68,6 +76,7 @@ const OWN: Record<string, readonly ProblemCode[]> = {
     'email_taken',
     'too_many_registrations',
     'password_too_common',
+    'password_guessable',
   ],
   'POST /api/auth/login': [
     'bad_credentials',
@@ -84,12 +93,7 @@ const OWN: Record<string, readonly ProblemCode[]> = {
     'account_disabled',
     'too_many_attempts',
   ],
-  'POST /api/auth/passkeys/options': [
-    'passkeys_unavailable',
-    'wrong_password',
-    'too_many_passkeys',
-    'too_many_attempts',
-  ],
+  'POST /api/auth/passkeys/options': ['passkeys_unavailable', ...PROOF, 'too_many_passkeys'],
   'POST /api/auth/passkeys': [
     'passkeys_unavailable',
     'passkey_refused',
@@ -98,18 +102,28 @@ const OWN: Record<string, readonly ProblemCode[]> = {
     'too_many_passkeys',
   ],
   'PATCH /api/auth/passkeys/{id}': ['passkey_not_found'],
-  'DELETE /api/auth/passkeys/{id}': ['passkey_not_found', 'wrong_password', 'too_many_attempts'],
-  'POST /api/auth/totp': ['wrong_password', 'totp_enabled', 'too_many_attempts'],
+  'DELETE /api/auth/passkeys/{id}': ['passkey_not_found', 'confirmation_required'],
+  'POST /api/auth/totp': ['wrong_password', 'totp_enabled', 'too_many_attempts', 'confirmation_required'],
+  'POST /api/auth/confirm': [
+    ...PROOF,
+    'passkey_refused',
+    'passkeys_unavailable',
+    'challenge_expired',
+    'account_disabled',
+  ],
   'POST /api/auth/totp/confirm': ['wrong_code', 'totp_not_enabled', 'totp_enabled', 'too_many_attempts'],
-  'POST /api/auth/totp/disable': ['wrong_password', 'wrong_code', 'totp_not_enabled', 'too_many_attempts'],
-  'POST /api/auth/recovery-codes': ['wrong_password', 'wrong_code', 'totp_not_enabled', 'too_many_attempts'],
+  'POST /api/auth/totp/disable': [...PROOF, 'totp_not_enabled'],
+  'POST /api/auth/recovery-codes': [...PROOF, 'totp_not_enabled'],
+  'DELETE /api/auth/sessions': ['confirmation_required'],
   'DELETE /api/auth/sessions/{id}': ['session_not_found'],
   'GET /api/auth/me': ['forbidden'],
-  'PATCH /api/auth/me': ['wrong_password', 'too_many_attempts', 'password_too_common'],
+  'PATCH /api/auth/me': [...PROOF, 'password_too_common', 'password_guessable'],
   'GET /api/oauth/{idp}/start': ['provider_unavailable', 'too_many_attempts'],
-  'POST /api/oauth/{idp}/link': ['wrong_password', 'provider_unavailable', 'too_many_attempts'],
-  'DELETE /api/auth/identities/{id}': ['last_sign_in'],
-  'PATCH /api/admin/users/{id}': ['last_admin'],
+  'POST /api/oauth/{idp}/link': [...PROOF, 'provider_unavailable'],
+  'DELETE /api/auth/identities/{id}': ['last_sign_in', 'confirmation_required'],
+  'PATCH /api/admin/users/{id}': ['last_admin', 'confirmation_required'],
+  'DELETE /api/admin/users/{id}/factors': ['confirmation_required'],
+  'POST /api/admin/jwt/rotate': ['confirmation_required'],
   'POST /api/batches/{id}/stop': ['batch_finished'],
   'POST /api/batches/{id}/rerun': [
     'agent_offline',

@@ -2,40 +2,36 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { requestAccountConfirmation } from '../../domain/addresses/index.ts'
 import { recordAudit } from '../../domain/audit.ts'
-import { factorsOf, makeChallenge } from '../../domain/factors/index.ts'
+import { factorsOf, forgetChallenges, makeChallenge } from '../../domain/factors/index.ts'
 import { closeSession, closeSessionsOf } from '../../domain/sessions/index.ts'
 import {
   createUser,
-  emailKey,
   findAccount,
   findUser,
   hashPassword,
   hasUsers,
+  holdPassword,
   nameFromEmail,
   requireRegistration,
-  requireUncommonPassword,
+  requireStrongPassword,
   updateProfile,
   verifyPassword,
 } from '../../domain/users/index.ts'
 import { Problem } from '../../problem.ts'
-import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { type AttemptLimits, createAttemptLimits } from '../request/attempts.ts'
 import { personOnly } from '../request/credentials.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import { toProblem } from '../server/respond.ts'
-import { confirmPassword, fromKnownPlace } from './confirm-password.ts'
+import { guess, type Identification } from './guess.ts'
+import { code, confirmPassword, requireProof } from './require-proof.ts'
 import { clearSessionCookie } from './session-cookie.ts'
-import type { SignInLimiter } from './sign-in-limiter.ts'
 import { noteFailure, openBrowserSession, sendSignedIn, signedIn } from './signed-in.ts'
 
 const me = z.object({ user: shapes.userShape })
 
-interface Context {
-  services: Services
-  /** Limits guesses at passwords. */
-  guesses: SignInLimiter
+interface Context extends Identification {
   /** Limits how many accounts a network may make. */
   registrations: AttemptLimits
 }
@@ -44,12 +40,13 @@ const open = { tags: ['identity'], security: [], querystring: shapes.nothing }
 const own = { tags: ['identity'], querystring: shapes.nothing }
 
 /** Accounts and sessions of people (contract §3). */
-export function authRoutes(app: FastifyInstance, services: Services, guesses: SignInLimiter): void {
+export function authRoutes(app: FastifyInstance, context: Identification): void {
+  const { services } = context
   const registrations = createAttemptLimits(
     { account: 0, address: services.config.registrationsPerHour },
     { windowS: 3600, code: 'too_many_registrations' },
   )
-  addRoutes(app, { services, guesses, registrations }, [
+  addRoutes(app, { ...context, registrations }, [
     registrationRoute,
     registerRoute,
     signInRoute,
@@ -101,7 +98,7 @@ function registerRoute(routes: Routes, { services, registrations }: Context): vo
     },
     async (request, reply) => {
       const { email, password, name = nameFromEmail(email) } = request.body
-      requireUncommonPassword(password)
+      requireStrongPassword(password, { email, name })
       // Checked before the expensive hash; createUser checks it again.
       await requireRegistration(sql, config.registration)
       const forgive = registrations.take({ address: request.ip }, now())
@@ -127,7 +124,8 @@ function registerRoute(routes: Routes, { services, registrations }: Context): vo
   )
 }
 
-function signInRoute(routes: Routes, { services, guesses }: Context): void {
+function signInRoute(routes: Routes, context: Context): void {
+  const { services } = context
   const { sql, writer, now } = services
   routes.post(
     '/api/auth/login',
@@ -146,11 +144,8 @@ function signInRoute(routes: Routes, { services, guesses }: Context): void {
     async (request, reply) => {
       const { email, password } = request.body
       const account = shapes.email.safeParse(email).success ? await findAccount(sql, email) : undefined
-      const right = await guesses.check(
-        { account: emailKey(email), address: request.ip },
-        now(),
-        fromKnownPlace(services, request, email),
-        () => verifyPassword(account?.passwordHash, password),
+      const right = await guess(context, { request, what: 'password', email, userId: account?.id }, () =>
+        verifyPassword(account?.passwordHash, password),
       )
       if (account === undefined || !right) {
         const reason = account === undefined ? 'unknown_account' : 'wrong_password'
@@ -163,18 +158,18 @@ function signInRoute(routes: Routes, { services, guesses }: Context): void {
       }
       const at = now()
       if ((await factorsOf(sql, account.id)).totpSince !== null) {
-        const { challenge, expiresAt } = await commit(writer, async (tx) => ({
-          result: await makeChallenge(tx, 'second_factor', account.id, at),
-          changes: [],
-        }))
+        const { challenge, expiresAt } = await commit(writer, async (tx) => {
+          await holdPassword(tx, account.id, account.passwordHash)
+          return { result: await makeChallenge(tx, 'second_factor', account.id, at), changes: [] }
+        })
         throw new Problem('second_factor_required', {
           members: { challenge, expires_at: expiresAt.toISOString(), factors: ['totp', 'recovery_code'] },
         })
       }
-      const session = await commit(writer, async (tx) => ({
-        result: await openBrowserSession(tx, request, account, 'password', at),
-        changes: [],
-      }))
+      const session = await commit(writer, async (tx) => {
+        await holdPassword(tx, account.id, account.passwordHash)
+        return { result: await openBrowserSession(tx, request, account, 'password', at), changes: [] }
+      })
       return sendSignedIn(reply, services, account, session, at)
     },
   )
@@ -186,6 +181,7 @@ function signOutRoute(routes: Routes, { services }: Context): void {
     '/api/auth/logout',
     {
       ...personOnly,
+      config: { beforeSecondFactor: true },
       schema: {
         ...own,
         summary: 'Sign out: the cookie and the JWT of the session become invalid',
@@ -211,19 +207,32 @@ function readUserRoute(routes: Routes, { services }: Context): void {
   const { sql } = services
   routes.get(
     '/api/auth/me',
-    { schema: { ...own, summary: 'The current user', response: { 200: me } } },
+    {
+      config: { beforeSecondFactor: true },
+      schema: {
+        ...own,
+        summary: 'The current user',
+        response: {
+          200: me.extend({
+            second_factor_required: z
+              .boolean()
+              .describe('SVC_REQUIRE_SECOND_FACTOR, and the user has yet to set one up: all else is refused'),
+          }),
+        },
+      },
+    },
     async (request) => {
       const caller = await request.known()
       if (['reporter', 'agent', 'rerun'].includes(caller.via)) throw new Problem('forbidden')
       const user = await findUser(sql, caller.user.id)
       if (user === undefined) throw new Problem('unauthenticated')
-      return { user: shapes.showUser(user) }
+      return { user: shapes.showUser(user), second_factor_required: caller.needsSecondFactor === true }
     },
   )
 }
 
-function updateUserRoute(routes: Routes, { services, guesses }: Context): void {
-  const { writer, now } = services
+function updateUserRoute(routes: Routes, context: Context): void {
+  const { writer, now } = context.services
   routes.patch(
     '/api/auth/me',
     {
@@ -236,6 +245,9 @@ function updateUserRoute(routes: Routes, { services, guesses }: Context): void {
             name: shapes.label.optional(),
             password: shapes.newPassword.optional(),
             current_password: shapes.triedPassword.optional().describe('Required with `password`'),
+            code: code
+              .optional()
+              .describe('Required with `password` for an account with an authenticator app'),
           })
           .refine(
             (body) => body.name !== undefined || body.password !== undefined,
@@ -250,16 +262,18 @@ function updateUserRoute(routes: Routes, { services, guesses }: Context): void {
     },
     async (request) => {
       const caller = await request.person()
-      const { name, password, current_password: current } = request.body
-      if (current !== undefined) {
-        await confirmPassword(services, guesses, { request, caller, password: current })
-      }
-      if (password !== undefined) requireUncommonPassword(password)
+      const { name, password, current_password: current, code } = request.body
+      if (password !== undefined)
+        await requireProof(context, request, caller, { current_password: current, code })
+      else if (current !== undefined) await confirmPassword(context, request, caller, current)
+      if (password !== undefined)
+        requireStrongPassword(password, { email: caller.user.email, name: name ?? caller.user.name })
       const passwordHash = password === undefined ? undefined : await hashPassword(password)
       const user = await commit(writer, async (tx) => {
         const user = await updateProfile(tx, caller.user.id, { name, passwordHash })
         if (passwordHash !== undefined) {
           await closeSessionsOf(tx, user.id, now(), caller.credentialId)
+          await forgetChallenges(tx, user.id)
           const subject = `user:${user.id}` as const
           await recordAudit(tx, caller, { action: 'user.password_changed', subject }, now())
         }

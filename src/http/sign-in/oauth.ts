@@ -2,14 +2,13 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { type Attempt, isAllowed } from '../../domain/identities/index.ts'
 import { Problem } from '../../problem.ts'
-import type { Services } from '../../services.ts'
 import { identityRoutes, providerShape } from '../account/identities.ts'
 import { createAttemptLimits } from '../request/attempts.ts'
 import { personOnly } from '../request/credentials.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import { wantsHtml } from '../server/web.ts'
-import { confirmPasswordIfSet } from './confirm-password.ts'
+import type { Identification } from './guess.ts'
 import { createIdentityProvider } from './identity-provider.ts'
 import {
   begin,
@@ -20,9 +19,9 @@ import {
   redirectWithError,
   signIn,
 } from './provider-sign-in.ts'
+import { proof, requireProof } from './require-proof.ts'
 import { isReturnPath, locationOf } from './return-path.ts'
 import { clearSignInCookie } from './sign-in-cookie.ts'
-import type { SignInLimiter } from './sign-in-limiter.ts'
 
 /** How many sign-ins one network may begin in a minute; each is kept for ten minutes. */
 const BEGUN_PER_MINUTE = 120
@@ -33,11 +32,12 @@ const elsewhere = z.null().describe('Redirect to the address in `Location`')
 const tags = ['identity']
 
 /** Sign-in through identity providers (contract §3, specification §4.4). */
-export function oauthRoutes(app: FastifyInstance, services: Services, guesses: SignInLimiter): void {
+export function oauthRoutes(app: FastifyInstance, context: Identification): void {
+  const { services } = context
   const providers = services.config.identityProviders.map((one) => createIdentityProvider(one, services.now))
   const starts = createAttemptLimits({ account: 0, address: BEGUN_PER_MINUTE })
   identityRoutes(app, services, providers)
-  addRoutes(app, { services, providers, guesses, starts }, [
+  addRoutes(app, { ...context, providers, starts }, [
     listProvidersRoute,
     startRoute,
     callbackRoute,
@@ -136,7 +136,7 @@ function callbackRoute(routes: Routes, { services, providers }: ProviderContext)
 }
 
 function linkRoute(routes: Routes, context: ProviderContext): void {
-  const { services, providers, guesses } = context
+  const { providers } = context
   routes.post(
     '/api/oauth/:idp/link',
     {
@@ -146,19 +146,14 @@ function linkRoute(routes: Routes, context: ProviderContext): void {
         summary: 'Add an identity to my account: answers the address to open in the browser',
         params: byProvider,
         querystring: shapes.nothing,
-        body: z.strictObject({
-          current_password: shapes.triedPassword
-            .optional()
-            .describe('Required for an account that has a password'),
-        }),
+        body: proof,
         response: { 200: z.object({ url: z.string() }) },
       },
     },
     async (request, reply) => {
       const caller = await request.person()
       const provider = providerOf(providers, request.params.idp)
-      const { current_password: password } = request.body
-      await confirmPasswordIfSet(services, guesses, { request, caller, password })
+      await requireProof(context, request, caller, request.body)
       const wanted = { returnTo: '/account', linkUserId: caller.user.id }
       return { url: await begin(context, request, reply, provider, wanted) }
     },

@@ -1,12 +1,10 @@
-import { isIP } from 'node:net'
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import {
   addPasskey,
   deletePasskey,
   listPasskeys,
-  type RelyingParty,
   registrationOptions,
   renamePasskey,
   signInOptions,
@@ -15,14 +13,12 @@ import {
   verifyRegistration,
 } from '../../domain/passkeys/index.ts'
 import { Problem } from '../../problem.ts'
-import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { type AttemptLimits, createAttemptLimits } from '../request/attempts.ts'
 import { personOnly } from '../request/credentials.ts'
-import { publicAddress } from '../request/public-address.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
-import { confirmPasswordIfSet } from './confirm-password.ts'
+import type { Identification } from './guess.ts'
 import {
   createdCredential,
   optionsShape,
@@ -30,35 +26,14 @@ import {
   showPasskey,
   signedCredential,
 } from './passkey-shapes.ts'
-import type { SignInLimiter } from './sign-in-limiter.ts'
+import { partyOf, requireParty } from './relying-party.ts'
+import { proof, requireProof, requireRecent } from './require-proof.ts'
 import { noteFailure, openBrowserSession, sendSignedIn, signedIn } from './signed-in.ts'
 
 /** How many sign-ins with a passkey one network may begin in a minute. */
 const BEGUN_PER_MINUTE = 60
 
-/**
- * The host that passkeys are for: the one of `SVC_PUBLIC_URL`, else the one of the request. Undefined where browsers
- * allow no passkeys: without HTTPS, and at an IP address.
- */
-function partyOf({ config }: Services, request: FastifyRequest): RelyingParty | undefined {
-  const home = publicAddress(config, request)
-  if (!URL.canParse(home)) return undefined
-  const { protocol, hostname, origin } = new URL(home)
-  const secure = protocol === 'https:' || hostname === 'localhost' || hostname.endsWith('.localhost')
-  return secure && isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? { id: hostname, origin } : undefined
-}
-
-/** @throws Problem passkeys_unavailable */
-function requireParty(services: Services, request: FastifyRequest): RelyingParty {
-  const party = partyOf(services, request)
-  if (party === undefined) throw new Problem('passkeys_unavailable')
-  return party
-}
-
-interface Context {
-  services: Services
-  /** Limits guesses at passwords. */
-  guesses: SignInLimiter
+interface Context extends Identification {
   /** Limits how many sign-ins a network may begin. */
   starts: AttemptLimits
 }
@@ -68,9 +43,9 @@ const own = { tags, querystring: shapes.nothing }
 const open = { ...own, security: [] }
 
 /** Passkeys: to register, list, rename and delete them, and to sign in with one (docs/api.md). */
-export function passkeyRoutes(app: FastifyInstance, services: Services, guesses: SignInLimiter): void {
+export function passkeyRoutes(app: FastifyInstance, context: Identification): void {
   const starts = createAttemptLimits({ account: 0, address: BEGUN_PER_MINUTE })
-  addRoutes(app, { services, guesses, starts }, [
+  addRoutes(app, { ...context, starts }, [
     listPasskeysRoute,
     registrationOptionsRoute,
     addPasskeyRoute,
@@ -110,7 +85,8 @@ function listPasskeysRoute(routes: Routes, { services }: Context): void {
   )
 }
 
-function registrationOptionsRoute(routes: Routes, { services, guesses }: Context): void {
+function registrationOptionsRoute(routes: Routes, context: Context): void {
+  const { services } = context
   const { writer, now } = services
   routes.post(
     '/api/auth/passkeys/options',
@@ -119,19 +95,14 @@ function registrationOptionsRoute(routes: Routes, { services, guesses }: Context
       schema: {
         ...own,
         summary: 'Begin to register a passkey: the options for the device',
-        body: z.strictObject({
-          current_password: shapes.triedPassword
-            .optional()
-            .describe('Required for an account that has a password'),
-        }),
+        body: proof,
         response: { 200: optionsShape },
       },
     },
     async (request) => {
       const caller = await request.person()
       const party = requireParty(services, request)
-      const { current_password: password } = request.body
-      await confirmPasswordIfSet(services, guesses, { request, caller, password })
+      await requireProof(context, request, caller, request.body)
       const options = await commit(writer, async (tx) => ({
         result: await registrationOptions(tx, caller, party, now()),
         changes: [],
@@ -209,6 +180,7 @@ function deletePasskeyRoute(routes: Routes, { services }: Context): void {
     },
     async (request, reply) => {
       const caller = await request.person()
+      await requireRecent(services, caller)
       await commit(writer, async (tx) => ({
         result: await deletePasskey(tx, caller, request.params.id, now()),
         changes: [],

@@ -15,10 +15,10 @@ import type { AttemptLimits } from '../request/attempts.ts'
 import { publicAddress } from '../request/public-address.ts'
 import { IN_ADDRESSES } from '../server/refusals.ts'
 import { toProblem } from '../server/respond.ts'
+import type { Identification } from './guess.ts'
 import type { IdentityProvider } from './identity-provider.ts'
 import { setSessionCookie } from './session-cookie.ts'
 import { giveSignInCookie, readSignInCookie } from './sign-in-cookie.ts'
-import type { SignInLimiter } from './sign-in-limiter.ts'
 import { openBrowserSession } from './signed-in.ts'
 
 /**
@@ -36,11 +36,8 @@ export const SIGN_IN_FAULTS: readonly ProblemCode[] = [
   'internal',
 ]
 
-export interface ProviderContext {
-  services: Services
+export interface ProviderContext extends Identification {
   providers: readonly IdentityProvider[]
-  /** Limits guesses at passwords. */
-  guesses: SignInLimiter
   /** Limits how many sign-ins a network may begin. */
   starts: AttemptLimits
 }

@@ -11,24 +11,15 @@ import {
   tryChallenge,
   useFactor,
 } from '../../domain/factors/index.ts'
-import { signInMethods } from '../../domain/identities/index.ts'
 import { findUser } from '../../domain/users/index.ts'
 import { Problem } from '../../problem.ts'
-import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
-import { fromKnownPlace } from './confirm-password.ts'
-import { code, type FactorContext, proof, requireProof } from './require-proof.ts'
-import { createSignInLimiter, type SignInLimiter } from './sign-in-limiter.ts'
+import { guess, type Identification } from './guess.ts'
+import { code, proof, requireProof } from './require-proof.ts'
 import { noteFailure, openBrowserSession, sendSignedIn, signedIn, visitorOf } from './signed-in.ts'
-
-/**
- * How many wrong codes an account may have in an hour, from all unknown networks together. Of a million codes, three
- * are valid at a time.
- */
-export const CODES_PER_HOUR = 20
 
 const codesShape = z.object({ recovery_codes: z.array(z.string()).describe('Shown only once') })
 
@@ -36,9 +27,8 @@ const tags = ['identity']
 const own = { tags, querystring: shapes.nothing }
 
 /** An authenticator app as the second factor, with recovery codes (docs/api.md "Second factors and passkeys"). */
-export function secondFactorRoutes(app: FastifyInstance, services: Services, passwords: SignInLimiter): void {
-  const codes = createSignInLimiter({ perHour: CODES_PER_HOUR })
-  addRoutes(app, { services, passwords, codes }, [
+export function secondFactorRoutes(app: FastifyInstance, context: Identification): void {
+  addRoutes(app, context, [
     readFactorsRoute,
     beginTotpRoute,
     confirmTotpRoute,
@@ -48,12 +38,13 @@ export function secondFactorRoutes(app: FastifyInstance, services: Services, pas
   ])
 }
 
-function readFactorsRoute(routes: Routes, { services }: FactorContext): void {
+function readFactorsRoute(routes: Routes, { services }: Identification): void {
   const { sql } = services
   routes.get(
     '/api/auth/factors',
     {
       ...personOnly,
+      config: { beforeSecondFactor: true },
       schema: {
         ...own,
         summary: 'The second factors of my account',
@@ -77,12 +68,13 @@ function readFactorsRoute(routes: Routes, { services }: FactorContext): void {
   )
 }
 
-function beginTotpRoute(routes: Routes, context: FactorContext): void {
+function beginTotpRoute(routes: Routes, context: Identification): void {
   const { config, sql, writer, now } = context.services
   routes.post(
     '/api/auth/totp',
     {
       ...personOnly,
+      config: { beforeSecondFactor: true },
       schema: {
         ...own,
         summary: 'Begin to set up an authenticator app; confirm a code of it to enable it',
@@ -101,9 +93,8 @@ function beginTotpRoute(routes: Routes, context: FactorContext): void {
     },
     async (request, reply) => {
       const caller = await request.person()
-      const { current_password: password } = request.body
-      if (password !== undefined || (await signInMethods(sql, caller.user.id)).password)
-        await requireProof(context, request, caller, { current_password: password })
+      if ((await factorsOf(sql, caller.user.id)).totpSince !== null) throw new Problem('totp_enabled')
+      await requireProof(context, request, caller, request.body)
       const begun = await commit(writer, async (tx) => ({
         result: await beginTotp(tx, caller, config.encryptionKey, now()),
         changes: [],
@@ -113,12 +104,13 @@ function beginTotpRoute(routes: Routes, context: FactorContext): void {
   )
 }
 
-function confirmTotpRoute(routes: Routes, { services, codes }: FactorContext): void {
-  const { config, writer, now } = services
+function confirmTotpRoute(routes: Routes, context: Identification): void {
+  const { config, writer, now } = context.services
   routes.post(
     '/api/auth/totp/confirm',
     {
       ...personOnly,
+      config: { beforeSecondFactor: true },
       schema: {
         ...own,
         summary: 'Enable the authenticator app with a code of it; sign-in then requires a code',
@@ -130,33 +122,29 @@ function confirmTotpRoute(routes: Routes, { services, codes }: FactorContext): v
       const caller = await request.person()
       const made: string[] = []
       // A wrong code counts as a guess.
-      const right = await codes.check(
-        { account: caller.user.id, address: request.ip },
-        now(),
-        fromKnownPlace(services, request, caller.user.email),
-        async () => {
-          try {
-            const given = request.body.code.replace(/\s/g, '')
-            made.push(
-              ...(await commit(writer, async (tx) => ({
-                result: await confirmTotp(tx, caller, given, config.encryptionKey, now()),
-                changes: [],
-              }))),
-            )
-            return true
-          } catch (error) {
-            if (error instanceof Problem && error.code === 'wrong_code') return false
-            throw error
-          }
-        },
-      )
+      const { id: userId, email } = caller.user
+      const right = await guess(context, { request, what: 'code', email, userId, caller }, async () => {
+        try {
+          const given = request.body.code.replace(/\s/g, '')
+          made.push(
+            ...(await commit(writer, async (tx) => ({
+              result: await confirmTotp(tx, caller, given, config.encryptionKey, now()),
+              changes: [],
+            }))),
+          )
+          return true
+        } catch (error) {
+          if (error instanceof Problem && error.code === 'wrong_code') return false
+          throw error
+        }
+      })
       if (!right) throw new Problem('wrong_code')
       return { recovery_codes: made }
     },
   )
 }
 
-function disableTotpRoute(routes: Routes, context: FactorContext): void {
+function disableTotpRoute(routes: Routes, context: Identification): void {
   const { writer, now } = context.services
   routes.post(
     '/api/auth/totp/disable',
@@ -164,7 +152,7 @@ function disableTotpRoute(routes: Routes, context: FactorContext): void {
       ...personOnly,
       schema: {
         ...own,
-        summary: 'Remove the authenticator app and its recovery codes; needs the password or a code',
+        summary: 'Remove the authenticator app and its recovery codes; needs a code',
         body: proof,
         response: { 204: shapes.noContent },
       },
@@ -178,7 +166,7 @@ function disableTotpRoute(routes: Routes, context: FactorContext): void {
   )
 }
 
-function renewRecoveryCodesRoute(routes: Routes, context: FactorContext): void {
+function renewRecoveryCodesRoute(routes: Routes, context: Identification): void {
   const { writer, now } = context.services
   routes.post(
     '/api/auth/recovery-codes',
@@ -186,7 +174,7 @@ function renewRecoveryCodesRoute(routes: Routes, context: FactorContext): void {
       ...personOnly,
       schema: {
         ...own,
-        summary: 'Replace the recovery codes by new ones; needs the password or a code',
+        summary: 'Replace the recovery codes by new ones; needs a code',
         body: proof,
         response: { 200: codesShape },
       },
@@ -203,7 +191,8 @@ function renewRecoveryCodesRoute(routes: Routes, context: FactorContext): void {
   )
 }
 
-function signInWithCodeRoute(routes: Routes, { services, codes }: FactorContext): void {
+function signInWithCodeRoute(routes: Routes, context: Identification): void {
+  const { services } = context
   const { config, sql, writer, now } = services
   routes.post(
     '/api/auth/login/totp',
@@ -232,10 +221,9 @@ function signInWithCodeRoute(routes: Routes, { services, codes }: FactorContext)
       if (user.disabled) throw new Problem('account_disabled')
       const at = now()
       const answer: { session?: Awaited<ReturnType<typeof openBrowserSession>> } = {}
-      const right = await codes.check(
-        { account: user.id, address: request.ip },
-        at,
-        fromKnownPlace(services, request, user.email),
+      const right = await guess(
+        context,
+        { request, what: 'code', email: user.email, userId: user.id },
         async () => {
           const session = await commit(writer, async (tx) => {
             const method = await useFactor(tx, user.id, given, config.encryptionKey, at)

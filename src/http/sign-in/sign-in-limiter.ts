@@ -8,6 +8,11 @@ export interface SignInAttempt {
   address: string
 }
 
+/** How many wrong passwords an account may have in an hour, from all unknown networks together. */
+export const PASSWORDS_PER_HOUR = 100
+/** The same of codes. Of a million codes, three are valid at a time. */
+export const CODES_PER_HOUR = 20
+
 /** Limits wrong passwords and codes (contract §3). Each process counts on its own. */
 export interface SignInLimiter {
   /**

@@ -9,6 +9,7 @@ import { queryClient } from '../lib/query-client.ts'
 import { startTheme } from '../lib/theme.ts'
 import { startPulse } from '../ui/pulse.ts'
 import { Toasts } from '../ui/toasts.tsx'
+import { Confirmation } from './confirmation.tsx'
 import { startFonts } from './fonts.ts'
 import { router } from './router.tsx'
 
@@ -26,5 +27,6 @@ createRoot(root).render(
   <QueryClientProvider client={queryClient}>
     <RouterProvider router={router} />
     <Toasts />
+    <Confirmation />
   </QueryClientProvider>,
 )

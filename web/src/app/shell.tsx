@@ -1,5 +1,5 @@
 import { Link, Outlet, useMatches, useRouterState } from '@tanstack/react-router'
-import { useCallback, useEffect, useState } from 'react'
+import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import type { Batch, User } from '../lib/api/types.ts'
 import { links } from '../lib/links.ts'
 import { batchStore } from '../lib/live/batches.ts'
@@ -14,6 +14,9 @@ import { Rail } from './rail.tsx'
 import { Title } from './title.tsx'
 import { TopBar } from './top-bar.tsx'
 
+const RequiredFactor = lazy(() =>
+  import('../pages/sign-in/required-factor.tsx').then((file) => ({ default: file.RequiredFactor })),
+)
 const loadPalette = () => import('./palette.tsx').then((file) => file.Palette)
 
 /** Sidebar, top bar and page. Sign-in and shared pages have only the page. */
@@ -27,11 +30,14 @@ export function Shell() {
   const [rail, setRail] = useState(false)
   const palette = useLater(loadPalette, 'Search could not be loaded: the server cannot be reached.')
   // Changes of all visible batches, for the sidebar's counts and for lists.
-  useChannel(me && !isBare ? 'dashboard' : null, ({ batches }) => batchStore.put(batches as Batch[]))
+  useChannel(me && !isBare && me.second_factor_required !== true ? 'dashboard' : null, ({ batches }) =>
+    batchStore.put(batches as Batch[]),
+  )
   const closeRail = useCallback(() => setRail(false), [])
   // biome-ignore lint/correctness/useExhaustiveDependencies: navigation closes it
   useEffect(() => setRail(false), [path])
-  if (isBare) {
+  const mustSetUp = !isBare && me?.second_factor_required === true
+  if (isBare || mustSetUp) {
     return (
       <main
         id="content"
@@ -39,7 +45,13 @@ export function Shell() {
         className="h-full overflow-y-auto print:h-auto print:overflow-visible"
       >
         <Title />
-        <Outlet />
+        {mustSetUp ? (
+          <Suspense>
+            <RequiredFactor />
+          </Suspense>
+        ) : (
+          <Outlet />
+        )}
       </main>
     )
   }

@@ -33,12 +33,15 @@ export interface Session {
   last_used_at: string
   current: boolean
 }
-/** The password or a code, required for changes that weaken the account's security. */
-export type Proof = { current_password: string } | { code: string }
+/** The password and a code, as far as the account has them: for changes that weaken its security. */
+export interface Proof {
+  current_password?: string
+  code?: string
+}
 
 export const fetchFactors = (): Promise<Factors> => get('/api/auth/factors')
-export const beginTotp = (password: string | undefined): Promise<{ secret: string; uri: string }> =>
-  post('/api/auth/totp', password === undefined ? {} : { current_password: password })
+export const beginTotp = (proof: Proof): Promise<{ secret: string; uri: string }> =>
+  post('/api/auth/totp', proof)
 export const confirmTotp = (code: string): Promise<{ recovery_codes: string[] }> =>
   post('/api/auth/totp/confirm', { code })
 export const disableTotp = (proof: Proof): Promise<void> => post('/api/auth/totp/disable', proof)
@@ -50,19 +53,21 @@ export const signInWithCode = (body: { challenge: string; code: string }): Promi
 export const fetchPasskeys = (): Promise<{ items: Passkey[]; available: boolean; host: string | null }> =>
   get('/api/auth/passkeys')
 /** Creates a passkey on the user's device; throws when the user or the device refuses. */
-export async function addPasskey(name: string, password: string | undefined): Promise<Passkey> {
-  const optionsJSON = await post<PublicKeyCredentialCreationOptionsJSON>(
-    '/api/auth/passkeys/options',
-    password === undefined ? {} : { current_password: password },
-  )
+export async function addPasskey(name: string, proof: Proof): Promise<Passkey> {
+  const optionsJSON = await post<PublicKeyCredentialCreationOptionsJSON>('/api/auth/passkeys/options', proof)
   const response = await (await webauthn()).startRegistration({ optionsJSON })
   return post('/api/auth/passkeys', { name, response })
 }
-export async function signInWithPasskey(): Promise<{ user: User }> {
+async function askPasskey() {
   const optionsJSON = await post<PublicKeyCredentialRequestOptionsJSON>('/api/auth/login/passkey/options')
-  const response = await (await webauthn()).startAuthentication({ optionsJSON })
-  return post('/api/auth/login/passkey', { response })
+  return (await webauthn()).startAuthentication({ optionsJSON })
 }
+export const signInWithPasskey = async (): Promise<{ user: User }> =>
+  post('/api/auth/login/passkey', { response: await askPasskey() })
+/** Proves again who is signed in. */
+export const confirmWith = (proof: Proof): Promise<void> => post('/api/auth/confirm', proof)
+export const confirmWithPasskey = async (): Promise<void> =>
+  post('/api/auth/confirm', { passkey: await askPasskey() })
 export const renamePasskey = (id: string, name: string): Promise<Passkey> =>
   patch(`/api/auth/passkeys/${encodeURIComponent(id)}`, { name })
 export const deletePasskey = (id: string): Promise<void> =>

@@ -1,4 +1,5 @@
 import { TokensDocument } from '../../__generated__/graphql.ts'
+import type { Proof } from './factors.ts'
 import { query, unknown } from './graphql.ts'
 import { get, patch, post, Refusal, remove, withQuery } from './request.ts'
 import type { Page, Token, User } from './types.ts'
@@ -7,7 +8,8 @@ import { wireRow } from './wire-row.ts'
 /** The signed-in user; null if there is none. */
 export const fetchMe = async (): Promise<User | null> => {
   try {
-    return (await get<{ user: User }>('/api/auth/me')).user
+    const { user, ...rest } = await get<{ user: User; second_factor_required: boolean }>('/api/auth/me')
+    return { ...user, ...rest }
   } catch (error) {
     if (error instanceof Refusal && error.status === 401) return null
     throw error
@@ -53,14 +55,11 @@ export const startAt = (id: string, returnTo: string | undefined): string =>
 export const fetchSignInMethods = (): Promise<{ items: Identity[]; password: boolean }> =>
   get('/api/auth/identities')
 export const changeMe = (
-  body: { name: string } | { password: string; current_password: string },
+  body: { name: string } | { password: string; current_password: string; code?: string },
 ): Promise<{ user: User }> => patch('/api/auth/me', body)
 /** Returns the URL to navigate to. */
-export const beginLink = (id: string, password: string | undefined): Promise<{ url: string }> =>
-  post(
-    `/api/oauth/${encodeURIComponent(id)}/link`,
-    password === undefined ? {} : { current_password: password },
-  )
+export const beginLink = (id: string, proof: Proof): Promise<{ url: string }> =>
+  post(`/api/oauth/${encodeURIComponent(id)}/link`, proof)
 export const unlink = (id: string): Promise<void> => remove(`/api/auth/identities/${encodeURIComponent(id)}`)
 
 export async function fetchTokens(): Promise<Page<Token>> {

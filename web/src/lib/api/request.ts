@@ -1,3 +1,4 @@
+import { confirmIdentity, type ProofKind } from '../confirmation.ts'
 import { some } from '../words.ts'
 
 /** An error response in problem+json; `status` 0 means that the server is unreachable. */
@@ -9,6 +10,8 @@ export class Refusal extends Error {
   readonly retryAfterS: number | undefined
   /** For a sign-in that needs a second factor: the challenge to send with the code. */
   readonly challenge: string | undefined
+  /** For a request that needs a recent sign-in: the kinds of proof that the account has. */
+  readonly proofs: readonly ProofKind[]
 
   constructor(
     status: number,
@@ -18,6 +21,7 @@ export class Refusal extends Error {
       title?: string
       errors?: unknown
       challenge?: unknown
+      proofs?: unknown
     },
     retryAfterS?: number,
   ) {
@@ -27,6 +31,7 @@ export class Refusal extends Error {
     this.errors = Array.isArray(body.errors) ? body.errors : []
     this.retryAfterS = retryAfterS
     this.challenge = typeof body.challenge === 'string' ? body.challenge : undefined
+    this.proofs = Array.isArray(body.proofs) ? body.proofs : []
   }
 }
 
@@ -44,8 +49,21 @@ export function withQuery(path: string, query: Query = {}): string {
   return text === '' ? path : `${path}?${text}`
 }
 
-/** @throws Refusal for every response that is not 2xx, and when there is none */
+/**
+ * Asks who the user is if the request needs a recent sign-in, and then repeats it.
+ * @throws Refusal for every response that is not 2xx, and when there is none
+ */
 async function send<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  try {
+    return await sendOnce<T>(method, path, body, signal)
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'confirmation_required') throw error
+    if (!(await confirmIdentity(error.proofs))) throw error
+    return sendOnce<T>(method, path, body, signal)
+  }
+}
+
+async function sendOnce<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const answer = await reach(path, {
     method,
     signal: signal ?? null,

@@ -41,6 +41,8 @@ export interface User {
   name: string
   role: 'admin' | 'user'
   created_at: string
+  /** Of the signed-in user: all but setting up a second factor is refused. */
+  second_factor_required?: boolean
 }
 export type Project = WireRow<
   Omit<ProjectRowFragment, 'owner' | 'role' | 'recipients' | 'createdAt'>,

@@ -8,6 +8,7 @@ import { Button, Field } from '../../ui/controls.tsx'
 import { Code } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
+import { ProofFields, proofIn } from '../../ui/proof-fields.tsx'
 import { Qr } from '../../ui/qr.tsx'
 import { Refused } from '../../ui/refused.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
@@ -61,7 +62,6 @@ export function Authenticator({ password }: { password: boolean }) {
         <ConfirmIdentity
           title="Remove the authenticator app?"
           yes="Remove it"
-          password={password}
           run={disableTotp}
           onDone={() => void done(null)}
           onClose={() => setOpen(null)}
@@ -73,7 +73,6 @@ export function Authenticator({ password }: { password: boolean }) {
         <ConfirmIdentity
           title="New recovery codes"
           yes="Make new codes"
-          password={password}
           run={renewRecoveryCodes}
           onDone={(made) => void done(made?.recovery_codes ?? null)}
           onClose={() => setOpen(null)}
@@ -113,12 +112,11 @@ function SetUp(props: { password: boolean; onDone: (codes: string[]) => void; on
           className="flex flex-col gap-3"
           onSubmit={(event) => {
             event.preventDefault()
-            const given = new FormData(event.currentTarget).get('current_password')
-            begin.mutate(given === null ? undefined : String(given))
+            begin.mutate(proofIn(new FormData(event.currentTarget)))
           }}
         >
           {props.password ? (
-            <PasswordField />
+            <ProofFields password code={false} />
           ) : (
             <p className="text-muted">Have the app on your phone ready.</p>
           )}
@@ -140,7 +138,14 @@ function SetUp(props: { password: boolean; onDone: (codes: string[]) => void; on
           <p className="text-muted">Scan this with the app, or type in the secret. Then enter its code.</p>
           <Qr text={setup.uri} label="QR code for the authenticator app" />
           <Code text={setup.secret} label="Secret" />
-          <CodeField label="Code from the app" />
+          <Field
+            label="Code from the app"
+            name="code"
+            autoComplete="one-time-code"
+            inputMode="text"
+            required
+            maxLength={64}
+          />
           {confirm.error && <Failure>{errorText(confirm.error)}</Failure>}
           <div className="flex justify-end">
             <Button look="primary" type="submit" disabled={confirm.isPending}>
@@ -153,11 +158,10 @@ function SetUp(props: { password: boolean; onDone: (codes: string[]) => void; on
   )
 }
 
-/** Asks for the password, or a code if the account has none, before something is removed. */
+/** Asks for a code before something is removed: the password alone is not enough. */
 function ConfirmIdentity<T>(props: {
   title: string
   yes: string
-  password: boolean
   children: string
   run: (proof: Proof) => Promise<T>
   onDone: (answer: T) => void
@@ -170,16 +174,11 @@ function ConfirmIdentity<T>(props: {
         className="flex flex-col gap-3"
         onSubmit={(event) => {
           event.preventDefault()
-          const form = new FormData(event.currentTarget)
-          act.mutate(
-            props.password
-              ? { current_password: String(form.get('current_password')) }
-              : { code: String(form.get('code')) },
-          )
+          act.mutate(proofIn(new FormData(event.currentTarget)))
         }}
       >
         <p className="text-muted">{props.children}</p>
-        {props.password ? <PasswordField /> : <CodeField label="Code from the app, or a recovery code" />}
+        <ProofFields password={false} code />
         {act.error && <Failure>{errorText(act.error)}</Failure>}
         <div className="flex justify-end gap-2">
           <Button onClick={props.onClose}>Cancel</Button>
@@ -191,17 +190,3 @@ function ConfirmIdentity<T>(props: {
     </Dialog>
   )
 }
-
-const PasswordField = () => (
-  <Field
-    label="Password of this account"
-    name="current_password"
-    type="password"
-    autoComplete="current-password"
-    required
-  />
-)
-
-const CodeField = ({ label }: { label: string }) => (
-  <Field label={label} name="code" autoComplete="one-time-code" inputMode="text" required maxLength={64} />
-)

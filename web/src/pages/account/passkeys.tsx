@@ -1,13 +1,14 @@
 import { browserSupportsWebAuthn } from '@simplewebauthn/browser'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { addPasskey, deletePasskey, type Passkey, renamePasskey } from '../../lib/api/factors.ts'
+import { addPasskey, deletePasskey, type Passkey, type Proof, renamePasskey } from '../../lib/api/factors.ts'
 import { faultOf } from '../../lib/availability.ts'
 import { passkeysQuery } from '../../lib/queries.ts'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
+import { ProofFields, proofIn } from '../../ui/proof-fields.tsx'
 import { Refused } from '../../ui/refused.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Table } from '../../ui/table.tsx'
@@ -76,7 +77,7 @@ export function Passkeys({ password }: { password: boolean }) {
           title="Add a passkey"
           yes="Continue"
           name=""
-          password={password}
+          proof={{ password }}
           run={addPasskey}
           onDone={() => {
             setAdding(false)
@@ -90,7 +91,6 @@ export function Passkeys({ password }: { password: boolean }) {
           title={`Rename ${renaming.name}`}
           yes="Rename"
           name={renaming.name}
-          password={false}
           run={(name) => renamePasskey(renaming.id, name)}
           onDone={() => {
             setRenaming(null)
@@ -122,17 +122,14 @@ function Naming(props: {
   title: string
   yes: string
   name: string
-  /** Whether the password is required as well. */
-  password: boolean
-  run: (name: string, password: string | undefined) => Promise<unknown>
+  /** Set if the user has to prove who they are: with the password, if the account has one. */
+  proof?: { password: boolean }
+  run: (name: string, proof: Proof) => Promise<unknown>
   onDone: () => void
   onClose: () => void
 }) {
   const act = useMutation({
-    mutationFn: (form: FormData) => {
-      const password = form.get('current_password')
-      return props.run(String(form.get('name')).trim(), password === null ? undefined : String(password))
-    },
+    mutationFn: (form: FormData) => props.run(String(form.get('name')).trim(), proofIn(form)),
     onSuccess: props.onDone,
   })
   return (
@@ -152,15 +149,7 @@ function Naming(props: {
           required
           maxLength={128}
         />
-        {props.password && (
-          <Field
-            label="Password of this account"
-            name="current_password"
-            type="password"
-            autoComplete="current-password"
-            required
-          />
-        )}
+        {props.proof && <ProofFields password={props.proof.password} />}
         {act.error && <Failure>{passkeyFaultText(act.error)}</Failure>}
         <div className="flex justify-end gap-2">
           <Button onClick={props.onClose}>Cancel</Button>

@@ -4,6 +4,7 @@ import { errorText } from '../../lib/api/request.ts'
 import { useMe } from '../../lib/queries.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
+import { ProofFields } from '../../ui/proof-fields.tsx'
 import { Done, Section } from './section.tsx'
 
 /** Changes the password. Requires the current one; other sessions are closed. */
@@ -22,6 +23,7 @@ export function ChangePassword() {
             {
               current_password: String(given.get('current_password')),
               password: String(given.get('password')),
+              ...(given.has('code') && { code: String(given.get('code')) }),
             },
             { onSuccess: () => form.reset() },
           )
@@ -45,6 +47,7 @@ export function ChangePassword() {
           required
           hint="At least 8 characters. Your other sessions end; tokens stay valid."
         />
+        <ProofFields password={false} />
         <div>
           <Button type="submit" disabled={change.isPending}>
             {change.isPending ? 'Changing …' : 'Change the password'}

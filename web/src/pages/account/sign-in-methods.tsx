@@ -5,9 +5,10 @@ import { beginLink, type Identity, type Provider, unlink } from '../../lib/api/i
 import { errorText } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/availability.ts'
 import { providersQuery, signInMethodsQuery } from '../../lib/queries.ts'
-import { Button, Field } from '../../ui/controls.tsx'
+import { Button } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
+import { ProofFields, proofIn } from '../../ui/proof-fields.tsx'
 import { Refused } from '../../ui/refused.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Table } from '../../ui/table.tsx'
@@ -110,7 +111,7 @@ const nameOf = ({ provider, issuer }: Identity): string => provider?.name ?? new
 function Link(props: { provider: Provider; password: boolean; onClose: () => void }) {
   const { provider, password, onClose } = props
   const begin = useMutation({
-    mutationFn: (current: string | undefined) => beginLink(provider.id, current),
+    mutationFn: (form: FormData) => beginLink(provider.id, proofIn(form)),
     // The page navigates to the provider, which redirects back here.
     onSuccess: ({ url }) => location.assign(url),
   })
@@ -120,24 +121,14 @@ function Link(props: { provider: Provider; password: boolean; onClose: () => voi
         className="flex flex-col gap-3"
         onSubmit={(event) => {
           event.preventDefault()
-          const current = new FormData(event.currentTarget).get('current_password')
-          begin.mutate(current === null ? undefined : String(current))
+          begin.mutate(new FormData(event.currentTarget))
         }}
       >
         <p className="text-muted">
           You are sent to {provider.name} to sign in there. Anyone who can sign in there can then open this
           account.
         </p>
-        {password && (
-          <Field
-            label="Password of this account"
-            name="current_password"
-            type="password"
-            autoComplete="current-password"
-            required
-            autoFocus
-          />
-        )}
+        <ProofFields password={password} />
         {begin.error && <Failure>{errorText(begin.error)}</Failure>}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
