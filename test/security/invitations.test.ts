@@ -116,3 +116,24 @@ test('an invitation can be accepted only by its user, declined, and withdrawn', 
   const late = await app.call('POST', `/api/invitations/${second}/accept`, { token: person.token })
   expect([late.status, await sees(person.token)]).toEqual([404, 404])
 })
+
+test('an invitation holds only while the person who made it may still let people in', async () => {
+  const [person, helper] = [await newPerson(), await newPerson()]
+  const roleOf = (role: 'admin' | 'user') =>
+    app.call('PATCH', `/api/admin/users/${helper.user.id}`, { token: owner.token, body: { role } })
+  expect((await roleOf('admin')).status).toBe(200)
+  const body = { email: person.email, role: 'member', confirm_unverified: true }
+  const made = await app.call('POST', `/api/projects/${slug}/members`, { token: helper.token, body })
+  expect(made.status).toBe(201)
+  const [invitation] = await invitationsOf(person.token)
+  expect((await roleOf('user')).status).toBe(200)
+  expect(await invitationsOf(person.token)).toEqual([])
+  const path = `/api/invitations/${invitation.id}/accept`
+  const late = await app.call('POST', path, { token: person.token })
+  expect([late.status, await sees(person.token)]).toEqual([404, 404])
+  // The owner still sees it, and may send it in their own name.
+  expect((await invite(person.email, { confirm_unverified: true })).status).toBeLessThan(300)
+  const [again] = await invitationsOf(person.token)
+  const accepted = await app.call('POST', `/api/invitations/${again.id}/accept`, { token: person.token })
+  expect([accepted.status, await sees(person.token)]).toEqual([200, 200])
+})

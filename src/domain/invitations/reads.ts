@@ -26,7 +26,13 @@ export interface InvitationPosition {
   id: string
 }
 
-/** The user's open invitations, newest first; only `id`, if given. */
+/** SQL over the inviter and the project as `p`: an invitation holds while its inviter may still let people in. */
+const mayStillInvite = (db: Db, inviter: 'u' | 'b') =>
+  inviter === 'u'
+    ? db`u.disabled_at is null and (u.role = 'admin' or u.id = p.owner_id)`
+    : db`b.disabled_at is null and (b.role = 'admin' or b.id = p.owner_id)`
+
+/** The user's open invitations, newest first; only `id`, if given. One whose inviter lost the right to it is left out. */
 export async function listInvitations(
   db: Db,
   userId: string,
@@ -40,7 +46,7 @@ export async function listInvitations(
     from project_invitations i
     join projects p on p.key = i.project_key
     left join users u on u.id = i.invited_by
-    where i.user_id = ${userId} and ${id === undefined ? db`true` : db`i.id = ${id}::uuid`}
+    where i.user_id = ${userId} and ${mayStillInvite(db, 'u')} and ${id === undefined ? db`true` : db`i.id = ${id}::uuid`}
       and ${after === undefined ? db`true` : db`(i.created_at, i.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)`}
     order by i.created_at desc, i.id desc limit ${limit}`
 }
@@ -81,7 +87,7 @@ export async function pendingInvitation(db: Db, id: string): Promise<PendingInvi
     join users u on u.id = i.user_id
     join projects p on p.key = i.project_key
     left join users b on b.id = i.invited_by
-    where i.id = ${id} and u.email_verified_at is not null and u.disabled_at is null
+    where i.id = ${id} and u.email_verified_at is not null and u.disabled_at is null and ${mayStillInvite(db, 'b')}
       and not exists (select from mail_addresses x where x.address_key = u.email_key and x.stopped_at is not null)`
   return row
 }

@@ -28,7 +28,7 @@ export function createCounters(
   countRequests(app, registers)
   countIngest(services, registers)
 
-  countValues(services, load, bodies, registers)
+  countValues(app, services, load, bodies, registers)
   createDatabaseTotals(services, registers)
   countReplica(services, registers)
   countDisk(services.dataFolder, registers)
@@ -37,6 +37,7 @@ export function createCounters(
 
 /** Values that this process counts anyway. They are read at each scrape. */
 function countValues(
+  { refusals }: FastifyInstance,
   { live, sse, outages }: Services,
   load: Load,
   bodies: SlowBodies,
@@ -56,6 +57,12 @@ function countValues(
       'svc_http_bodies_timed_out_total',
       'Requests ended because their body did not arrive in time',
       () => bodies.timedOut,
+    ],
+    [
+      'counter',
+      'svc_audit_refusals_left_out_total',
+      'Refusals that were not recorded in the audit log, because there were too many',
+      () => refusals.leftOut,
     ],
     ['gauge', 'svc_sse_streams', 'Open streams', () => live.counts.streams],
     ['counter', 'svc_sse_frames_total', 'Messages sent to streams', () => live.counts.frames],

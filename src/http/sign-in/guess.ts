@@ -29,8 +29,8 @@ export interface Guess {
 }
 
 /**
- * Runs the check of a password or code within the limits of guesses. A lock-out, and a wrong answer of somebody who is
- * signed in, go to the audit log.
+ * Runs the check of a password or code within the limits of guesses. A lock-out, and a wrong answer of a signed-in user, go
+ * to the audit log.
  * @throws Problem too_many_attempts, before `check` runs
  */
 export async function guess(
