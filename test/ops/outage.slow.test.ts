@@ -82,7 +82,7 @@ describe('a database that becomes unreachable', () => {
       () => app.call('GET', '/api/auth/me', { token: session }),
       () =>
         app.call('POST', '/api/auth/login', {
-          body: { email: `person${++n}@example.org`, password: 'x'.repeat(9) },
+          body: { email: `person${++n}@example.org`, password: 'nine more x' },
         }),
       () => app.call('GET', '/api/sse?channels=dashboard', { token: session }),
       () => app.call('POST', '/graphql', { token: session, body: query }),
