@@ -24,7 +24,7 @@ const WORD = /[^\s"'`,;|<>()[\]{}=]+/g
 /** Any slash makes a word a path, also in a web address: hiding a fraction is better than showing a folder. */
 const isPath = (word: string): boolean => /[\\/]/.test(word) || word.startsWith('~')
 
-/** Who ran a batch and where, as far as it is known. */
+/** Names of the user and the machine of a batch. */
 export type Whereabouts = readonly (string | null | undefined)[]
 
 /** What an anonymous share hides. */
