@@ -22,6 +22,7 @@ export default {
         scalars: {
           DateTime: 'string',
           Number: { input: 'number | string', output: "number | 'NaN' | 'Infinity' | '-Infinity'" },
+          Step: 'number',
           JSON: 'Record<string, unknown>',
         },
       },

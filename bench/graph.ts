@@ -242,8 +242,8 @@ async function fill(sql: Sql): Promise<void> {
     select key, batch_key, started_at, ended_at, ${EPOCHS}, ${EPOCHS - 1}, '{train_loss,val_loss,lr}',
       array[49, 49, 49], array[random(), random(), 0.001], '{0,0,0}', '{1,1,1}' from jobs`
   await sql`
-    insert into epochs (batch_key, job_key, epoch, ts, db_id, vals)
-    select j.batch_key, j.key, e, j.started_at, j.key * 100 + e, array[random(), random(), 0.001]
+    insert into epochs (epoch_high, batch_key, job_key, epoch, ts, db_id, vals)
+    select 0, j.batch_key, j.key, e, j.started_at, j.key * 100 + e, array[random(), random(), 0.001]
     from jobs j, generate_series(0, ${EPOCHS - 1}) e`
   await sql`analyze`
 }

@@ -194,7 +194,7 @@ async function whenCold(server: BenchServer, sql: Sql, batches: string[]): Promi
   const until = performance.now() + PACKED_WITHIN_MS
   for (;;) {
     const waiting = await sql`/* bench.unpacked */
-      select 1 from job_progress where max_epoch > coalesce(packed_to, -2147483649) limit 1`
+      select 1 from job_progress where coalesce(max_step, max_epoch) > coalesce(packed_step, packed_to, -9007199254740992) limit 1`
     if (waiting.length === 0) break
     if (performance.now() > until) throw new Error('the series were not packed in time')
     await sleep(500)

@@ -142,6 +142,8 @@ test('migrations have a number each, can be run twice and drop nothing that hold
         /drop constraint (epochs|metric_chunks|events)_pkey;(?=\s*alter table \1 add constraint \1_pkey primary key)/,
         '',
       )
+      // Indexes of 057 and 058 where their table got a key of its own instead (059).
+      .replace(/drop index (epochs|metric_chunks)_step_key;/g, '')
       // A constraint that is made anew at once, so that it lets more values through.
       .replace(
         /alter table (\w+) drop constraint if exists (\w+);\s*(?=alter table \1 add constraint \2\b)/gi,
@@ -293,7 +295,7 @@ test('a citation of the contract or the specification leads to a section in docs
       })
       .map(([citation]) => `${path}: ${citation}`)
   })
-  expect(contract.size).toBe(10)
+  expect(contract.size).toBe(11)
   expect(broken).toEqual([])
 })
 

@@ -154,8 +154,8 @@ function epochsOf(from: number, to: number): string {
   const jobs = (to - from) * JOBS
   return `
     with stored as (
-      insert into epochs (batch_key, job_key, epoch, ts, db_id, vals)
-      select batch_key, key, e, started_at + e * interval '15 seconds', ${from * EVENTS + 1} + e * ${jobs} + nth,
+      insert into epochs (epoch_high, batch_key, job_key, epoch, ts, db_id, vals)
+      select 0, batch_key, key, e, started_at + e * interval '15 seconds', ${from * EVENTS + 1} + e * ${jobs} + nth,
         array[2 * exp(-e / 40.0) + random() / 10, 2 * exp(-e / 40.0) + random() / 5, 3e-4, 1 - exp(-e / 40.0), 900 + random()]
       from generate_series(0, ${EPOCHS - 1}) e, grown_jobs order by e, nth
       returning *)

@@ -51,8 +51,8 @@ export async function fillBatch(sql: Sql, id: string, jobs: number, epochs: numb
       ${[...SERIES]}::text[]
     from made`
   await sql`
-    insert into epochs (batch_key, job_key, epoch, ts, db_id, vals)
-    select j.batch_key, j.key, e, timestamptz '2026-01-01' + e * interval '1 second', e,
+    insert into epochs (epoch_high, batch_key, job_key, epoch, ts, db_id, vals)
+    select 0, j.batch_key, j.key, e, timestamptz '2026-01-01' + e * interval '1 second', e,
       array[exp(-e / 400.0) + random() / 10, exp(-e / 400.0) + random() / 5, 3e-4, 10 + random(), random(), random(),
         900 + random()]
     from generate_series(0, ${epochs - 1}) e, jobs j where j.batch_key = ${key}`

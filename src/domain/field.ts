@@ -20,7 +20,7 @@ export type Exposure = 'hidden' | 'shown' | 'scrubbed' | 'empty'
 export interface FieldType<Value = unknown> {
   shape: z.ZodType<Value>
   /** The scalar of the schema; null for a type of its own, which graphql/ names. */
-  graphql: 'ID' | 'String' | 'Int' | 'Float' | 'Boolean' | 'DateTime' | 'Number' | 'JSON' | null
+  graphql: 'ID' | 'String' | 'Int' | 'Step' | 'Float' | 'Boolean' | 'DateTime' | 'Number' | 'JSON' | null
   sql: string
   list: boolean
   nullable: boolean
@@ -59,6 +59,8 @@ export const ids = typed(z.array(z.string()), 'ID', 'text[]', true)
 export const text = typed(z.string(), 'String', 'text')
 export const texts = typed(z.array(z.string()), 'String', 'text[]', true)
 export const int = typed(z.int(), 'Int', 'int')
+/** A step of a series (step.ts). */
+export const step = typed(z.int(), 'Step', 'bigint')
 export const float = typed(z.number(), 'Float', 'float8')
 export const flag = typed(z.boolean(), 'Boolean', 'boolean')
 export const instant = typed(z.string().meta({ format: 'date-time' }), 'DateTime', 'timestamptz')

@@ -22,6 +22,7 @@ export const builder = new SchemaBuilder<{
     ID: { Input: string; Output: string | number }
     DateTime: { Input: string; Output: string }
     Number: { Input: number; Output: number | string }
+    Step: { Input: number; Output: number }
     JSON: { Input: never; Output: unknown }
   }
   AuthScopes: {

@@ -4,7 +4,7 @@ import type { Plugin } from 'graphql-yoga'
 /**
  * graphql-js executes queries over a second build of the schema, in which a column of numbers is one leaf: it would
  * otherwise complete each of a million points as a value of its own, which takes half of the time of a query for
- * series. Queries are validated and introspected against the public schema, which has `[Int!]!`. Otherwise the two are
+ * series. Queries are validated and introspected against the public schema, which has `[Step!]!`. Otherwise the two are
  * equal; a test compares their answers.
  */
 

@@ -92,8 +92,8 @@ builder.objectType(JobDeliveryType, {
     jobId: t.id({ resolve: (job) => job.job_id }),
     status: t.string({ resolve: ({ status }) => status }),
     epochs: t.int({ description: 'Stored epochs', resolve: ({ epochs }) => epochs }),
-    firstEpoch: t.int({ nullable: true, resolve: (job) => job.first_epoch }),
-    lastEpoch: t.int({ nullable: true, resolve: (job) => job.last_epoch }),
+    firstEpoch: t.field({ type: 'Step', nullable: true, resolve: (job) => job.first_epoch }),
+    lastEpoch: t.field({ type: 'Step', nullable: true, resolve: (job) => job.last_epoch }),
     saidEpochs: t.float({
       nullable: true,
       description: '`train_epochs` of its end',

@@ -143,7 +143,7 @@ const EpochTimesType = builder.objectRef<EpochTimes>('EpochTimes')
 builder.objectType(EpochTimesType, {
   description: 'Columns of equal length.',
   fields: (t) => ({
-    epochs: t.intList({ resolve: ({ epochs }) => epochs }),
+    epochs: t.field({ type: ['Step'], resolve: ({ epochs }) => epochs }),
     times: t.field({ type: ['DateTime'], resolve: ({ times }) => times }),
   }),
 })

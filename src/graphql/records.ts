@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { itemAt } from '../checked.ts'
 import { cursorOf } from '../domain/cursors.ts'
 import { countLogLines, type LogLine, type LogStream, readLogLines } from '../domain/logs/index.ts'
-import type { Steps } from '../domain/metrics/index.ts'
 import { type ResourceSeries, readResources } from '../domain/resources/index.ts'
 import { isStorable } from '../domain/storable-text.ts'
 import { BatchType } from './batch.ts'
@@ -164,7 +163,7 @@ async function resources(context: Context, batchKey: number, args: ResourceArgs)
     ...range,
   })
   return series.map(({ jobId, key, steps, values, timestamps }: ResourceSeries) => {
-    const shown = drawn(context, steps as Steps, values, { ...args, range })
+    const shown = drawn(context, steps, values, { ...args, range })
     const times = shown.positions ? Array.from(shown.positions, (i) => itemAt(timestamps, i)) : timestamps
     return { job: jobId, key, ...shown, timestamps: times }
   })

@@ -1,5 +1,6 @@
 import { GraphQLError, Kind } from 'graphql'
 import { numberOf, writeNumber } from '../domain/events/index.ts'
+import { isStep, STEP_RANGE } from '../domain/step.ts'
 import { builder } from './builder.ts'
 
 builder.scalarType('DateTime', {
@@ -31,6 +32,18 @@ builder.scalarType('Number', {
     if (number === undefined) throw new GraphQLError(NUMBER)
     return number
   },
+})
+
+const step = (value: unknown): number => {
+  if (isStep(value)) return value
+  throw new GraphQLError(`Step ${STEP_RANGE}`)
+}
+
+builder.scalarType('Step', {
+  description: 'A step of a series: a whole number from -(2^53 - 1) to 2^53 - 1.',
+  serialize: step,
+  parseValue: step,
+  parseLiteral: (node) => step(node.kind === Kind.INT ? Number(node.value) : undefined),
 })
 
 builder.scalarType('JSON', {

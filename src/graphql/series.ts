@@ -8,7 +8,6 @@ import {
   reading,
   type Sampled,
   type SeriesSource,
-  type Steps,
   sample,
   seriesSources,
 } from '../domain/metrics/index.ts'
@@ -46,7 +45,7 @@ builder.objectType(MetricType, {
     job: t.id({ nullable: true, resolve: ({ job }) => job }),
     key: t.string({ resolve: ({ key }) => key }),
     steps: t.field({
-      type: ['Int'],
+      type: ['Step'],
       description: 'Epochs, increasing',
       resolve: ({ steps }) => Array.from(steps),
     }),
@@ -156,7 +155,7 @@ export const Sampling = builder
 
 export const EpochRange = builder.inputType('EpochRange', {
   description: 'Epochs from and to, both included.',
-  fields: (t) => ({ from: t.int(), to: t.int() }),
+  fields: (t) => ({ from: t.field({ type: 'Step' }), to: t.field({ type: 'Step' }) }),
 })
 
 interface RangeGiven {
@@ -203,12 +202,12 @@ export const keysArg = z.looseObject({
 
 const rangeOf = ({ range }: Drawing) => ({ from: range?.from ?? undefined, to: range?.to ?? undefined })
 
-export function drawn<S extends Steps>(
+export function drawn(
   context: Context,
-  steps: S,
+  steps: Float64Array,
   values: Float64Array,
   drawing: Drawing,
-): Sampled<S> {
+): Sampled {
   const { sampling } = drawing
   const points = sampling?.mode === 'M4' ? (sampling.points ?? 1_000) : undefined
   const shown = sample(steps, values, points, rangeOf(drawing))

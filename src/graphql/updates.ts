@@ -81,7 +81,7 @@ builder.objectType(SeriesUpdateType, {
   fields: (t) => ({
     job: t.id({ description: 'job_id', resolve: ({ job }) => job }),
     key: t.string({ resolve: ({ key }) => key }),
-    steps: t.field({ type: ['Int'], description: 'Epochs', resolve: ({ steps }) => steps }),
+    steps: t.field({ type: ['Step'], description: 'Epochs', resolve: ({ steps }) => steps }),
     values: t.field({ type: ['Number'], resolve: ({ values }) => values }),
   }),
 })

@@ -1,6 +1,7 @@
 import { canonicalInstant } from '../db/instant.ts'
-import { type Event, INSTANT, isEpochNumber, isRealInstant, UUID } from '../domain/events/index.ts'
+import { type Event, INSTANT, isRealInstant, UUID } from '../domain/events/index.ts'
 import { stampOf } from '../domain/merge.ts'
+import { isStep } from '../domain/step.ts'
 import { Problem } from '../problem.ts'
 import { type Body, type Checked, checkEvent, MAX_EVENT_BYTES } from './envelope.ts'
 import type { ReceiptClock } from './receipt-clock.ts'
@@ -55,7 +56,7 @@ export function epochColumns({ value, suspect }: Body): EpochColumns {
       /** The event at `i` if its columns are plainly valid; undefined if it needs the full check. */
       function alike(model: Checked, i: number): Checked | undefined {
         const [id, timestamp, epoch] = [ids[i], timestamps[i], epochs[i]]
-        if (typeof id !== 'string' || !UUID.test(id) || !isEpochNumber(epoch)) return undefined
+        if (typeof id !== 'string' || !UUID.test(id) || !isStep(epoch)) return undefined
         if (typeof timestamp !== 'string' || !INSTANT.test(timestamp) || !isRealInstant(timestamp))
           return undefined
         const values = new Array<number>(series.length)

@@ -195,13 +195,15 @@ describe('the export of series', () => {
     expect(table.schema.fields.map((f) => `${f.name}: ${f.type}`)).toEqual([
       'job_id: Dictionary<Int32, Utf8>',
       'key: Dictionary<Int32, Utf8>',
-      'step: Int32',
+      'step: Int64',
       'value: Float64',
       'timestamp: Timestamp<MILLISECOND, UTC>',
     ])
     return table
       .toArray()
-      .map((row) => [row.job_id, row.key, row.step, String(row.value), Number(row.timestamp)] as Point)
+      .map(
+        (row) => [row.job_id, row.key, Number(row.step), String(row.value), Number(row.timestamp)] as Point,
+      )
   }
 
   test.each([

@@ -65,7 +65,7 @@ const claims = fc
 const epochs = fc
   .array(
     fc.record({
-      epoch: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
+      epoch: fc.maxSafeInteger(),
       at: instants,
       vals: fc.array(fc.option(fc.double(), { nil: undefined }), { maxLength: 12 }),
     }),

@@ -38,7 +38,11 @@ const word = fc.constantFrom('adam', 'sgd', 'resnet18', 'with "quotes", \\ and {
 const some = <T>(fields: Record<string, fc.Arbitrary<T>>) => fc.record(fields, { requiredKeys: [] })
 const epochData = fc
   .tuple(
-    fc.integer({ min: -1, max: 5 }),
+    fc.oneof(
+      { weight: 6, arbitrary: fc.integer({ min: -1, max: 5 }) },
+      // The low part of 2^32 + 1 is 1.
+      fc.constantFrom(2 ** 32 + 1, 3e9, -1e12, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER),
+    ),
     some<unknown>({
       train_loss: numeric,
       val_loss: numeric,

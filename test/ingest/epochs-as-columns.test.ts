@@ -63,7 +63,7 @@ const values = fc.oneof(
 )
 const epochs = fc.oneof(
   { weight: 12, arbitrary: fc.integer({ min: 0, max: 40 }) },
-  fc.constantFrom(1.5, '1', null, 2 ** 31, -7),
+  fc.constantFrom(1.5, '1', null, 2 ** 53, 2 ** 31, 2 ** 32 + 1, -7),
 )
 const instants = fc.oneof(
   {
@@ -109,7 +109,7 @@ async function rowsOf({ sql }: Door): Promise<unknown[]> {
     from events e ${withTemplate(sql)} join batches b on b.key = e.batch_key left join jobs j on j.key = e.job_key
     order by e.event_id`
   const points = await sql`
-    select b.id batch, j.id job, e.epoch, e.vals, p.series, p.epochs, p.max_epoch, p.last_epoch, p.last_value, p.min_value, p.max_value
+    select b.id batch, j.id job, e.epoch, e.vals, p.series, p.epochs, p.max_step, p.last_step, p.last_value, p.min_value, p.max_value
     from epochs e join jobs j on j.key = e.job_key join batches b on b.key = j.batch_key
     join job_progress p on p.job_key = j.key order by 1, 2, 3`
   const jobs =

@@ -73,7 +73,7 @@ const epochsOf = async (batchId: string): Promise<number[]> =>
 const countedOf = async (batchId: string): Promise<unknown> =>
   (
     await door.sql`
-      select p.epochs, p.max_epoch from job_progress p join batches b on b.key = p.batch_key where b.id = ${batchId}`
+      select p.epochs, p.max_step max_epoch from job_progress p join batches b on b.key = p.batch_key where b.id = ${batchId}`
   )[0]
 
 test('the second group is applied to the result of the first and sent before the first has ended; the third waits', async () => {

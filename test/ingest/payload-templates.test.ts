@@ -78,7 +78,7 @@ test('a template and its numbers give back the text of the event, byte for byte,
         select ${asked === 'text' ? payloadText(door.sql) : payloadEpoch(door.sql)} said
         from events e ${withTemplate(door.sql)} order by e.n`
       expect((await read('text')).map((row) => row.said)).toEqual(list.map((event) => event.json))
-      if (list.every(({ epoch }) => Number.isInteger(epoch) && Math.abs(epoch) < 2 ** 31))
+      if (list.every(({ epoch }) => Number.isSafeInteger(epoch)))
         expect((await read('epoch')).map((row) => row.said)).toEqual(list.map(({ epoch }) => epoch + 0))
     }),
     { numRuns: 100 },

@@ -62,9 +62,9 @@ const odd: Record<string, (batch_id: string) => TestEvent> = {
     makeEvent('batch_done', { batch_id, timestamp: '9999-12-31T23:59:59.999999999Z' }),
   'a leap day': (batch_id) => makeEvent('log_line', { batch_id, timestamp: '2000-02-29T23:59:59.9Z' }),
   'the greatest and least epoch': (batch_id) =>
-    makeEvent('job_epoch', { batch_id, data: { epoch: 2 ** 31 - 1, train_loss: Number.MAX_VALUE } }),
+    makeEvent('job_epoch', { batch_id, data: { epoch: 2 ** 53 - 1, train_loss: Number.MAX_VALUE } }),
   'the least epoch': (batch_id) =>
-    makeEvent('job_epoch', { batch_id, data: { epoch: -(2 ** 31), train_loss: 5e-324 } }),
+    makeEvent('job_epoch', { batch_id, data: { epoch: -(2 ** 53) + 1, train_loss: 5e-324 } }),
   'the greatest counts': (batch_id) =>
     makeEvent('batch_done', {
       batch_id,

@@ -27,14 +27,16 @@ export async function summariesOf(sql: Sql, prefix: string): Promise<Record<stri
       from batch_progress p join batches b on b.key = p.batch_key where b.id like ${like} order by b.id`),
     rows(sql`select to_jsonb(j) - '{key,batch_key,created_at}'::text[] || jsonb_build_object('batch', b.id) as row
       from jobs j join batches b on b.key = j.batch_key where b.id like ${like} order by b.id, j.id`),
-    rows(sql`select to_jsonb(p) - '{job_key,batch_key,gpu_low_samples}'::text[] || jsonb_build_object('batch', b.id, 'job', j.id) as row
+    rows(sql`select to_jsonb(p) - '{job_key,batch_key,gpu_low_samples,max_step,last_step,packed_step}'::text[]
+        || jsonb_build_object('batch', b.id, 'job', j.id, 'max_epoch', p.max_step, 'packed_to', p.packed_step,
+          'last_epoch', coalesce(p.last_step, '{}')) as row
       from job_progress p join jobs j on j.key = p.job_key join batches b on b.key = j.batch_key
       where b.id like ${like} order by b.id, j.id`),
-    rows(sql`select jsonb_build_object('batch', b.id, 'job', j.id, 'epoch', e.epoch, 'ts', e.ts, 'vals', to_jsonb(e.vals),
+    rows(sql`select jsonb_build_object('batch', b.id, 'job', j.id, 'epoch', e.epoch_high * 4294967296 + e.epoch, 'ts', e.ts, 'vals', to_jsonb(e.vals),
         'event', v.event_id, 'stamps', e.stamps, 'series', to_jsonb(p.series)) as row
       from epochs e join jobs j on j.key = e.job_key join job_progress p on p.job_key = j.key
       join batches b on b.key = j.batch_key left join events v on v.db_id = e.db_id
-      where b.id like ${like} order by b.id, j.id, e.epoch`),
+      where b.id like ${like} order by b.id, j.id, e.epoch_high, e.epoch`),
     rows(sql`select jsonb_build_object('batch', b.id, 'job', j.id, 'event', v.event_id, 'ts', l.ts, 'level', l.level,
         'rank', l.rank, 'line', l.line, 'stream', l.stream) as row
       from log_lines l join batches b on b.key = l.batch_key join jobs j on j.key = l.job_key

@@ -21,7 +21,7 @@ const series = fc
     let ms = START
     return {
       startedAt: START - 1_000,
-      steps: Int32Array.from(points, ({ gap }) => (step += gap)),
+      steps: Float64Array.from(points, ({ gap }) => (step += gap)),
       times: Float64Array.from(points, (p) => (ms += p.ms)),
       values: Float64Array.from(points, (p) => p.value),
     }
@@ -155,7 +155,7 @@ describe('a drawn series', () => {
         const last = given.steps.at(-1) as number
         const longer = drawSeries(
           {
-            steps: Int32Array.of(...given.steps, last + 1),
+            steps: Float64Array.of(...given.steps, last + 1),
             values: Float64Array.of(...given.values, next),
           },
           { smooth },

@@ -18,13 +18,13 @@ const seriesOf = (value: fc.Arbitrary<number>) =>
     .map(([start, points]) => {
       let step = start
       return {
-        steps: Int32Array.from(points, ({ gap }) => (step += gap)),
+        steps: Float64Array.from(points, ({ gap }) => (step += gap)),
         values: Float64Array.from(points, (p) => p.value),
       }
     })
 
 /** The positions of the points of each bucket that has any. */
-function bucketsOf(steps: Int32Array, buckets: number): number[][] {
+function bucketsOf(steps: Float64Array, buckets: number): number[][] {
   const from = steps[0] as number
   const span = (steps.at(-1) as number) - from + 1
   const members = new Map<number, number[]>()
@@ -104,9 +104,9 @@ describe('sample', () => {
   })
 
   test('series with the same bounds share one grid', () => {
-    const long = Int32Array.from({ length: 1_000 }, (_, i) => i)
-    const short = Int32Array.from({ length: 300 }, (_, i) => i)
-    const values = (steps: Int32Array) => Float64Array.from(steps, (s) => (s * 7919) % 1000)
+    const long = Float64Array.from({ length: 1_000 }, (_, i) => i)
+    const short = Float64Array.from({ length: 300 }, (_, i) => i)
+    const values = (steps: Float64Array) => Float64Array.from(steps, (s) => (s * 7919) % 1000)
     const bounds = { from: 0, to: 999 }
     const a = sample(long, values(long), 100, bounds)
     const b = sample(short, values(short), 100, bounds)
@@ -115,7 +115,7 @@ describe('sample', () => {
   })
 
   test('a sample of a million points keeps the one spike', () => {
-    const steps = Int32Array.from({ length: 1_000_000 }, (_, i) => i)
+    const steps = Float64Array.from({ length: 1_000_000 }, (_, i) => i)
     const values = new Float64Array(1_000_000)
     values[777_777] = 9
     const { steps: kept, values: shown } = sample(steps, values, 400)

@@ -21,7 +21,13 @@ const value = fc.oneof(
 )
 const epochEvent = fc.record({
   job: fc.constantFrom('a', 'b, with a comma'),
-  epoch: fc.oneof(fc.integer({ min: -2, max: 40 }), fc.constantFrom(-2_147_483_648, 2_147_483_647)),
+  // 2^32 and 2^32 + 1 have the low parts of 0 and 1.
+  epoch: fc.oneof(
+    { weight: 8, arbitrary: fc.integer({ min: -2, max: 40 }) },
+    { weight: 2, arbitrary: fc.integer({ min: 2 ** 32 - 2, max: 2 ** 32 + 4 }) },
+    fc.constantFrom(-(2 ** 31), 2 ** 31 - 1, 2 ** 31, -(2 ** 31) - 1, 1e12, -1e12),
+    fc.constantFrom(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+  ),
   second: fc.integer({ min: 0, max: 59 }),
   values: fc.record({ loss: value, acc: value, 'odd "name"': value }, { requiredKeys: [] }),
 })
@@ -41,14 +47,14 @@ const shown = (column: ArrayLike<number>) => Array.from(column, String)
 
 async function bareSeries(batchId: string, { from, to }: SeriesQuery) {
   return door.sql<{ job: string; key: string; steps: number[]; values: number[]; times: number[] }[]>`
-    select j.id job, s.name key, array_agg(e.epoch order by e.epoch) steps,
-      array_agg(e.vals[s.n] order by e.epoch) values,
-      array_agg(floor(extract(epoch from e.ts) * 1000)::float8 order by e.epoch) times
+    select j.id job, s.name key, array_agg(e.step order by e.step) steps,
+      array_agg(e.vals[s.n] order by e.step) values,
+      array_agg(floor(extract(epoch from e.ts) * 1000)::float8 order by e.step) times
     from batches b join jobs j on j.batch_key = b.key join job_progress p on p.job_key = j.key
     cross join lateral unnest(p.series) with ordinality as s (name, n)
-    join epochs e on e.job_key = j.key and e.vals[s.n] is not null
-    where b.id = ${batchId} and (${from ?? null}::int is null or e.epoch >= ${from ?? null}::int)
-      and (${to ?? null}::int is null or e.epoch <= ${to ?? null}::int)
+    join (select epoch_high * 4294967296 + epoch step, * from epochs) e on e.job_key = j.key and e.vals[s.n] is not null
+    where b.id = ${batchId} and (${from ?? null}::bigint is null or e.step >= ${from ?? null}::bigint)
+      and (${to ?? null}::bigint is null or e.step <= ${to ?? null}::bigint)
     group by j.key, j.id, s.name order by j.id, j.key, s.name collate "C"`
 }
 
@@ -62,7 +68,13 @@ test(
       fc.asyncProperty(
         fc.array(command, { minLength: 3, maxLength: 14 }),
         fc.boolean(),
-        fc.option(fc.tuple(fc.integer({ min: -3, max: 41 }), fc.integer({ min: -3, max: 41 }))),
+        fc.option(
+          fc.oneof(
+            fc.tuple(fc.integer({ min: -3, max: 41 }), fc.integer({ min: -3, max: 41 })),
+            fc.tuple(fc.maxSafeInteger(), fc.maxSafeInteger()),
+            fc.tuple(fc.constant(2 ** 32 - 1), fc.integer({ min: 2 ** 32, max: 2 ** 32 + 3 })),
+          ),
+        ),
         async (commands, atOnce, range) => {
           const batch_id = `packing ${++runs}`
           let clock = 0
@@ -128,7 +140,7 @@ test('a job that ended is packed completely, and its epochs are read from chunks
   ])
   await createPacker({ sql: door.sql, writer: createWriter(door.sql) }).round()
   const [chunk] = await door.sql`
-    select c.n, c.first_epoch, c.last_epoch, c.steps, octet_length(c.vals) bytes, p.packed_to
+    select c.n, c.first_epoch, c.last_epoch, c.steps, octet_length(c.vals) bytes, p.packed_step packed_to
     from metric_chunks c join job_progress p on p.job_key = c.job_key join jobs j on j.key = c.job_key
     join batches b on b.key = j.batch_key where b.id = 'whole' and c.series_no = 0`
   expect(chunk).toMatchObject({
@@ -150,7 +162,7 @@ test('the latest epochs of a running job stay unpacked, because they may still b
   await packer.round()
   const packedTo = async () =>
     (
-      await door.sql`select packed_to from job_progress p join jobs j on j.key = p.job_key
+      await door.sql`select packed_step packed_to from job_progress p join jobs j on j.key = p.job_key
       join batches b on b.key = j.batch_key where b.id = 'running'`
     )[0]?.packed_to
   expect(await packedTo()).toBe(335)

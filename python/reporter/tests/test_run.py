@@ -214,6 +214,19 @@ def test_steps_come_in_any_order_and_metrics_have_steps_of_their_own(real_server
     }
 
 
+def test_a_step_may_count_tokens(real_server: RealServer, caplog: Any) -> None:
+    run = begin(real_server)
+    for step in (3_000_000_000, 10**12, 2**53 - 1):
+        run.log({"loss": 1.0}, step=step)
+    run.log({"late": 2.0}, step=2**53)
+    run.finish()
+    series = series_of(real_server, run.id)
+    assert series["loss"] == [[3_000_000_000, 1], [10**12, 1], [2**53 - 1, 1]]
+    assert series["late"] == [[2**53 - 1, 2]]
+    said = [record.getMessage() for record in caplog.records if record.name == "svc_reporter"]
+    assert any("from -(2^53 - 1) to 2^53 - 1" in line for line in said)
+
+
 def test_a_fractional_step_becomes_a_series_and_calls_are_counted_as_steps(real_server: RealServer) -> None:
     run = begin(real_server)
     for step in (0.25, 0.5, 1.0):

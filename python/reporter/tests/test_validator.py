@@ -68,7 +68,23 @@ def test_invalid_examples_are_refused(path: Path) -> None:
 def test_generated_and_interpreted_validator_agree_on_every_small_damage(path: Path) -> None:
     event = json.loads(path.read_text("utf-8"))
     reference = _reference()
-    damages: list[Any] = [None, "", 0, -1, 1.5, True, [], {}, "x" * 129, "NaN", 2**31, "2026-01-01T00:00:00Z"]
+    damages: list[Any] = [
+        None,
+        "",
+        0,
+        -1,
+        1.5,
+        True,
+        [],
+        {},
+        "x" * 129,
+        "NaN",
+        2**31,
+        2**53 - 1,
+        2**53,
+        -(2**53),
+        "2026-01-01T00:00:00Z",
+    ]
 
     def places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         found = [path] if path else []

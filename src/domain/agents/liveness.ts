@@ -144,10 +144,10 @@ async function pacesIn(db: Db, keys: readonly number[]): Promise<(Pace & { batch
       cross join lateral (
         select max(g.ts) last_at, percentile_cont(0.5) within group (order by g.gap) usual_s, count(g.gap) gaps
         from (
-          select ts, extract(epoch from ts - lag(ts) over (order by epoch))::float8 gap
+          select ts, extract(epoch from ts - lag(ts) over (order by epoch_high, epoch))::float8 gap
           from (
-            select epoch, ts from epochs where batch_key = ${batch} and job_key = u.job_key
-            order by epoch desc limit 21) newest) g) e
+            select epoch_high, epoch, ts from epochs where batch_key = ${batch} and job_key = u.job_key
+            order by epoch_high desc, epoch desc limit 21) newest) g) e
       where e.gaps >= 3`,
     { onUnreachable: () => {} },
   )

@@ -9,6 +9,7 @@ import {
   nullable,
   number,
   own,
+  step,
   text,
   type ViewOf,
 } from '../field.ts'
@@ -35,8 +36,8 @@ export const attemptFields = {
   },
   failure_reason: { type: nullable(text), public: 'scrubbed' },
   epochs: { type: int, means: 'Distinct epochs that it reported', public: 'shown' },
-  first_epoch: { type: nullable(int), public: 'shown' },
-  last_epoch: { type: nullable(int), public: 'shown' },
+  first_epoch: { type: nullable(step), public: 'shown' },
+  last_epoch: { type: nullable(step), public: 'shown' },
   superseded_epochs: {
     type: int,
     means: 'Epochs that a later attempt of the batch reported again',

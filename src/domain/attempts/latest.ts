@@ -67,10 +67,11 @@ export async function latestAttempts(
       select count(*) starts, max(e.ts) last_start from events e
       where e.batch_key = ${batch} and e.job_key = u.job_key and e.type in (${typeCodes(db, 'job_start')})) m
     left join lateral (
-      select count(*) epochs, min(e.epoch) first, max(e.epoch) last from epochs e
+      select count(*) epochs, min(e.epoch_high * 4294967296 + e.epoch) first, max(e.epoch_high * 4294967296 + e.epoch) last from epochs e
       where m.starts > 1 and e.batch_key = ${batch} and e.job_key = u.job_key and e.ts >= m.last_start) x on m.starts > 1
     left join lateral (
-      select e.epoch from epochs e where m.starts <= 1 and e.batch_key = ${batch} and e.job_key = u.job_key order by e.epoch limit 1) f on true
+      select e.epoch_high * 4294967296 + e.epoch epoch from epochs e
+      where m.starts <= 1 and e.batch_key = ${batch} and e.job_key = u.job_key order by e.epoch_high, e.epoch limit 1) f on true
     left join lateral (
       select e.payload::json #> '{data,elapsed_s}' reported from events e
       where m.starts > 1 and e.batch_key = ${batch} and e.job_key = u.job_key

@@ -90,7 +90,7 @@ async function seriesNames(db: Db, job: AttemptedJob): Promise<Set<string>> {
 const byKey = (a: Series, b: Series): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
 
 function seriesFrom(jobId: string, key: string, column: ReadonlyMap<number, number>): Series {
-  const steps = Int32Array.from(column.keys()).sort()
+  const steps = Float64Array.from(column.keys()).sort()
   return { jobId, key, steps, values: Float64Array.from(steps, (step) => entryOf(column, step)) }
 }
 
@@ -110,8 +110,8 @@ async function currentValues(
   const rows = db<
     { epoch: number; ts: string; db_id: number; vals: (number | null)[]; stamps: [string, string][] | null }[]
   >`/* attempts.standing */
-    select epoch, ts, db_id, vals, stamps from epochs
-    where batch_key = ${job.batch_key} and job_key = ${job.key} order by epoch`
+    select epoch_high * 4294967296 + epoch epoch, ts, db_id, vals, stamps from epochs
+    where batch_key = ${job.batch_key} and job_key = ${job.key} order by epoch_high, epoch`
   const whole = new Set<number>()
   for await (const page of rows.cursor(PAGE_SIZE)) {
     for (const { epoch, ts, db_id, vals, stamps } of page) {

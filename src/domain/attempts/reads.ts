@@ -134,7 +134,7 @@ async function epochsOf(
       from events e ${withTemplate(db)}
       where e.batch_key = ${job.batch_key} and e.job_key = ${job.key} and e.type in (${typeCodes(db, 'job_epoch')}) and e.ts >= ${since}::timestamptz
         and e.ts < ${lastOf(starts)}::timestamptz),
-    standing as materialized (select epoch, db_id, ts, stamps from epochs where batch_key = ${job.batch_key} and job_key = ${job.key}),
+    standing as materialized (select epoch_high * 4294967296 + epoch epoch, db_id, ts, stamps from epochs where batch_key = ${job.batch_key} and job_key = ${job.key}),
     known as (
       select place, epoch from told where epoch is not null
       union
@@ -143,9 +143,9 @@ async function epochsOf(
       select width_bucket(left(s.stamp ->> 1, 27)::timestamptz, ${starts}::text[]::timestamptz[]), epoch
       from standing, jsonb_array_elements(stamps) as s (stamp)
       where exists (select from told where epoch is null)),
-    latest as (select place, epoch::bigint epoch, max(place) over (partition by epoch) > place superseded from known),
+    latest as (select place, epoch, max(place) over (partition by epoch) > place superseded from known),
     counted as (
-      select place, count(*) epochs, min(epoch)::int first_epoch, max(epoch)::int last_epoch,
+      select place, count(*) epochs, min(epoch) first_epoch, max(epoch) last_epoch,
         count(*) filter (where superseded) superseded,
         range_agg(int8range(epoch, epoch + 1)) filter (where superseded) ranges
       from latest group by place),

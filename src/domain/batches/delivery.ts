@@ -167,7 +167,7 @@ export async function deliveryOfJobs(
       said: unknown
     })[]
   >`/* batches.delivery_of_jobs */
-    select j.id job_id, j.key, j.status, p.epochs, p.max_epoch last_epoch,
+    select j.id job_id, j.key, j.status, p.epochs, coalesce(p.max_step, p.max_epoch) last_epoch,
       j.final_fields -> 'values' -> 'train_epochs' said
     from jobs j join job_progress p on p.job_key = j.key
     where j.batch_key = ${batchKey} ${page.after === undefined ? db`` : db`and j.key > ${page.after}`}
@@ -175,7 +175,8 @@ export async function deliveryOfJobs(
   const firsts = await db<{ job_key: number; epoch: number }[]>`/* batches.first_epochs */
     select u.job_key, e.epoch from unnest(${stored.map(({ key }) => key)}::bigint[]) as u (job_key)
     cross join lateral (
-      select epoch from epochs where batch_key = ${batchKey} and job_key = u.job_key order by epoch limit 1) e`
+      select epoch_high * 4294967296 + epoch epoch from epochs where batch_key = ${batchKey} and job_key = u.job_key
+      order by epoch_high, epoch limit 1) e`
   const firstOf = new Map(firsts.map((first) => [first.job_key, first.epoch]))
   const rows = stored.map((row) => ({ ...row, first_epoch: firstOf.get(row.key) ?? null }))
   const spanOf = (row: (typeof rows)[number]): number =>
@@ -185,8 +186,11 @@ export async function deliveryOfJobs(
   if (uneven.length > 0) {
     const found = await db<Gaps[]>`/* batches.missing_epochs */
       with steps as (
-        select job_key, epoch, epoch::bigint - lag(epoch) over of_job step, lead(epoch) over of_job - epoch::bigint next_step
-        from epochs where batch_key = ${batchKey} and job_key = any (${uneven}::bigint[]) window of_job as (partition by job_key order by epoch)),
+        select job_key, epoch, epoch - lag(epoch) over of_job step, lead(epoch) over of_job - epoch next_step
+        from (
+          select job_key, epoch_high * 4294967296 + epoch epoch, epoch_high, epoch epoch_low from epochs
+          where batch_key = ${batchKey} and job_key = any (${uneven}::bigint[])) e
+        window of_job as (partition by job_key order by epoch_high, epoch_low)),
       usual as (
         select job_key, mode() within group (order by step) every from steps where step is not null group by job_key)
       select u.job_key, u.every,

@@ -50,7 +50,7 @@ interface BatchRow {
 export async function fingerprintOf(db: Db, batchKey: number): Promise<string> {
   const [row] = await db<{ text: string }[]>`/* cold.fingerprint */
     select concat_ws(' ', b.status, p.n_events, (
-      select concat_ws(' ', count(*), sum(g.epochs), sum(g.packed_to::bigint)) from job_progress g where g.batch_key = b.key)) "text"
+      select concat_ws(' ', count(*), sum(g.epochs), sum(coalesce(g.packed_step, g.packed_to))) from job_progress g where g.batch_key = b.key)) "text"
     from batches b join batch_progress p on p.batch_key = b.key where b.key = ${batchKey}`
   if (row === undefined) throw new Error(`there is no batch ${batchKey}`)
   return row.text
@@ -184,8 +184,8 @@ const LINE = eventTypeCode('log_line')
 const EPOCH = eventTypeCode('job_epoch')
 const ORDERS: Record<Table, string> = {
   events: 'db_id',
-  epochs: 'job_key, epoch',
-  metric_chunks: 'job_key, series_no, first_epoch',
+  epochs: 'job_key, epoch_high, epoch',
+  metric_chunks: 'job_key, series_no, first_high, first_epoch',
   log_lines: 'db_id',
   resource_snapshots: 'ts, db_id',
 }
@@ -193,7 +193,7 @@ const ORDERS: Record<Table, string> = {
 const POINTS: Column[] = [
   { name: 'job_id', kind: 'text', type: 'text' },
   { name: 'metric', kind: 'text', type: 'text' },
-  { name: 'step', kind: 'int', type: 'integer' },
+  { name: 'step', kind: 'long', type: 'bigint' },
   { name: 'value', kind: 'double', type: 'double precision' },
   { name: 'timestamp', kind: 'instant', type: 'timestamp with time zone' },
 ]

@@ -1,5 +1,6 @@
 import { joinPacked, splitPacked } from '../events/index.ts'
 import { TIMES } from '../metrics/index.ts'
+import { stepFrom } from '../step.ts'
 import type { Column, Value } from './columns.ts'
 
 /**
@@ -10,7 +11,7 @@ import type { Column, Value } from './columns.ts'
 
 /** Beside the columns of `events`, in the file: how `packed` comes from an epoch. */
 export const EVENT_EXTRA: Column[] = [
-  { name: 'epoch', kind: 'int', type: 'integer' },
+  { name: 'epoch', kind: 'long', type: 'bigint' },
   { name: 'recipe', kind: 'int', type: 'integer' },
   { name: 'template', kind: 'bytes', type: 'bytea' },
 ]
@@ -51,7 +52,8 @@ export function createEpochValues(): EpochValues {
   return {
     add(columns, values) {
       const at = columnsAt(columns, values)
-      const [keys, epochs, times, vals] = [at('job_key'), at('epoch'), at('ts'), at('vals')]
+      const [keys, times, vals] = [at('job_key'), at('ts'), at('vals')]
+      const stepOf = stepsAt(at, 'epoch_high', 'epoch')
       for (const [i, key] of keys.entries()) {
         const row = vals[i] as Vals
         numbers += row.length + 2
@@ -61,7 +63,7 @@ export function createEpochValues(): EpochValues {
           job = { epochs: [], times: [], vals: [] }
           jobs.set(key as number, job)
         }
-        job.epochs.push(epochs[i] as number)
+        job.epochs.push(stepOf(i))
         job.times.push(times[i] as number)
         job.vals.push(row)
       }
@@ -166,12 +168,12 @@ export function restoreChunks(columns: readonly Column[], values: Columns, known
 
 function* chunksOf(columns: readonly Column[], values: Columns, known: EpochValues) {
   const at = columnsAt(columns, values)
-  const [series, first, last] = [at('series_no'), at('first_epoch'), at('last_epoch')] as number[][]
+  const series = at('series_no')
+  const [first, last] = [stepsAt(at, 'first_high', 'first_epoch'), stepsAt(at, 'last_high', 'last_epoch')]
   for (const [i, jobKey] of at('job_key').entries())
     yield {
       i,
-      made: () =>
-        known.chunk(jobKey as number, series?.[i] as number, first?.[i] as number, last?.[i] as number),
+      made: () => known.chunk(jobKey as number, series[i] as number, first(i), last(i)),
     }
 }
 
@@ -235,3 +237,13 @@ const columnsAt =
   (columns: readonly Column[], values: Columns) =>
   (name: string): Value[] =>
     values[columns.findIndex((column) => column.name === name)] as Value[]
+
+/** Archives from before steps had 64 bits lack the high part. */
+function stepsAt(
+  at: (name: string) => Value[] | undefined,
+  high: string,
+  low: string,
+): (row: number) => number {
+  const [highs, lows] = [at(high), at(low)]
+  return (row) => stepFrom((highs?.[row] ?? 0) as number, lows?.[row] as number)
+}

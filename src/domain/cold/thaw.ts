@@ -39,6 +39,7 @@ export async function thaw(sql: Sql, store: ObjectStore, batchKey: number, kept:
       const dbIds = of.findIndex(({ name }) => name === 'db_id')
       if (file.table === 'events')
         for (const id of values[dbIds] ?? []) stretches.add(Math.floor((id as number) / STRETCH_IDS))
+      addHighParts(of, values, now)
       await insertRows(tx, file.table, of, values)
     }
     // The sweeper is to look at their db_ids again.
@@ -50,6 +51,16 @@ export async function thaw(sql: Sql, store: ObjectStore, batchKey: number, kept:
       update cold_batches set state = 'warm', thawed_at = now(), problem = null, problem_at = null where batch_key = ${batchKey}`
     return true
   })
+}
+
+/** Archives from before steps had 64 bits lack the high parts, which are 0. */
+function addHighParts(columns: Column[], values: Value[][], now: readonly Column[]): void {
+  const rows = values[0]?.length ?? 0
+  for (const column of now) {
+    if (!/^(epoch|first|last)_high$/.test(column.name) || columns.includes(column)) continue
+    columns.push(column)
+    values.push(new Array<Value>(rows).fill(0))
+  }
 }
 
 /** Drops from the rows what would have gone by now. Times of the file are microseconds. */

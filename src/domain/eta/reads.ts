@@ -127,7 +127,7 @@ async function loadFacts(db: Db, keys: number[], clock: Clock): Promise<Map<numb
       where b.key = any (${keys}::bigint[]) and b.status = 'running'`,
     db<RunningRow[]>`/* eta.running */
       select j.batch_key, j.key, ${ms('j.started_at')} started, ${ms('p.last_seen_at')} last_seen, p.epochs,
-        (select jsonb_object_agg(n, j.params -> n) from unnest(${[...PLANNED_PARAMS]}::text[]) n where j.params ? n) planned, p.max_epoch
+        (select jsonb_object_agg(n, j.params -> n) from unnest(${[...PLANNED_PARAMS]}::text[]) n where j.params ? n) planned, coalesce(p.max_step, p.max_epoch) max_epoch
       from batches b
       cross join lateral (
         select * from jobs where batch_key = b.key and status = 'running'
@@ -135,7 +135,7 @@ async function loadFacts(db: Db, keys: number[], clock: Clock): Promise<Map<numb
       join job_progress p on p.job_key = j.key
       where b.key = any (${keys}::bigint[]) and b.status = 'running'`,
     db<EndedRow[]>`/* eta.ended */
-      select j.batch_key, ${ms('j.started_at')} started, ${ms('j.ended_at')} ended, p.max_epoch last_epoch,
+      select j.batch_key, ${ms('j.started_at')} started, ${ms('j.ended_at')} ended, coalesce(p.max_step, p.max_epoch) last_epoch,
         j.status = 'completed' completed
       from batches b
       cross join lateral (
@@ -149,21 +149,24 @@ async function loadFacts(db: Db, keys: number[], clock: Clock): Promise<Map<numb
     db,
     places,
     (own, batch) => db<EpochsRow[]>`/* eta.epochs */
-      select u.job_key, f.epoch first_epoch, ${ms('f.ts')} first_at, m.epoch middle_epoch, ${ms('m.ts')} middle_at,
+      select u.job_key, f.step first_epoch, ${ms('f.ts')} first_at, m.step middle_epoch, ${ms('m.ts')} middle_at,
         r.epochs recent_epochs, r.times recent_times
       from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[],
-        ${own.map((job) => job.last)}::int[]) as u (batch_key, job_key, last)
+        ${own.map((job) => job.last)}::bigint[]) as u (batch_key, job_key, last)
       left join lateral (
-        select epoch, ts from epochs where batch_key = ${batch} and job_key = u.job_key order by epoch limit 1) f on true
+        select epoch_high * 4294967296 + epoch step, ts from epochs where batch_key = ${batch} and job_key = u.job_key
+        order by epoch_high, epoch limit 1) f on true
+      cross join lateral (select f.step + (u.last - f.step) / 2 half) h
       left join lateral (
-        select epoch, ts from epochs
-        where batch_key = ${batch} and job_key = u.job_key and epoch >= f.epoch + (u.last::bigint - f.epoch) / 2
-        order by epoch limit 1) m on true
+        select epoch_high * 4294967296 + epoch step, ts from epochs
+        where batch_key = ${batch} and job_key = u.job_key
+          and (epoch_high, epoch) >= ((h.half + 2147483648) >> 32, h.half - (((h.half + 2147483648) >> 32) << 32))
+        order by epoch_high, epoch limit 1) m on true
       left join lateral (
-        select array_agg(epoch order by epoch) epochs, array_agg(${ms('ts')} order by epoch) times
+        select array_agg(step order by step) epochs, array_agg(${ms('ts')} order by step) times
         from (
-          select epoch, ts from epochs where batch_key = ${batch} and job_key = u.job_key
-          order by epoch desc limit ${RECENT_EPOCHS}) e) r on true`,
+          select epoch_high * 4294967296 + epoch step, ts from epochs where batch_key = ${batch} and job_key = u.job_key
+          order by epoch_high desc, epoch desc limit ${RECENT_EPOCHS}) e) r on true`,
     { onUnreachable: () => {} },
   )
   const epochsOf = new Map(epochs.map((row) => [row.job_key, row]))

@@ -25,7 +25,6 @@ export {
   eventJsonSchema,
   eventSchema,
   INSTANT,
-  isEpochNumber,
   isRealInstant,
   type Numeric,
   UUID,

@@ -162,4 +162,4 @@ export const payloadText = (db: Db): Fragment => db`coalesce(e.payload, (
 
 /** SQL: `data.epoch` of a job_epoch `e` with its template `t`; null once it is purged. */
 export const payloadEpoch = (db: Db): Fragment => db`(case when e.payload is null
-  then split_part(${numbersOf(db)}, ',', t.epoch_at) else e.payload::json #>> '{data,epoch}' end)::numeric::int`
+  then split_part(${numbersOf(db)}, ',', t.epoch_at) else e.payload::json #>> '{data,epoch}' end)::numeric::bigint`

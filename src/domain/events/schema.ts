@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { STEP_RANGE } from '../step.ts'
 
 /**
  * The nine event types (specification §2.1, §2.2; contract §1) as one discriminated union. The same definition
@@ -22,12 +23,7 @@ const levelText = z.string().regex(/^[\s\S]{1,32}(?![\s\S])/u, 'must be 1 to 32 
 
 const INT32_MAX = 2 ** 31 - 1
 const count = z.int().min(0).max(INT32_MAX)
-const epochNumber = z
-  .int()
-  .min(-INT32_MAX - 1)
-  .max(INT32_MAX)
-export const isEpochNumber = (value: unknown): boolean =>
-  Number.isInteger(value) && (value as number) >= -INT32_MAX - 1 && (value as number) <= INT32_MAX
+const epochNumber = z.int({ error: STEP_RANGE })
 /** A JSON number, or one of the three words for what JSON cannot write (contract §1 "Numbers"). */
 const numeric = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])], {
   error: 'must be a number, "NaN", "Infinity" or "-Infinity"',

@@ -10,7 +10,7 @@ export interface ByteWriter {
   /** Appends bytes, at most `MAX_APPEND`. */
   bytes(bytes: Uint8Array): void
   /** Appends whole numbers with commas between them; at most `MAX_NUMBERS`. */
-  wholeNumbers(numbers: Int32Array | Float64Array): void
+  wholeNumbers(numbers: Float64Array): void
   /** Appends finite numbers with commas between them, as in JSON. */
   numbers(numbers: Float64Array): void
   /** Whether the buffer is full enough to send: if so, take its content before appending more. */
@@ -77,7 +77,7 @@ function writeWhole(buffer: Buffer, at: number, number: number): number {
   end += digits
   for (let i = end - 1; digits > 0; digits--) {
     const tenth = Math.floor(rest / 10)
-    buffer[i--] = ZERO + rest - tenth * 10
+    buffer[i--] = ZERO + (rest - tenth * 10)
     rest = tenth
   }
   return end

@@ -4,6 +4,7 @@ import {
   Field,
   Float64,
   Int32,
+  Int64,
   makeData,
   RecordBatch,
   RecordBatchStreamWriter,
@@ -26,7 +27,7 @@ export interface Names {
 }
 
 /**
- * The full history in long form as an Arrow IPC stream: job_id and key (dictionaries), step (int32), value (float64)
+ * The full history in long form as an Arrow IPC stream: job_id and key (dictionaries), step (int64), value (float64)
  * and timestamp (milliseconds, UTC). The dictionaries come first, because readers differ in what they make
  * of later additions; a job or key that came up after the export began is not part of it.
  */
@@ -41,7 +42,7 @@ export async function* metricsArrow(
   const schema = new Schema([
     new Field('job_id', jobType, false),
     new Field('key', keyType, false),
-    new Field('step', new Int32(), false),
+    new Field('step', new Int64(), false),
     new Field('value', new Float64(), false),
     new Field('timestamp', timeType, false),
   ])
@@ -62,7 +63,7 @@ export async function* metricsArrow(
     const children = [
       column(jobType, rows.jobs, jobs),
       column(keyType, rows.keys, keys),
-      makeData({ type: new Int32(), length, nullCount: 0, data: rows.steps.subarray(0, length) }),
+      makeData({ type: new Int64(), length, nullCount: 0, data: rows.steps.subarray(0, length) }),
       makeData({ type: new Float64(), length, nullCount: 0, data: rows.values.subarray(0, length) }),
       makeData({ type: timeType, length, nullCount: 0, data: rows.times.subarray(0, length) }),
     ]
@@ -81,9 +82,11 @@ export async function* metricsArrow(
       const from = rows.length
       rows.jobs.fill(job, from, from + count)
       rows.keys.fill(name, from, from + count)
-      rows.steps.set(steps.subarray(at, at + count), from)
       rows.values.set(values.subarray(at, at + count), from)
-      for (let i = 0; i < count; i++) rows.times[from + i] = BigInt(times[at + i] ?? Number.NaN)
+      for (let i = 0; i < count; i++) {
+        rows.steps[from + i] = BigInt(steps[at + i] ?? Number.NaN)
+        rows.times[from + i] = BigInt(times[at + i] ?? Number.NaN)
+      }
       rows.length += count
       at += count
       if (rows.length === ROWS) yield flush()
@@ -111,7 +114,7 @@ const newRows = () => ({
   length: 0,
   jobs: new Int32Array(ROWS),
   keys: new Int32Array(ROWS),
-  steps: new Int32Array(ROWS),
+  steps: new BigInt64Array(ROWS),
   values: new Float64Array(ROWS),
   times: new BigInt64Array(ROWS),
 })

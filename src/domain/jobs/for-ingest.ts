@@ -43,8 +43,9 @@ const instant = (text: string | null): string | null => (text === null ? null : 
 /** The jobs of these pairs that exist. Their batches are locked, so no other transaction changes them. */
 export const jobsForIngest = (tx: Tx, batchIds: string[], jobIds: string[]): Fragment => tx`
     select j.key, j.batch_key, b.id batch_id, j.id, j.status, j.outcome, j.outcome_stamp, j.failure_reason,
-      j.start_fields, j.final_fields, p.first_seen_at, p.last_seen_at, p.epochs, p.max_epoch, p.series, p.last_epoch,
-      p.last_value, p.min_value, p.max_value, p.packed_to, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at, p.gpu_low_samples
+      j.start_fields, j.final_fields, p.first_seen_at, p.last_seen_at, p.epochs, coalesce(p.max_step, p.max_epoch) max_epoch, p.series,
+      coalesce(p.last_step, p.last_epoch) last_epoch, p.last_value, p.min_value, p.max_value,
+      coalesce(p.packed_step, p.packed_to) packed_to, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at, p.gpu_low_samples
     from unnest(${batchIds}::text[], ${jobIds}::text[]) as u (batch_id, job_id)
     join batches b on b.id = u.batch_id
     join jobs j on j.batch_key = b.key and j.id = u.job_id
@@ -172,8 +173,8 @@ export function advanceJobs(jobs: JobState[]): SqlFragment {
   const column = (value: (job: JobState) => string | number | null): string => jobs.map(value).join('\n')
   return sqlFragment`
     update job_progress p set
-      last_seen_at = x.last::timestamptz, epochs = x.epochs::int, max_epoch = x.max::int,
-      last_epoch = x.last_epoch::int[], last_value = x.last_value::float8[],
+      last_seen_at = x.last::timestamptz, epochs = x.epochs::int, max_step = x.max::bigint,
+      last_step = x.last_epoch::bigint[], last_value = x.last_value::float8[],
       min_value = coalesce(nullif(x.least, '')::float8[], p.min_value),
       max_value = coalesce(nullif(x.greatest, '')::float8[], p.max_value)
     from rows from (
@@ -216,12 +217,14 @@ export function saveJobProgress(jobs: JobState[]): SqlFragment {
     update job_progress p set
       first_seen_at = x.first, last_seen_at = x.last, gpu_first_at = x.gf, gpu_last_at = x.gl, gpu_busy_at = x.gb,
       gpu_low_samples = x.low,
-      epochs = coalesce(x.epochs, p.epochs), max_epoch = coalesce(x.max, p.max_epoch),
-      series = coalesce(x.series, p.series), last_epoch = coalesce(x.le::int[], p.last_epoch),
+      epochs = coalesce(x.epochs, p.epochs), max_step = coalesce(x.max, p.max_step),
+      series = coalesce(x.series, p.series), last_step = coalesce(x.le::bigint[], p.last_step),
       last_value = coalesce(x.lv::float8[], p.last_value), min_value = coalesce(x.mn::float8[], p.min_value),
-      max_value = coalesce(x.mx::float8[], p.max_value), packed_to = case when x.unpack then null else p.packed_to end
+      max_value = coalesce(x.mx::float8[], p.max_value), 
+      packed_step = case when x.unpack then null else p.packed_step end,
+      packed_to = case when x.unpack then null else p.packed_to end
     from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (
       key bigint, first timestamptz, last timestamptz, gf timestamptz, gl timestamptz, gb timestamptz, low int, epochs int,
-      max int, le text, lv text, mn text, mx text, series text[], unpack boolean)
+      max bigint, le text, lv text, mn text, mx text, series text[], unpack boolean)
     where p.job_key = x.key`
 }

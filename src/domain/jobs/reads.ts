@@ -60,7 +60,8 @@ export type JobPart = (typeof JOB_PARTS)[number]
 const BESIDE: Partial<Record<JobPart, string>> = {
   batch: 'b.id batch_id',
   elapsed: `j.reported_s, s.last_seen_at, ${eventSkews('bs')}`,
-  progress: 's.epochs, s.max_epoch, json_build_array(s.series, s.last_value) last_values',
+  progress:
+    's.epochs, coalesce(s.max_step, s.max_epoch) max_epoch, json_build_array(s.series, s.last_value) last_values',
   series: 'to_json(s.series) series',
   idle: `s.gpu_first_at, s.gpu_last_at, s.gpu_busy_at, s.gpu_low_samples, bs.gpu_low_samples batch_gpu_low_samples,
     bs.gpu_first_at batch_gpu_first_at, bs.gpu_last_at batch_gpu_last_at, bs.gpu_busy_at batch_gpu_busy_at`,

@@ -261,7 +261,7 @@ function meets(db: Db, condition: FieldCondition, textless: boolean): Fragment {
 /** SQL: the last value of a series, over a row `tp` of job_progress. */
 const latestOf = (db: Db, key: string): Fragment =>
   key === 'epoch'
-    ? db`coalesce(tp.last_value[array_position(tp.series, ${key})], tp.max_epoch)`
+    ? db`coalesce(tp.last_value[array_position(tp.series, ${key})], tp.max_step, tp.max_epoch)`
     : db`tp.last_value[array_position(tp.series, ${key})]`
 
 function sortBy(db: Db, order: JobOrder, textless: boolean): SortBy {

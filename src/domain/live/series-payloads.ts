@@ -127,7 +127,7 @@ export async function loadEpochs(
         vals: (number | null)[]
       }[]
     >`/* live.epochs */
-      select u.n, s.db_id, e.job_key, e.epoch, e.ts timestamp, e.vals
+      select u.n, s.db_id, e.job_key, s.epoch, e.ts timestamp, e.vals
       from ${unnested(db, own)}
       cross join lateral (
         select e.job_key, ${payloadEpoch(db)} epoch, min(e.db_id) db_id
@@ -136,7 +136,9 @@ export async function loadEpochs(
           and e.type = ${eventTypeCode('job_epoch')} and (e.payload is not null or e.packed is not null)
         group by 1, 2) s
       cross join lateral (
-        select * from epochs e where e.batch_key = ${batch} and e.job_key = s.job_key and e.epoch = s.epoch limit 1) e`,
+        select * from epochs e where e.batch_key = ${batch} and e.job_key = s.job_key
+          and e.epoch_high = (s.epoch + 2147483648) >> 32 and e.epoch = s.epoch - (((s.epoch + 2147483648) >> 32) << 32)
+        limit 1) e`,
   )
   const jobs = await jobsOf(db, rows, true)
   const known = rows.filter((row) => jobs.has(row.job_key)).sort(byArrival)

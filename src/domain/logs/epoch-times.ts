@@ -14,7 +14,7 @@ export async function epochTimesOf(db: Db, job: { key: number; batch_key: number
   await warm(db, { jobs: [job.key] })
   const rows = await db<{ epoch: number; ts: string }[]>`/* log_lines.epoch_times */
     select epoch, ts from (
-      select epoch, ts, row_number() over (order by epoch) n, count(*) over () total from epochs
+      select epoch_high * 4294967296 + epoch epoch, ts, row_number() over (order by epoch_high, epoch) n, count(*) over () total from epochs
       where batch_key = ${job.batch_key} and job_key = ${job.key}) e
     where (total - n) % ceil(total::numeric / ${MOST})::bigint = 0
     order by epoch`

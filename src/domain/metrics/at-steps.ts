@@ -1,7 +1,7 @@
 import type { Column } from './chunks.ts'
 
 /** The times of these steps, which all are among the job's epochs. */
-export function timesAt(steps: Int32Array, times: Column): Float64Array {
+export function timesAt(steps: Float64Array, times: Column): Float64Array {
   if (steps.length === times.steps.length) return times.values
   const result = new Float64Array(steps.length)
   let at = 0
@@ -13,7 +13,7 @@ export function timesAt(steps: Int32Array, times: Column): Float64Array {
 }
 
 /** The values of a column at these steps; NaN where it has none. */
-export function valuesAt(steps: Int32Array, column: Column): Float64Array {
+export function valuesAt(steps: Float64Array, column: Column): Float64Array {
   const result = new Float64Array(steps.length).fill(Number.NaN)
   let at = 0
   for (let i = 0; i < steps.length; i++) {

@@ -2,8 +2,9 @@ import { endianness } from 'node:os'
 import type { Readable } from 'node:stream'
 import { groupByBatch } from '../../db/by-batch.ts'
 import { type Db, isDistributed } from '../../db/sql.ts'
+import { highOf, lowOf, stepFrom } from '../step.ts'
 import { warm } from '../warm.ts'
-import { lowerBound } from './lower-bound.ts'
+import { lowerBound, upperBound } from './lower-bound.ts'
 
 /**
  * Reads series as packed columns: chunks of up to 1,000 points, and what is not packed yet in the same form, in one
@@ -22,12 +23,12 @@ export interface Wanted {
 export const TIMES = -1
 
 export interface Column {
-  steps: Int32Array
+  steps: Float64Array
   values: Float64Array
 }
 
 /**
- * Reusable memory for the points of one read after another. Twelve megabytes of new arrays per million points made the
+ * Reusable memory for the points of one read after another. Sixteen megabytes of new arrays per million points made the
  * garbage collector scan the whole heap for every chart, because memory outside the heap counts too.
  */
 export interface PointBuffer {
@@ -38,7 +39,7 @@ export interface PointBuffer {
 }
 
 export function createPointBuffer(points: number): PointBuffer {
-  const steps = new Int32Array(points)
+  const steps = new Float64Array(points)
   const values = new Float64Array(points)
   let used = 0
   return {
@@ -55,7 +56,7 @@ export function createPointBuffer(points: number): PointBuffer {
 }
 
 const newColumn = (points: number): Column => ({
-  steps: new Int32Array(points),
+  steps: new Float64Array(points),
   values: new Float64Array(points),
 })
 
@@ -136,46 +137,49 @@ function statement(batch: string, wanted: readonly Wanted[], { from, to }: Epoch
   const batchKeys = `'{${wanted.map((w) => integer(w.batchKey)).join()}}'::bigint[]`
   const jobKeys = `'{${wanted.map((w) => integer(w.jobKey)).join()}}'::bigint[]`
   const numbers = `'{${wanted.map((w) => integer(w.no)).join()}}'::int[]`
+  const place = (step: number): string => `(${integer(highOf(step))}, ${integer(lowOf(step))})`
   const within = (last: string, first: string): string =>
-    (from === undefined ? '' : ` and ${last} >= ${integer(from)}`) +
-    (to === undefined ? '' : ` and ${first} <= ${integer(to)}`)
+    (from === undefined ? '' : ` and (${last}) >= ${place(from)}`) +
+    (to === undefined ? '' : ` and (${first}) <= ${place(to)}`)
   // The laterals keep the planner to index scans, one series after the other in the order of its epochs. Up to where a
   // job is packed is what its chunks of times reach (packing.ts): every epoch has one.
   return `/* series.read */
     with w as materialized (
-      select w.batch_key, w.job_key, w.no, coalesce(p.last_epoch, -2147483649) packed_to
+      select w.batch_key, w.job_key, w.no, p.last_epoch is not null packed,
+        coalesce(p.last_high, -2147483648) packed_high, coalesce(p.last_epoch, 0) packed_low
       from unnest(${batchKeys}, ${jobKeys}, ${numbers}) as w (batch_key, job_key, no)
       left join lateral (
-        select last_epoch from metric_chunks
+        select last_high, last_epoch from metric_chunks
         where batch_key = ${batch} and job_key = w.job_key and series_no = ${TIMES}
-        order by first_epoch desc limit 1) p on true)
-    select w.job_key, w.no, c.first_epoch, c.steps, c.vals
+        order by first_high desc, first_epoch desc limit 1) p on true)
+    select w.job_key, w.no, c.first_step, c.steps, c.vals
     from w cross join lateral (
-      select first_epoch, steps, vals from metric_chunks c
-      where c.batch_key = ${batch} and c.job_key = w.job_key and c.series_no = w.no${within('c.last_epoch', 'c.first_epoch')}
-      order by first_epoch) c
-    where w.packed_to > -2147483649
+      select first_high * 4294967296 + first_epoch first_step, steps, vals from metric_chunks c
+      where c.batch_key = ${batch} and c.job_key = w.job_key and c.series_no = w.no${within('c.last_high, c.last_epoch', 'c.first_high, c.first_epoch')}
+      order by first_high, first_epoch) c
+    where w.packed
     union all
-    select w.job_key, w.no, e.first_epoch, e.steps, e.vals
+    select w.job_key, w.no, e.first_step, e.steps, e.vals
     from w cross join lateral (
-      select min(epoch) first_epoch, string_agg(int4send(epoch), '') steps, string_agg(float8send(val), '') vals
+      select min(step) first_step, string_agg(int8send(step), '') steps, string_agg(float8send(val), '') vals
       from (
-        select epoch, case when w.no = ${TIMES} then floor(extract(epoch from ts) * 1000)::float8 else vals[w.no + 1] end val
-        from epochs e where e.batch_key = ${batch} and e.job_key = w.job_key and e.epoch > w.packed_to${within('e.epoch', 'e.epoch')}
-        order by epoch) e
+        select epoch_high * 4294967296 + epoch step, case when w.no = ${TIMES} then floor(extract(epoch from ts) * 1000)::float8 else vals[w.no + 1] end val
+        from epochs e where e.batch_key = ${batch} and e.job_key = w.job_key
+          and (e.epoch_high, e.epoch) > (w.packed_high, w.packed_low)${within('e.epoch_high, e.epoch', 'e.epoch_high, e.epoch')}
+        order by epoch_high, epoch) e
       where val is not null) e
     where e.vals is not null`
 }
 
 interface ChunkColumn {
   first: number
-  /** int32 big-endian; null if the epochs have no gap. */
+  /** int32 or int64 big-endian, by their length; null if the epochs have no gap. */
   steps: Buffer | null
   /** float64 big-endian. */
   vals: Buffer
 }
 
-/** Parses PostgreSQL's binary COPY of (int8, int4, int4, bytea, bytea); chunks of the stream may end anywhere. */
+/** Parses PostgreSQL's binary COPY of (int8, int4, int8, bytea, bytea); chunks of the stream may end anywhere. */
 function readTuples(
   stream: Readable,
   each: (jobKey: number, no: number, column: ChunkColumn) => void,
@@ -200,11 +204,11 @@ function readTuples(
       while (begun) {
         const end = tupleEnd(data, at)
         if (end === undefined) break
-        const stepsLength = data.readInt32BE(at + 30)
-        const valsAt = at + 34 + Math.max(0, stepsLength)
+        const stepsLength = data.readInt32BE(at + 34)
+        const valsAt = at + 38 + Math.max(0, stepsLength)
         each(Number(data.readBigInt64BE(at + 6)), data.readInt32BE(at + 18), {
-          first: data.readInt32BE(at + 26),
-          steps: stepsLength < 0 ? null : data.subarray(at + 34, at + 34 + stepsLength),
+          first: Number(data.readBigInt64BE(at + 26)),
+          steps: stepsLength < 0 ? null : data.subarray(at + 38, at + 38 + stepsLength),
           vals: data.subarray(valsAt + 4, end),
         })
         at = end
@@ -245,7 +249,11 @@ function join(columns: ChunkColumn[], buffer: PointBuffer | undefined): Column {
     const count = column.vals.length / 8
     column.vals.copy(bytes, at * 8)
     if (column.steps === null) for (let i = 0; i < count; i++) steps[at + i] = column.first + i
-    else for (let i = 0; i < count; i++) steps[at + i] = column.steps.readInt32BE(i * 4)
+    else if (column.steps.length === count * 4)
+      for (let i = 0; i < count; i++) steps[at + i] = column.steps.readInt32BE(i * 4)
+    else
+      for (let i = 0; i < count; i++)
+        steps[at + i] = stepFrom(column.steps.readInt32BE(i * 8), column.steps.readUInt32BE(i * 8 + 4))
     at += count
   }
   if (LITTLE_ENDIAN) bytes.swap64()
@@ -254,6 +262,6 @@ function join(columns: ChunkColumn[], buffer: PointBuffer | undefined): Column {
 
 function clip({ steps, values }: Column, { from, to }: EpochRange): Column {
   const begin = from === undefined ? 0 : lowerBound(steps, from)
-  const end = to === undefined ? steps.length : lowerBound(steps, to + 1)
+  const end = to === undefined ? steps.length : upperBound(steps, to)
   return { steps: steps.subarray(begin, end), values: values.subarray(begin, end) }
 }

@@ -1,6 +1,6 @@
 import { required } from '../../checked.ts'
 import { lowerBound, upperBound } from './lower-bound.ts'
-import { pick, type Sampled, type Steps, sample } from './m4.ts'
+import { pick, type Sampled, sample } from './m4.ts'
 import type { JobSeries, ReadOptions } from './read-series.ts'
 import { type SmoothingState, smoothed } from './smoothing.ts'
 
@@ -24,7 +24,7 @@ export interface Drawing {
   smooth?: number | undefined
 }
 
-export interface DrawnSeries extends Sampled<Int32Array> {
+export interface DrawnSeries extends Sampled {
   /** Seconds on a time axis, never decreasing; undefined on other axes. */
   times?: Float64Array
   /** The values of `xKey`, never decreasing; undefined on other axes. */
@@ -74,9 +74,9 @@ export function drawSeries(series: Drawable, drawing: Drawing): DrawnSeries | un
   const begin = first === undefined ? 0 : lowerBound(sorted, first)
   const end = last === undefined ? sorted.length : upperBound(sorted, last)
   if (begin >= end) return undefined
-  const cut = <A extends Steps>(column: A): A => {
+  const cut = (column: Float64Array): Float64Array => {
     const all = order === undefined || column === sorted ? column : pick(column, order)
-    return begin > 0 || end < all.length ? (all.subarray(begin, end) as A) : all
+    return begin > 0 || end < all.length ? all.subarray(begin, end) : all
   }
   const axis = cut(sorted)
   const steps = places === series.steps ? axis : cut(series.steps)
@@ -94,12 +94,13 @@ export function drawSeries(series: Drawable, drawing: Drawing): DrawnSeries | un
         })
       : sample(onGrid(axis, drawing), values, points, { from: 0, to: GRID, yLog, beside })
   const { positions } = shown
-  const at = <A extends Steps>(column: A): A => (positions === undefined ? column : pick(column, positions))
+  const at = (column: Float64Array): Float64Array =>
+    positions === undefined ? column : pick(column, positions)
   return {
     ...shown,
-    steps: at(steps) as Int32Array,
+    steps: at(steps),
     ...(isTimed(drawing) && { times: inSeconds(at(axis)) }),
-    ...(xKey !== undefined && { xValues: at(axis) as Float64Array }),
+    ...(xKey !== undefined && { xValues: at(axis) }),
     ...(beside && { smoothed: at(beside) }),
     ...(mean && { smoothing: mean.state }),
     inRange: values,
@@ -107,7 +108,7 @@ export function drawSeries(series: Drawable, drawing: Drawing): DrawnSeries | un
 }
 
 /** The position of each point on the axis: epochs, milliseconds, or values, some of which may be NaN or infinite. */
-function placesOf({ steps, times, beside, startedAt }: Drawable, drawing: Drawing): Steps {
+function placesOf({ steps, times, beside, startedAt }: Drawable, drawing: Drawing): Float64Array {
   if (drawing.xKey !== undefined) return required(beside)
   if (!isTimed(drawing)) return steps
   const all = required(times)
@@ -120,10 +121,10 @@ function placesOf({ steps, times, beside, startedAt }: Drawable, drawing: Drawin
  */
 function boundsOf(drawing: Drawing): [number | undefined, number | undefined] {
   const { xKey, xLog } = drawing
-  const scale = isTimed(drawing) ? 1000 : 1
   const whole = xKey === undefined
-  const from = drawing.from === undefined || !whole ? drawing.from : Math.ceil(milli(drawing.from, scale))
-  const to = drawing.to === undefined || !whole ? drawing.to : Math.floor(milli(drawing.to, scale))
+  const place = isTimed(drawing) ? milliseconds : (step: number) => step
+  const from = drawing.from === undefined || !whole ? drawing.from : Math.ceil(place(drawing.from))
+  const to = drawing.to === undefined || !whole ? drawing.to : Math.floor(place(drawing.to))
   const least = whole ? 1 : Number.MIN_VALUE
   return [xLog ? Math.max(least, from ?? least) : from, to]
 }
@@ -132,7 +133,7 @@ function boundsOf(drawing: Drawing): [number | undefined, number | undefined] {
 const GRID = 2 ** 30
 
 /** Values as positions on a grid over the range, which defaults to the first and last value. */
-function onGrid(axis: Steps, { from, to, xLog }: Drawing): Float64Array {
+function onGrid(axis: Float64Array, { from, to, xLog }: Drawing): Float64Array {
   const low = from !== undefined && !(xLog && from <= 0) ? from : (axis[0] ?? Number.NaN)
   const high = to ?? axis.at(-1) ?? Number.NaN
   // Halved, so that the width of the widest range is still finite.
@@ -147,20 +148,20 @@ function onGrid(axis: Steps, { from, to, xLog }: Drawing): Float64Array {
   return places
 }
 
-function inSeconds(ms: Steps): Float64Array {
+function inSeconds(ms: Float64Array): Float64Array {
   const seconds = new Float64Array(ms.length)
   for (let i = 0; i < ms.length; i++) seconds[i] = (ms[i] ?? Number.NaN) / 1000
   return seconds
 }
 
 /** Rounded, because seconds with a fraction are not exact in binary. */
-const milli = (place: number, scale: number): number => Math.round(place * scale * 1000) / 1000
+const milliseconds = (seconds: number): number => Math.round(seconds * 1_000_000) / 1000
 
 /**
  * The indices of the finite positions in increasing order, equal ones in their order; undefined if all are in order
  * already.
  */
-function orderOf(places: Steps): Uint32Array | undefined {
+function orderOf(places: Float64Array): Uint32Array | undefined {
   let sorted = places.length === 0 || Number.isFinite(places[0])
   for (let i = 1; i < places.length && sorted; i++)
     sorted = (places[i] ?? Number.NaN) >= (places[i - 1] ?? Number.NaN)

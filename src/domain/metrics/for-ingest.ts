@@ -5,6 +5,7 @@ import { canonicalInstant } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
 import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
 import { stampOf } from '../merge.ts'
+import { highOf, lowOf } from '../step.ts'
 import type { EpochRow } from './series-progress.ts'
 
 export type EpochPlace = Pick<EpochRow, 'batchKey' | 'jobKey' | 'epoch'>
@@ -28,10 +29,10 @@ export async function loadEpochs(tx: Tx, places: readonly EpochPlace[]): Promise
         stamps: [string, string][] | null
       }[]
     >`/* epochs.load */
-    select e.batch_key, e.job_key, e.epoch, e.ts, e.db_id, v.event_id, e.vals, e.stamps
+    select e.batch_key, e.job_key, e.epoch_high * 4294967296 + e.epoch epoch, e.ts, e.db_id, v.event_id, e.vals, e.stamps
     from (select distinct * from unnest(${own.map((p) => p.batchKey)}::bigint[], ${own.map((p) => p.jobKey)}::bigint[],
-      ${own.map((p) => p.epoch)}::int[]) as u (batch_key, job_key, epoch)) u
-    join epochs e on e.batch_key = ${batch} and e.job_key = u.job_key and e.epoch = u.epoch
+      ${own.map((p) => highOf(p.epoch))}::int[], ${own.map((p) => lowOf(p.epoch))}::int[]) as u (batch_key, job_key, high, low)) u
+    join epochs e on e.batch_key = ${batch} and e.job_key = u.job_key and e.epoch_high = u.high and e.epoch = u.low
     join events v on v.batch_key = ${batch} and v.db_id = e.db_id`,
   )
   return rows.map((row) => ({
@@ -54,29 +55,38 @@ const literal = (vals: readonly (number | undefined)[]): string => {
 
 /** Writes the epochs of one event alone (nearly all): new rows, each column one text split by newlines. */
 export const insertEpochs = (rows: readonly EpochRow[]): SqlFragment => sqlFragment`
-  insert into epochs (batch_key, job_key, epoch, ts, db_id, vals)
-  select batch_key::bigint, job_key::bigint, epoch::int, ts::timestamptz, db_id::bigint, vals::float8[]
+  insert into epochs (batch_key, job_key, epoch_high, epoch, ts, db_id, vals)
+  select batch_key::bigint, job_key::bigint, high::int, low::int, ts::timestamptz, db_id::bigint, vals::float8[]
   from rows from (
     string_to_table(${rows.map((r) => r.batchKey).join('\n')}, chr(10)),
     string_to_table(${rows.map((r) => r.jobKey).join('\n')}, chr(10)),
-    string_to_table(${rows.map((r) => r.epoch).join('\n')}, chr(10)),
+    string_to_table(${rows.map((r) => highOf(r.epoch)).join('\n')}, chr(10)),
+    string_to_table(${rows.map((r) => lowOf(r.epoch)).join('\n')}, chr(10)),
     string_to_table(${rows.map((r) => r.at).join('\n')}, chr(10)),
     string_to_table(${rows.map((r) => r.dbId).join('\n')}, chr(10)),
     string_to_table(${rows.map((r) => literal(r.vals)).join('\n')}, chr(10))
-  ) as e (batch_key, job_key, epoch, ts, db_id, vals)`
+  ) as e (batch_key, job_key, high, low, ts, db_id, vals)`
 
 /** The same rows for COPY, in a pipelined write. */
 export function copyEpochs(rows: readonly EpochRow[]): CopyRows {
   const values = rows.reduce((sum, r) => sum + r.vals.length, 0)
   const copy = new CopyRows('epochs', EPOCH_COLUMNS, rows.length * EPOCH_BYTES + values * VALUE_BYTES)
   for (const { batchKey, jobKey, epoch, at, dbId, vals } of rows)
-    copy.row().int8(batchKey).int8(jobKey).int4(epoch).timestamptz(at).int8(dbId).float8s(vals)
+    copy
+      .row()
+      .int8(batchKey)
+      .int8(jobKey)
+      .int4(highOf(epoch))
+      .int4(lowOf(epoch))
+      .timestamptz(at)
+      .int8(dbId)
+      .float8s(vals)
   return copy
 }
 
-const EPOCH_COLUMNS = ['batch_key', 'job_key', 'epoch', 'ts', 'db_id', 'vals']
+const EPOCH_COLUMNS = ['batch_key', 'job_key', 'epoch_high', 'epoch', 'ts', 'db_id', 'vals']
 /** The size of a row besides its values, and the size of each value. */
-const EPOCH_BYTES = 82
+const EPOCH_BYTES = 90
 const VALUE_BYTES = 12
 
 /** Writes epochs that several events were merged into: they carry their stamps and may replace stored values. */
@@ -84,18 +94,19 @@ export async function mergeEpochs(tx: Tx, rows: readonly EpochRow[]): Promise<vo
   const merged = rows.map((r) => ({
     batch_key: r.batchKey,
     job_key: r.jobKey,
-    epoch: r.epoch,
+    high: highOf(r.epoch),
+    low: lowOf(r.epoch),
     ts: r.at,
     db_id: r.dbId,
     vals: literal(r.vals),
     stamps: [...required(r.stamps)],
   }))
   await tx`/* epochs.merge */
-    insert into epochs as e (batch_key, job_key, epoch, ts, db_id, vals, stamps)
-    select batch_key, job_key, epoch, ts, db_id, vals::float8[], stamps
+    insert into epochs as e (batch_key, job_key, epoch_high, epoch, ts, db_id, vals, stamps)
+    select batch_key, job_key, high, low, ts, db_id, vals::float8[], stamps
     from jsonb_to_recordset(${JSON.stringify(merged)}::text::jsonb)
-      as x (batch_key bigint, job_key bigint, epoch int, ts timestamptz, db_id bigint, vals text, stamps jsonb)
-    on conflict (batch_key, job_key, epoch) do update
+      as x (batch_key bigint, job_key bigint, high int, low int, ts timestamptz, db_id bigint, vals text, stamps jsonb)
+    on conflict (batch_key, job_key, epoch_high, epoch) do update
       set ts = excluded.ts, db_id = excluded.db_id, vals = excluded.vals, stamps = excluded.stamps`
 }
 

@@ -2,7 +2,6 @@ import type { Db } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { isStorable } from '../storable-text.ts'
 import { type Drawing, type DrawnSeries, drawSeries, isTimed, reading } from './drawing.ts'
-import type { Steps } from './m4.ts'
 import { type ReadOptions, readJobSeries } from './read-series.ts'
 import { epochBounds, type Scope, type SeriesQuery } from './series-names.ts'
 
@@ -115,7 +114,7 @@ async function axisOf(
   return first <= last ? { first, last } : undefined
 }
 
-const axisColumn = ({ times, xValues, steps }: DrawnSeries): Steps => times ?? xValues ?? steps
+const axisColumn = ({ times, xValues, steps }: DrawnSeries): Float64Array => times ?? xValues ?? steps
 
 function gridOf({ first, last }: { first: number; last: number }, wanted: number, log: boolean): GroupGrid {
   const whole = Number.isInteger(first) && Number.isInteger(last)

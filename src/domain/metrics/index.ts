@@ -11,7 +11,7 @@ export {
   recountExtremes,
 } from './for-ingest.ts'
 export { type Group, type GroupBy, groupByOf, readGroups } from './groups.ts'
-export { MIN_POINTS, type Sampled, type Steps, sample } from './m4.ts'
+export { MIN_POINTS, type Sampled, sample } from './m4.ts'
 export { declaredSeries, mainLosses, seriesLimit } from './main-series.ts'
 export { findPackable, newestJobKey, type Packable, type PackingSizes, packJobs } from './packing.ts'
 export {

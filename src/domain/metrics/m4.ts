@@ -5,9 +5,6 @@
  * milliseconds.
  */
 
-/** Whole numbers, never decreasing: epochs, or Unix seconds. */
-export type Steps = Int32Array | Float64Array
-
 export interface Grid extends Scales {
   buckets: number
   /** The x-axis, both ends included; all steps are within it. */
@@ -30,8 +27,9 @@ export interface Sampling extends Scales {
   beside?: Float64Array | undefined
 }
 
-export interface Sampled<S extends Steps = Steps> {
-  steps: S
+export interface Sampled {
+  /** Whole numbers, never decreasing: epochs, or Unix seconds. */
+  steps: Float64Array
   values: Float64Array
   totalPoints: number
   returnedPoints: number
@@ -50,12 +48,12 @@ export const MIN_POINTS = 4
  * @param sampling the x-axis that the buckets divide; its first and last step if undefined. Series that are sampled
  *   with the same bounds share one grid.
  */
-export function sample<S extends Steps>(
-  steps: S,
+export function sample(
+  steps: Float64Array,
   values: Float64Array,
   points: number | undefined,
   sampling: Sampling = {},
-): Sampled<S> {
+): Sampled {
   const totalPoints = steps.length
   const nonFinite = countNonFinite(values)
   if (points === undefined || totalPoints <= points) {
@@ -92,8 +90,8 @@ export function sample<S extends Steps>(
 }
 
 /** The values at these positions. A loop: `TypedArray.from` with a function is ten times slower. */
-export function pick<A extends Int32Array | Float64Array>(column: A, positions: Uint32Array): A {
-  const picked = new (column.constructor as new (length: number) => A)(positions.length)
+export function pick(column: Float64Array, positions: Uint32Array): Float64Array {
+  const picked = new Float64Array(positions.length)
   for (let i = 0; i < positions.length; i++) picked[i] = column[positions[i] ?? Number.NaN] ?? Number.NaN
   return picked
 }
@@ -103,7 +101,7 @@ export function pick<A extends Int32Array | Float64Array>(column: A, positions: 
  * @returns the indices of the kept points, increasing; at most 4 a bucket, 7 if some of its points have no height
  */
 export function m4(
-  steps: Steps,
+  steps: Float64Array,
   values: Float64Array,
   { buckets, from, to, xLog, yLog, extremesOnly }: Grid & { extremesOnly?: boolean },
 ): Uint32Array {
@@ -121,8 +119,10 @@ export function m4(
       bucket = Math.max(bucket + 1, Math.floor(Math.log((steps[i] ?? Number.NaN) / from) / widths))
       end = bucket >= buckets - 1 ? Number.POSITIVE_INFINITY : from * Math.exp((bucket + 1) * widths)
     } else {
-      bucket = Math.floor((((steps[i] ?? Number.NaN) - from) * buckets) / span)
-      end = from + Math.ceil(((bucket + 1) * span) / buckets)
+      // Beyond 2^53 the product is rounded: the bucket after the last one and the end of the axis bound it.
+      bucket = Math.max(bucket + 1, Math.floor((((steps[i] ?? Number.NaN) - from) * buckets) / span))
+      end =
+        bucket >= buckets - 1 ? Number.POSITIVE_INFINITY : from + Math.ceil(((bucket + 1) * span) / buckets)
     }
     const first = i
     let least = -1

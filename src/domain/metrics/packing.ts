@@ -1,6 +1,7 @@
 import { byBatch } from '../../db/by-batch.ts'
 import { commitInTwoPhases, lockOnWorkers } from '../../db/cluster.ts'
 import type { Db, Tx } from '../../db/sql.ts'
+import { highOf, lowOf } from '../step.ts'
 import { TIMES } from './chunks.ts'
 
 /**
@@ -22,6 +23,9 @@ export interface PackingSizes {
   runningWaits: number
   runningKeeps: number
 }
+
+/** Below every step: packs from the first one. */
+const BELOW_ALL = Number.MIN_SAFE_INTEGER - 1
 
 export const PACKING_SIZES: PackingSizes = {
   chunk: 1_000,
@@ -46,13 +50,13 @@ export async function findPackable(
   sizes: PackingSizes = PACKING_SIZES,
 ): Promise<readonly Packable[]> {
   const found = await db<(Packable & Waiting)[]>`/* packing.find */
-    select p.job_key "jobKey", p.batch_key "batchKey", p.packed_to is null unpacked, p.packed_to "packedTo",
+    select p.job_key "jobKey", p.batch_key "batchKey", coalesce(p.packed_step, p.packed_to) is null unpacked, coalesce(p.packed_step, p.packed_to) "packedTo",
       j.status = 'running' running
     from job_progress p join jobs j on j.key = p.job_key
     where p.job_key between ${keys.from} and ${keys.to} and p.epochs >= ${sizes.worthPacking}
-      and p.max_epoch > coalesce(p.packed_to, -2147483649)
+      and coalesce(p.max_step, p.max_epoch) is not null and (coalesce(p.packed_step, p.packed_to) is null or coalesce(p.max_step, p.max_epoch) > coalesce(p.packed_step, p.packed_to))
       and (j.status <> 'running' or p.epochs >= ${sizes.runningWaits}
-        and p.max_epoch::bigint - coalesce(p.packed_to, -2147483649) >= ${sizes.runningWaits})
+        and (coalesce(p.packed_step, p.packed_to) is null or coalesce(p.max_step, p.max_epoch) - coalesce(p.packed_step, p.packed_to) >= ${sizes.runningWaits}))
     order by p.batch_key, p.job_key
     limit ${limit * 4}`
   const due = await worthPacking(db, found, sizes)
@@ -82,11 +86,12 @@ async function worthPacking(
     (own, batch) => db<{ job_key: number }[]>`/* packing.waiting */
       select u.job_key
       from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[],
-        ${own.map((job) => job.packedTo)}::bigint[]) as u (batch_key, job_key, packed_to)
+        ${own.map((job) => highOf(job.packedTo ?? BELOW_ALL))}::int[], ${own.map((job) => lowOf(job.packedTo ?? BELOW_ALL))}::int[])
+        as u (batch_key, job_key, high, low)
       cross join lateral (
         select count(*) n from (
           select 1 from epochs
-          where batch_key = ${batch} and job_key = u.job_key and epoch > coalesce(u.packed_to, -2147483649)
+          where batch_key = ${batch} and job_key = u.job_key and (epoch_high, epoch) > (u.high, u.low)
           limit ${sizes.runningWaits}) e) w
       where w.n >= ${sizes.runningWaits}`,
   )
@@ -114,25 +119,25 @@ async function planJobs(
 ): Promise<Plan[]> {
   const jobs = await tx<(Waiting & { series: number })[]>`/* packing.plan */
     select p.batch_key "batchKey", p.job_key "jobKey", cardinality(p.series) series, j.status = 'running' running,
-      p.packed_to "packedTo"
+      coalesce(p.packed_step, p.packed_to) "packedTo"
     from job_progress p join jobs j on j.key = p.job_key
     where p.batch_key = ${batchKey} and p.job_key = any (${[...jobKeys]}::bigint[])
-      and p.max_epoch > coalesce(p.packed_to, -2147483649)
+      and coalesce(p.max_step, p.max_epoch) is not null and (coalesce(p.packed_step, p.packed_to) is null or coalesce(p.max_step, p.max_epoch) > coalesce(p.packed_step, p.packed_to))
     order by p.job_key`
   const due = await worthPacking(tx, jobs, sizes)
   const packed = jobs.flatMap((job) => (job.packedTo === null ? [] : job.jobKey))
-  const lasts = await tx<{ job_key: number; first_epoch: number; n: number }[]>`/* packing.last_chunks */
-    select u.job_key, c.first_epoch, c.n from unnest(${packed}::bigint[]) as u (job_key)
+  const lasts = await tx<{ job_key: number; first: number; n: number }[]>`/* packing.last_chunks */
+    select u.job_key, c.first, c.n from unnest(${packed}::bigint[]) as u (job_key)
     cross join lateral (
-      select first_epoch, n from metric_chunks
+      select first_high * 4294967296 + first_epoch first, n from metric_chunks
       where batch_key = ${batchKey} and job_key = u.job_key and series_no = ${TIMES}
-      order by first_epoch desc limit 1) c`
+      order by first_high desc, first_epoch desc limit 1) c`
   const lastOf = new Map(lasts.map((last) => [last.job_key, last]))
   return jobs
     .filter((job) => due.has(job.jobKey))
     .map((job) => {
       const last = lastOf.get(job.jobKey)
-      return { ...job, lastFirst: last?.first_epoch ?? null, lastN: last?.n ?? null }
+      return { ...job, lastFirst: last?.first ?? null, lastN: last?.n ?? null }
     })
 }
 
@@ -188,40 +193,46 @@ async function packChunk(
 ): Promise<{ packed: number; packedTo: number | null }> {
   const { batchKey, jobKey, series, lastFirst, lastN } = plan
   const extend = lastFirst !== null && lastN !== null && lastN < chunk
-  const start = extend ? lastFirst : plan.packedTo === null ? -2_147_483_648 : plan.packedTo + 1
+  const start = extend ? lastFirst : (plan.packedTo ?? BELOW_ALL) + 1
   if (extend) {
     await tx`/* packing.reopen */
-      delete from metric_chunks where batch_key = ${batchKey} and job_key = ${jobKey} and first_epoch >= ${lastFirst}`
+      delete from metric_chunks where batch_key = ${batchKey} and job_key = ${jobKey}
+        and (first_high, first_epoch) >= (${highOf(lastFirst)}, ${lowOf(lastFirst)})`
   }
   const [picked] = await tx<{ packed: number; last: number | null }[]>`/* packing.pick */
     with ahead as materialized (
-      select epoch from epochs where batch_key = ${batchKey} and job_key = ${jobKey} and epoch >= ${start}::bigint
-      order by epoch limit ${chunk + keep})
-    select count(*)::int packed, max(epoch) as last from (
-      select epoch from ahead order by epoch
+      select epoch_high * 4294967296 + epoch step from epochs
+      where batch_key = ${batchKey} and job_key = ${jobKey} and (epoch_high, epoch) >= (${highOf(start)}, ${lowOf(start)})
+      order by epoch_high, epoch limit ${chunk + keep})
+    select count(*)::int packed, max(step) as last from (
+      select step from ahead order by step
       limit greatest(0, least(${chunk}::bigint, (select count(*) from ahead) - ${keep}::bigint))) picked`
   const { packed, last } = picked ?? { packed: 0, last: null }
   if (last === null) return { packed: 0, packedTo: plan.packedTo }
   await tx`/* packing.pack */
-    insert into metric_chunks (batch_key, job_key, series_no, first_epoch, last_epoch, n, steps, vals)
+    insert into metric_chunks (batch_key, job_key, series_no, first_high, first_epoch, last_high, last_epoch, n, steps, vals)
     with picked as materialized (
-      select epoch, ts, vals from epochs
-      where batch_key = ${batchKey} and job_key = ${jobKey} and epoch between ${start}::bigint and ${last}
-      order by epoch)
-    select ${batchKey}::bigint, ${jobKey}::bigint, s.no, m.first, m.last, m.n,
-      case when m.last::bigint - m.first > m.n - 1
-        then (select string_agg(int4send(epoch), ''::bytea) from picked where s.no = ${TIMES} or vals[s.no + 1] is not null)
+      select epoch_high * 4294967296 + epoch step, ts, vals from epochs
+      where batch_key = ${batchKey} and job_key = ${jobKey}
+        and (epoch_high, epoch) between (${highOf(start)}, ${lowOf(start)}) and (${highOf(last)}, ${lowOf(last)})
+      order by epoch_high, epoch)
+    select ${batchKey}::bigint, ${jobKey}::bigint, s.no, m.first_high, (m.first - (m.first_high << 32))::int,
+      m.last_high, (m.last - (m.last_high << 32))::int, m.n,
+      case when m.last - m.first > m.n - 1
+        then (select string_agg(case when m.first_high = 0 and m.last_high = 0 then int4send(step::int) else int8send(step) end, ''::bytea)
+          from picked where s.no = ${TIMES} or vals[s.no + 1] is not null)
       end,
       m.packed
     from generate_series(${TIMES}::int, ${series - 1}::int) as s (no)
     cross join lateral (
-      select min(epoch) as first, max(epoch) as last, count(*) as n, string_agg(float8send(val), ''::bytea) as packed
+      select min(step) as first, max(step) as last, count(*) as n, string_agg(float8send(val), ''::bytea) as packed,
+        (min(step) + 2147483648) >> 32 as first_high, (max(step) + 2147483648) >> 32 as last_high
       from (
-        select epoch,
+        select step,
           case when s.no = ${TIMES} then floor(extract(epoch from ts) * 1000)::float8 else vals[s.no + 1] end as val
         from picked) p
       where val is not null) m
     where m.n > 0`
-  await tx`/* packing.note */ update job_progress set packed_to = ${last} where job_key = ${jobKey}`
+  await tx`/* packing.note */ update job_progress set packed_step = ${last} where job_key = ${jobKey}`
   return { packed, packedTo: last }
 }

@@ -16,7 +16,7 @@ export interface Series {
   jobId: string
   key: string
   /** Epochs, increasing. */
-  steps: Int32Array
+  steps: Float64Array
   values: Float64Array
 }
 
@@ -48,11 +48,11 @@ export interface ReadOptions extends SeriesQuery {
   groupBy?: { param: string } | { field: 'status' | 'model' | 'dataset' | 'batch' } | undefined
 }
 
-/** The most points in memory, plus at most one series: 12 bytes each, twice while they are joined. */
+/** The most points in memory, plus at most one series: 16 bytes each, twice while they are joined. */
 const MAX_POINTS = 250_000
 /** The same if the caller keeps each series. */
 const MAX_KEPT = 1_000_000
-/** How many buffers are kept for the next reader: three megabytes each. */
+/** How many buffers are kept for the next reader: four megabytes each. */
 const freeBuffers: PointBuffer[] = []
 const MAX_FREE_BUFFERS = 4
 /** How many jobs have their dictionaries in memory at once. */

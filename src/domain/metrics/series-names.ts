@@ -34,18 +34,19 @@ export async function epochBounds(
   const jobs = storable(query.jobs)
   await warm(db, typeof scope === 'number' ? { batches: [scope] } : { jobs: scope })
   const lasts = await db<{ batchKey: number; jobKey: number; last: number }[]>`/* series.lasts */
-    select j.batch_key "batchKey", j.key "jobKey", p.max_epoch last
+    select j.batch_key "batchKey", j.key "jobKey", coalesce(p.max_step, p.max_epoch) last
     from jobs j join job_progress p on p.job_key = j.key
-    where ${within(db, scope)} and (${jobs}::text[] is null or j.id = any (${jobs}::text[])) and p.max_epoch is not null
+    where ${within(db, scope)} and (${jobs}::text[] is null or j.id = any (${jobs}::text[])) and coalesce(p.max_step, p.max_epoch) is not null
       and (${keys}::text[] is null or p.series && ${keys}::text[])`
   const firsts = await byBatch(
     db,
     lasts,
     (own, batch) => db<{ first: number | null }[]>`/* series.firsts */
-      select min(e.epoch) first
+      select min(e.step) first
       from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[]) as u (batch_key, job_key)
       cross join lateral (
-        select epoch from epochs where batch_key = ${batch} and job_key = u.job_key order by epoch limit 1) e`,
+        select epoch_high * 4294967296 + epoch step from epochs where batch_key = ${batch} and job_key = u.job_key
+        order by epoch_high, epoch limit 1) e`,
   )
   const known = firsts.flatMap(({ first }) => first ?? [])
   if (known.length === 0) return undefined

@@ -1,6 +1,7 @@
 import { entryOf, itemAt, required } from '../../checked.ts'
 import { byBatch } from '../../db/by-batch.ts'
 import type { Tx } from '../../db/sql.ts'
+import { highOf, lowOf } from '../step.ts'
 import { type EnabledRule, meets } from './rule.ts'
 
 /** A series of a job before an epoch was applied. */
@@ -106,16 +107,16 @@ async function loadNeighbours(tx: Tx, sets: SetValue[]): Promise<Map<SetValue, N
     select u.n, p.epoch previous_epoch, p.value previous, q.epoch next_epoch, q.value next
     from unnest(
       ${own.map((s) => s.n)}::int[], ${own.map((s) => s.batchKey)}::bigint[], ${own.map((s) => s.jobKey)}::bigint[],
-      ${own.map((s) => s.epoch)}::int[], ${own.map((s) => s.series + 1)}::int[]
-    ) as u (n, batch_key, job_key, epoch, series)
+      ${own.map((s) => highOf(s.epoch))}::int[], ${own.map((s) => lowOf(s.epoch))}::int[], ${own.map((s) => s.series + 1)}::int[]
+    ) as u (n, batch_key, job_key, high, low, series)
     left join lateral (
-      select e.epoch, e.vals[u.series] as value from epochs e
-      where e.batch_key = ${batch} and e.job_key = u.job_key and e.epoch < u.epoch and e.vals[u.series] is not null
-      order by e.epoch desc limit 1) p on true
+      select e.epoch_high * 4294967296 + e.epoch epoch, e.vals[u.series] as value from epochs e
+      where e.batch_key = ${batch} and e.job_key = u.job_key and (e.epoch_high, e.epoch) < (u.high, u.low) and e.vals[u.series] is not null
+      order by e.epoch_high desc, e.epoch desc limit 1) p on true
     left join lateral (
-      select e.epoch, e.vals[u.series] as value from epochs e
-      where e.batch_key = ${batch} and e.job_key = u.job_key and e.epoch > u.epoch and e.vals[u.series] is not null
-      order by e.epoch limit 1) q on true`,
+      select e.epoch_high * 4294967296 + e.epoch epoch, e.vals[u.series] as value from epochs e
+      where e.batch_key = ${batch} and e.job_key = u.job_key and (e.epoch_high, e.epoch) > (u.high, u.low) and e.vals[u.series] is not null
+      order by e.epoch_high, e.epoch limit 1) q on true`,
   )
   const point = (epoch: number | null, value: number | null): Point | undefined =>
     epoch === null || value === null ? undefined : { epoch, value }

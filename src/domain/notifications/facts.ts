@@ -133,8 +133,8 @@ async function readJobs(db: Db, batchKey: number, jobKey: number | null): Promis
     }[]
   >`/* notifications.facts_jobs */
     select j.id, j.status, j.failure_reason,
-      coalesce(j.reported_s, extract(epoch from p.last_seen_at - j.started_at)::float8) elapsed_s, p.series, p.last_epoch,
-      p.last_value
+      coalesce(j.reported_s, extract(epoch from p.last_seen_at - j.started_at)::float8) elapsed_s, p.series,
+      coalesce(p.last_step, p.last_epoch) last_epoch, p.last_value
     from jobs j join job_progress p on p.job_key = j.key
     where j.batch_key = ${batchKey} and ${jobKey === null ? db`true` : db`j.key = ${jobKey}`}
     order by j.status = 'failed' desc, p.last_seen_at desc, j.key desc limit ${MAX_JOBS}`

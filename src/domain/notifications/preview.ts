@@ -142,7 +142,7 @@ async function crossings(
   return byBatch(db, jobs, (own, batch) => {
     const times: Fragment = db`
       select p.ts as at from (
-        select e.ts, (${met}) met, lag(${met}) over (partition by e.job_key order by e.epoch) before
+        select e.ts, (${met}) met, lag(${met}) over (partition by e.job_key order by e.epoch_high, e.epoch) before
         from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[],
           ${own.map((job) => job.n)}::int[]) as u (batch_key, job_key, n)
         join epochs e on e.batch_key = ${batch} and e.job_key = u.job_key and ${point} is not null) p

@@ -72,16 +72,18 @@ const STEPS_OF_BATCH: Step[] = [
     (
       await tx`/* retention.purge_epochs */
         delete from epochs e using (
-          select job_key, epoch from epochs where batch_key = ${batchKey} order by job_key, epoch limit ${rows}) d
-        where e.batch_key = ${batchKey} and e.job_key = d.job_key and e.epoch = d.epoch`
+          select job_key, epoch_high, epoch from epochs where batch_key = ${batchKey}
+          order by job_key, epoch_high, epoch limit ${rows}) d
+        where e.batch_key = ${batchKey} and e.job_key = d.job_key and e.epoch_high = d.epoch_high and e.epoch = d.epoch`
     ).count,
   async (tx, batchKey, { large }) =>
     (
       await tx`/* retention.purge_chunks */
         delete from metric_chunks c using (
-          select job_key, series_no, first_epoch from metric_chunks where batch_key = ${batchKey}
-          order by job_key, series_no, first_epoch limit ${large}) d
-        where c.batch_key = ${batchKey} and c.job_key = d.job_key and c.series_no = d.series_no and c.first_epoch = d.first_epoch`
+          select job_key, series_no, first_high, first_epoch from metric_chunks where batch_key = ${batchKey}
+          order by job_key, series_no, first_high, first_epoch limit ${large}) d
+        where c.batch_key = ${batchKey} and c.job_key = d.job_key and c.series_no = d.series_no
+          and c.first_high = d.first_high and c.first_epoch = d.first_epoch`
     ).count,
   async (tx, batchKey, { rows }) =>
     (

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { writeNumber } from '../../domain/events/index.ts'
 import { type Drawing, type Group, MIN_POINTS } from '../../domain/metrics/index.ts'
+import { isStep, STEP_RANGE } from '../../domain/step.ts'
 import { numberText } from '../request/number-text.ts'
 import type { byId } from '../request/shapes.ts'
 
@@ -68,7 +69,7 @@ export const axesQuery = {
     .optional()
     .describe('Weight of the past in a debiased exponential mean over every point'),
 }
-/** Epochs are whole and have 32 bits; seconds may have fractions; values of a series are any numbers. */
+/** Epochs are whole; seconds may have fractions; values of a series are any numbers. */
 export function placesOnAxis(
   query: { x: string; x_key?: string | undefined; from?: number | undefined; to?: number | undefined },
   issues: z.core.$RefinementCtx,
@@ -82,12 +83,11 @@ export function placesOnAxis(
   for (const path of ['from', 'to'] as const) {
     const value = query[path]
     if (value === undefined) continue
-    if (query.x === 'epoch' ? !isEpoch(value) : !(value >= -2_147_483_648 && value <= LAST_SECOND))
-      refuse(path, query.x === 'epoch' ? 'is no epoch' : 'is no second of a time axis')
+    if (query.x === 'epoch' ? !isStep(value) : !(value >= -2_147_483_648 && value <= LAST_SECOND))
+      refuse(path, query.x === 'epoch' ? STEP_RANGE : 'is out of range for a time axis')
   }
 }
 
-const isEpoch = (value: number): boolean => Number.isInteger(value) && (value | 0) === value
 /** The last second of the year 9999. */
 const LAST_SECOND = 253_402_300_799
 

@@ -12,7 +12,8 @@ import { type ShownSeries, sendSeries } from './series-json.ts'
  *   uint32   bytes of the header, little-endian, as everything here
  *   header   JSON as of the series in JSON without its arrays, besides `columns`: their names in order; filled up with
  *            spaces to a multiple of 8 bytes
- *   columns  `returned_points` float64 each; `steps`, int32, is the last, filled up to a multiple of 8 bytes
+ *   columns  `returned_points` float64 each; `steps`, int32, is the last, filled up to a multiple of 8 bytes; if a step
+ *            has more bits, it is `long_steps`, float64
  *
  * The last frame has `"end": true`, what the answer holds besides its series, and no columns.
  */
@@ -40,9 +41,14 @@ async function* frames(
   const writer = createByteWriter()
   for await (const { jobId, jobKey, key, steps, values, times, xValues, smoothed, ...rest } of series) {
     const { totalPoints, returnedPoints, sampled, nonFinite, smoothing } = rest
-    const columns = Object.entries({ values, times, x_values: xValues, smoothed, steps }).filter(
-      (entry): entry is [string, Float64Array | Int32Array] => entry[1] !== undefined,
-    )
+    const short = int32(steps)
+    const columns = Object.entries({
+      values,
+      times,
+      x_values: xValues,
+      smoothed,
+      ...(short === undefined ? { long_steps: steps } : { steps: short }),
+    }).filter((entry): entry is [string, Float64Array | Int32Array] => entry[1] !== undefined)
     yield* header(writer, {
       job_id: jobId,
       ...(jobKey !== undefined && { job_key: String(jobKey) }),
@@ -55,7 +61,7 @@ async function* frames(
       columns: columns.map(([name]) => name),
     })
     for (const [, column] of columns) yield* bytesOf(writer, column)
-    yield* bytesOf(writer, new Uint8Array((8 - ((steps.length * 4) % 8)) % 8))
+    if (short !== undefined) yield* bytesOf(writer, new Uint8Array((8 - ((steps.length * 4) % 8)) % 8))
   }
   yield* header(writer, { end: true, ...more() })
   yield writer.take()
@@ -67,6 +73,13 @@ function* header(writer: ByteWriter, fields: Record<string, unknown>): Generator
   const frame = Buffer.from(`    ${text}${' '.repeat(spaces)}`)
   frame.writeUInt32LE(frame.length - 4)
   yield* bytesOf(writer, frame)
+}
+
+/** Steps of 32 bits take half of the bytes; undefined if one has more. */
+function int32(steps: Float64Array): Int32Array | undefined {
+  const short = new Int32Array(steps)
+  for (let i = 0; i < steps.length; i++) if (short[i] !== steps[i]) return undefined
+  return short
 }
 
 /** Copies: the arrays of a series are reused for the next one, and the socket may be slow. */

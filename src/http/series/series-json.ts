@@ -90,14 +90,14 @@ async function* seriesJson(
 }
 
 /** The numbers of a column, in parts. */
-function* written<A extends Int32Array | Float64Array>(
+function* written(
   writer: ByteWriter,
-  column: A,
-  write: (some: A) => void,
+  column: Float64Array,
+  write: (some: Float64Array) => void,
 ): Generator<Buffer> {
   for (let at = 0; at < column.length; at += MAX_NUMBERS) {
     if (at > 0) writer.ascii(',')
-    write(column.subarray(at, at + MAX_NUMBERS) as A)
+    write(column.subarray(at, at + MAX_NUMBERS))
     if (writer.full) yield writer.take()
   }
 }

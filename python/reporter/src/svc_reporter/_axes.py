@@ -15,8 +15,9 @@ from ._metric_values import NAME_LIMIT
 from ._plain import entries_of, plain
 
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_MOST = 2**31 - 1
 _EXACT = 2**53
+MAX_STEP = _EXACT - 1
+STEP_RANGE = "from -(2^53 - 1) to 2^53 - 1"
 _MAX_NAMES = 10_000
 _MAX_DEFINED = 100
 RESERVED = {"epoch": "axis/epoch"}
@@ -78,7 +79,7 @@ class Axes:
             at = step
         else:
             return None
-        if not -_MOST <= at <= _MOST:
+        if not -MAX_STEP <= at <= MAX_STEP:
             return None
         simple = self._simple
         for name, value in data.items():
@@ -116,20 +117,21 @@ class Axes:
     def _main_step(self, step: Any) -> tuple[int, float | None]:
         """The step, by default the last one plus 1; and the given number if it is no whole number, else None."""
         if step is None:
-            self._at += 1
+            self._at = min(self._at + 1, MAX_STEP)
             return self._at, None
         at = whole(step)
         if at is not None:
             self._at = at
             return at, None
         fraction = number_of(step)
-        self._at = min(self._at + 1, _MOST)
+        self._at = min(self._at + 1, MAX_STEP)
         if fraction is None or not math.isfinite(fraction):
             self._warn("a step", f"a step must be a number, got {plain(step)!r}; the call gets the next whole number")
             return self._at, None
+        what = f"is not {STEP_RANGE}" if fraction == int(fraction) else "is not a whole number"
         self._warn(
             "a fraction",
-            f"the step {fraction} is no whole number: it is stored as the series `step`, the call gets the next number",
+            f"the step {fraction} {what}: it is stored as the series `step`, the call gets the next number",
         )
         return self._at, fraction
 
@@ -196,4 +198,4 @@ def whole(value: Any) -> int | None:
         if found is None or not math.isfinite(found) or found != int(found):
             return None
         number = int(found)
-    return number if -_MOST <= number <= _MOST else None
+    return number if -MAX_STEP <= number <= MAX_STEP else None

@@ -22,7 +22,7 @@ _NEEDED = ("experiment_type", "n_total", "n_total_jobs", "epoch", "line", "level
 _NUMBERS = frozenset({float, int})
 _FREQUENT = ("job_epoch", "log_line")
 _MAX_TEMPLATES = 1_000
-_STEP_LIMIT = 2**31
+_STEP_LIMIT = 2**53
 _LEVEL_LIMIT = 32
 _NUMBER_BYTES = 24
 """The most characters that a double takes, or an integer that is exact as a double."""
@@ -245,7 +245,7 @@ def _fits_schema(event_type: str, data: dict[str, Any]) -> bool:
     """A fast check of frequent events: true only if the data are valid. A test compares it with the validator."""
     if event_type == "job_epoch":
         epoch = data.get("epoch")
-        if type(epoch) is not int or not -_STEP_LIMIT <= epoch < _STEP_LIMIT:
+        if type(epoch) is not int or not -_STEP_LIMIT < epoch < _STEP_LIMIT:
             return False
         return _NUMBERS.issuperset(map(type, data.values()))
     line, level = data.get("line"), data.get("level")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
-import operator
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
+from ._axes import STEP_RANGE, whole
 from ._failure import reason_of, trace_of
 from ._metric_values import MetricValues
 from ._plain import entries_of, fields, plain, text_of
@@ -250,13 +251,15 @@ class Job:
         self._run.take("job_epoch", self.id, row)
 
     def _emit_epoch(self, epoch: Any, metrics: dict[str, Any]) -> None:
-        try:
-            number = _whole(epoch)
-        except Exception:
+        number = None
+        with contextlib.suppress(Exception):
+            number = whole(float(epoch) if isinstance(epoch, str) else epoch)
+        if number is None:
             self._run.messages.log(
                 logging.ERROR,
                 "epoch",
-                f"job {self.id}: an epoch must be a whole number, got {plain(epoch)!r}; the epoch is dropped",
+                f"job {self.id}: an epoch must be a whole number {STEP_RANGE}, "
+                f"got {plain(epoch)!r}; the epoch is dropped",
             )
             self._run.count_lost()
             return
@@ -282,14 +285,3 @@ def _restore(
 def _as_text(value: Any) -> str:
     """The value as text; a dictionary or list as JSON."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else text_of(value)
-
-
-def _whole(value: Any) -> int:
-    """The value as int. Raises TypeError or ValueError if it is no whole number."""
-    try:
-        return operator.index(value)
-    except TypeError:
-        number = float(value.item() if hasattr(value, "item") else value)
-        if not number.is_integer():
-            raise ValueError("not a whole number") from None
-        return int(number)

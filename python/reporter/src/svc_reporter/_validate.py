@@ -334,8 +334,8 @@ def _check_10(value: Any, path: str, problems: list[str]) -> None:
     item = value.get('epoch', _MISSING)
     if item is _MISSING:
         problems.append(_at(path, 'epoch') + ': is missing')
-    elif not (_integer(item) and item >= -2147483648 and item <= 2147483647):
-        problems.append(_at(path, 'epoch') + ': must be integer, >= -2147483648, <= 2147483647')
+    elif not (_integer(item) and item >= -9007199254740991 and item <= 9007199254740991):
+        problems.append(_at(path, 'epoch') + ': must be integer, >= -9007199254740991, <= 9007199254740991')
     item = value.get('train_loss', _MISSING)
     if item is _MISSING:
         pass

@@ -3,7 +3,7 @@ import type { Series } from './types.ts'
 /** Binary columns of numbers; src/http/series/series-frames.ts of the service documents their layout. */
 export const SERIES_FRAMES = 'application/vnd.svc.series'
 
-type Column = 'values' | 'times' | 'x_values' | 'smoothed' | 'steps'
+type Column = 'values' | 'times' | 'x_values' | 'smoothed' | 'steps' | 'long_steps'
 type Header = Omit<Series, Column> & { columns: Column[] }
 
 /** @throws when the response was truncated */
@@ -26,6 +26,12 @@ export function readSeriesFrames(bytes: ArrayBuffer): Series[] {
       read[name] = Array.from(new Numbers(bytes, at, series.returned_points))
       at += Math.ceil((series.returned_points * Numbers.BYTES_PER_ELEMENT) / 8) * 8
     }
-    all.push({ ...series, steps: read.steps ?? [], values: read.values ?? [], ...(read as object) })
+    const { steps, long_steps, ...others } = read
+    all.push({
+      ...series,
+      steps: steps ?? long_steps ?? [],
+      values: read.values ?? [],
+      ...(others as object),
+    })
   }
 }
