@@ -8,7 +8,8 @@
  * GROWTH_BATCHES sets how many batches.
  */
 import { openSql } from '../src/db/sql.ts'
-import { take, trainingEvents } from './kit/events.ts'
+import { rssMbOf } from './kit/cpu.ts'
+import { arraysOf, take, trainingEvents, wholeRuns } from './kit/events.ts'
 import { percentile, postAll } from './kit/load.ts'
 import { PROBES } from './kit/probes.ts'
 import { type Figure, median, printFigures } from './kit/report.ts'
@@ -24,6 +25,9 @@ const FEW = 100
 const ARRAY = 500
 const EVENTS = 10_000
 const INGEST = { times: 1, units: EVENTS / 1_000 }
+/** Whole runs of a round. */
+const RUNS = { times: 1, units: 300 }
+const EPOCHS_OF_RUN = 20
 const ROUNDS = 5
 /** CPU of one side in a round of reads: enough for the kernel's hundredths of a second to tell. */
 const MIN_CPU_MS = 300
@@ -69,6 +73,8 @@ export async function benchGrowth(): Promise<Figure[]> {
       figures.push(
         await compare('ingest in arrays, per 1,000 events', few, many, ingesting('growth', true), INGEST),
         await compare('the same with random ids', few, many, ingesting('random', false), INGEST),
+        await compare('whole runs of 20 epochs, per run', few, many, storingRuns, RUNS),
+        memoryOf(few, many),
         await settle(few, many),
       )
     if (asked('replay')) figures.push(...(await replay(few, many)))
@@ -153,6 +159,18 @@ async function timesFor(side: Side, work: Work): Promise<number> {
   }
 }
 
+/** Both servers have done the same work since they started. */
+function memoryOf(few: Side, many: Side): Figure {
+  const [value, limit] = [rssMbOf(many.server.pid), rssMbOf(few.server.pid)]
+  return {
+    what: 'memory of the server afterwards',
+    value: `${value} MB`,
+    limit: `${limit} MB`,
+    ratio: value / limit,
+    aim: AIM,
+  }
+}
+
 /** Of this run: on databases that are kept, events of an earlier one would be merged into what that one left. */
 const RUN = Date.now().toString(36)
 
@@ -162,10 +180,17 @@ const ingesting =
     ingest(side, `${tag}-${RUN}-${round}`, reporterIds)
 
 async function ingest({ server }: Side, tag: string, reporterIds: boolean): Promise<number[]> {
-  const events = take(trainingEvents({ batches: 8, jobs: 8, tag, reporterIds }), EVENTS)
-  const bodies: string[] = []
-  for (let i = 0; i < events.length; i += ARRAY) bodies.push(`[${events.slice(i, i + ARRAY).join(',')}]`)
-  const load = await postAll(server.address, '/api/events/batch', bodies, {
+  return send(server, take(trainingEvents({ batches: 8, jobs: 8, tag, reporterIds }), EVENTS))
+}
+
+/** New runs from their start to their end: what grows with the number of runs shows here, and not in long ones. */
+const storingRuns: Work = ({ server }, round) => {
+  const ids = Array.from({ length: RUNS.units }, (_, n) => `runs-${RUN}-${round}-${n}`)
+  return send(server, wholeRuns(ids, EPOCHS_OF_RUN))
+}
+
+async function send(server: Side['server'], events: readonly string[]): Promise<number[]> {
+  const load = await postAll(server.address, '/api/events/batch', arraysOf(events, ARRAY), {
     connections: 8,
     token: server.token,
   })

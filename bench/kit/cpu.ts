@@ -55,3 +55,16 @@ export function rssMbOf(pid: number): number {
   const kb = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Math.round(Number(kb ?? 0) / 1024)
 }
+
+/** Memory of a process and all its descendants in MB; what several of them share counts once (Linux: `Pss`). */
+export function memoryMbOf(root: number): number {
+  let kb = 0
+  for (const pid of [root, ...descendantsOf(root)]) {
+    try {
+      kb += Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0)
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  return Math.round(kb / 1024)
+}

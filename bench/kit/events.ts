@@ -123,6 +123,41 @@ export function* stepsOf(batchId: string): Generator<string> {
   }
 }
 
+/** Runs of one job each, from start to end, with ten metrics an epoch. */
+export function wholeRuns(batchIds: readonly string[], epochs: number): string[] {
+  const makeId = timedIds()
+  let at = Date.UTC(2026, 0, 1)
+  return batchIds.flatMap((batch_id) => {
+    const event = (event_type: string, job_id: string | null, data: object): string =>
+      JSON.stringify({
+        event_id: makeId(),
+        schema_version: '1.1',
+        event_type,
+        timestamp: new Date(at++).toISOString(),
+        batch_id,
+        job_id,
+        source: { project: 'bench', host: 'box1', user: 'bench', command: 'python train.py' },
+        data,
+      })
+    const metrics = () =>
+      Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`metric_${i}`, Math.random()]))
+    return [
+      event('batch_start', null, { n_total: 1 }),
+      event('job_start', 'job', { params: { lr: Math.random() } }),
+      ...Array.from({ length: epochs }, (_, epoch) => event('job_epoch', 'job', { epoch, ...metrics() })),
+      event('job_done', 'job', {}),
+      event('batch_done', null, { n_done: 1, n_failed: 0 }),
+    ]
+  })
+}
+
+/** The events in JSON arrays of that length. */
+export function arraysOf(events: readonly string[], length: number): string[] {
+  const bodies: string[] = []
+  for (let i = 0; i < events.length; i += length) bodies.push(`[${events.slice(i, i + length).join(',')}]`)
+  return bodies
+}
+
 /** Version 7: milliseconds, a counter, random bits. */
 function timedIds(): () => string {
   let ms = Date.now()

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 /**
  * How long randomized tests run, and with which seed. The only environment the tests read:
  * SVC_TEST_RUNS (cases a property is tried on), SVC_TEST_KILLS (rounds of the kill test), SVC_TEST_CUTS (cuts of
- * streams in the replica test), SVC_TEST_SEED, and SVC_TEST_BUILT=1 (runs the command line that `npm run build` made, which
+ * streams in the replica test), SVC_TEST_HEAP=full (all of the work in the test of the heap), SVC_TEST_SEED, and SVC_TEST_BUILT=1 (runs the command line that `npm run build` made, which
  * starts in a fraction of the time that the sources take; `npm test` builds it and says so).
  */
 const wholeNumber = (name: string): number | undefined => {
@@ -17,6 +17,9 @@ const RUNS = wholeNumber('SVC_TEST_RUNS')
 const KILLS = wholeNumber('SVC_TEST_KILLS')
 const CUTS = wholeNumber('SVC_TEST_CUTS')
 const SEED = wholeNumber('SVC_TEST_SEED')
+
+/** Whether the test of the heap does all of its work instead of the least that shows a leak. */
+export const wholeHeapTest = process.env.SVC_TEST_HEAP === 'full'
 
 /** Whether tests that start processes use the built service. */
 export const built = process.env.SVC_TEST_BUILT === '1'
