@@ -188,16 +188,17 @@ def test_sigterm_ends_batch_and_job_and_the_process_dies_of_it(
 
 
 @pytest.mark.parametrize("name", ["SIGHUP", "SIGUSR1", "SIGUSR2", "SIGQUIT", "SIGXCPU"])
-def test_other_signals_that_end_a_process_end_its_run_with_that_reason(server: FakeIngest, name: str) -> None:
+def test_of_a_death_by_another_signal_the_watchdog_ends_the_run(server: FakeIngest, name: str) -> None:
     number = signal.Signals[name]
-    running = process.script(STEPS, {"URL": server.url})
+    running = process.script(STEPS, {"URL": server.url, "SVC_WATCHDOG": "1"})
     assert running.stdout is not None
     assert running.stdout.readline() == "ready\n"
     running.send_signal(number)
+    until(lambda: bool(server.of("batch_failed")), 15)
     running.communicate(timeout=20)
     assert running.returncode == -number
     ends = [*server.of("job_failed"), *server.of("batch_failed")]
-    assert [event["data"]["reason"] for event in ends] == [f"terminated by {name}"] * 2
+    assert [event["data"]["reason"] for event in ends] == [f"process {running.pid} was ended by {name}"] * 2
 
 
 def test_a_signal_that_is_ignored_or_used_by_faulthandler_is_not_changed(server: FakeIngest) -> None:
@@ -317,7 +318,7 @@ def test_the_first_process_of_a_container_ends_after_its_run(monkeypatch: pytest
     monkeypatch.setattr(os, "getpid", lambda: 1)
     monkeypatch.setattr(os, "kill", lambda pid, number: killed.append((pid, number)))
     monkeypatch.setattr(os, "_exit", exited.append)
-    _lifecycle._end_by_signal(signal.SIGUSR2)
+    _lifecycle._end_by_signal(signal.SIGUSR2, None)
     assert (killed, exited) == ([(1, signal.SIGUSR2)], [128 + signal.SIGUSR2])
 
 
@@ -339,16 +340,6 @@ signal.signal(signal.SIGTERM, mine)
     assert out == "mine\n"
     assert running.returncode == 7
     assert server.events[-1]["data"]["reason"] == "SystemExit: 7"
-
-
-def test_after_the_run_sigterm_has_its_default_action_again(make: Make) -> None:
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    with make():
-        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
-        with make():
-            pass
-        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_ctrl_c_fails_the_batch_and_is_not_swallowed(make: Make, server: FakeIngest) -> None:

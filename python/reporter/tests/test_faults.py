@@ -14,6 +14,7 @@ from svc_reporter._transport import Response
 from svc_reporter._tuning import Tuning
 
 from .conftest import lines_of, spilled_in
+from .kit import process
 from .kit.fake_ingest import Event, FakeIngest
 from .kit.fault_proxy import (
     CUT_ANSWER,
@@ -356,3 +357,28 @@ def test_the_proxy_that_the_environment_names_is_used_except_for_this_machine(
         pass
     assert run.delivery.spilled == 2
     assert proxy.posts == 2
+
+
+def test_with_every_file_descriptor_in_use_the_script_ends_as_without_a_run(server: FakeIngest) -> None:
+    body = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+def use_all():
+    held = []
+    try:
+        while True:
+            held.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        return held
+held = use_all() if sys.argv[1] == "before" else []
+run = svc.init("vision", url=os.environ["URL"], token="em_live_test", stop_poll_s=0.1, resources_s=0.1, quiet=True)
+held += use_all()
+for step in range(10):
+    run.log({"loss": 1.0})
+time.sleep(0.3)
+print("done")
+"""
+    for moment in ("before", "after"):
+        running = process.script(body, {"URL": server.url, "SVC_WATCHDOG": "1"}, moment)
+        out, err = running.communicate(timeout=60)
+        assert (running.returncode, out) == (0, "done\n"), err

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import svc_reporter as svc
+from svc_reporter import _run_record
 
 from .kit import process
 from .kit.fake_ingest import FakeIngest
@@ -155,11 +158,12 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_pool_processes_are_silent_unless_they_join_by_svc_batch_id(server: FakeIngest, method: str) -> None:
-    silent = process.script(CHILDREN, {"URL": server.url}, method, "silent")
-    out, err = silent.communicate(timeout=60)
-    assert out.split() == ["0"] * 3, err
-    assert server.types() == ["batch_start", "batch_done"]
+def test_pool_processes_report_runs_of_their_own_or_join_by_svc_batch_id(server: FakeIngest, method: str) -> None:
+    alone = process.script(CHILDREN, {"URL": server.url}, method, "alone")
+    out, err = alone.communicate(timeout=60)
+    assert out.split() == ["5"] * 3, err
+    assert len({event["batch_id"] for event in server.events}) == 4
+    assert server.types().count("batch_start") == server.types().count("batch_done") == 4
     server.events.clear()
     server.ids.clear()
     joined = process.script(CHILDREN, {"URL": server.url}, method, "attach")
@@ -186,12 +190,20 @@ if __name__ == "__main__":
         worker.join()
 """
     process.run(body, {"URL": server.url})
-    assert server.types() == ["job_start", "job_epoch", "job_done", "resource_snapshot"] * 2
+    assert server.types() == ["job_start", "job_epoch", "job_done", "batch_done"] * 2
+
+
+def _owned(spill: Path) -> None:
+    """The batch `shared` has an owner on this machine."""
+    _run_record.write_started(
+        [spill], batch_id="shared", project="vision", url=None, host="here", command="python sweep.py", cwd="/"
+    )
 
 
 def test_a_process_started_with_svc_batch_id_joins_without_starting_or_ending_the_batch(
-    make: Make, server: FakeIngest, monkeypatch: pytest.MonkeyPatch
+    make: Make, server: FakeIngest, spill: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    _owned(spill)
     monkeypatch.setenv("SVC_BATCH_ID", "shared")
     with make() as run:
         with run.job("a"):
@@ -214,8 +226,9 @@ def test_a_process_that_joined_a_batch_and_reported_nothing_sends_no_receipt(
 
 
 def test_a_process_that_joined_a_batch_counts_while_it_runs_and_is_quiet_where_it_reported_nothing_more(
-    make: Make, server: FakeIngest, monkeypatch: pytest.MonkeyPatch, quick: Callable[..., None]
+    make: Make, server: FakeIngest, spill: Path, monkeypatch: pytest.MonkeyPatch, quick: Callable[..., None]
 ) -> None:
+    _owned(spill)
     monkeypatch.setenv("SVC_BATCH_ID", "shared")
     quick(counts_s=0.05)
     counts = "resource_snapshot"
@@ -277,3 +290,69 @@ def test_ranks_above_0_are_silent(
         assert run.flush(5)
     assert bool(server.events) is reports
     assert (run.delivery.produced > 0) is reports
+
+
+JOINED = """
+run = svc.init("vision", name=sys.argv[1], url=os.environ["URL"], token="em_live_test", stop_poll_s=0, resources_s=0,
+               environment=False)
+run.log({"loss": 1.0})
+print("ready", flush=True)
+if sys.argv[2] == "fails":
+    raise RuntimeError("no more data")
+input() if sys.argv[2] == "waits" else None
+"""
+
+
+def test_of_processes_that_joined_a_batch_without_an_owner_the_last_one_ends_it(
+    server: FakeIngest, tmp_path: Path
+) -> None:
+    env = {"URL": server.url, "SVC_BATCH_ID": "shared"}
+    fifo = tmp_path / "wait"
+    os.mkfifo(fifo)
+    body = JOINED.replace("input()", f"open({str(fifo)!r}).read()")
+    last = process.script(body, env, "last", "waits")
+    assert last.stdout is not None
+    assert last.stdout.readline() == "ready\n"
+    process.script(body, env, "killed", "waits").kill()
+    for name, how, code in (("first", "ends", 0), ("second", "fails", 1)):
+        done = process.script(body, env, name, how)
+        done.communicate(timeout=60)
+        assert done.returncode == code
+    assert "batch_done" not in server.types()
+    fifo.write_text("")
+    last.communicate(timeout=60)
+    (end,) = [*server.of("batch_done"), *server.of("batch_failed")]
+    assert (end["data"]["n_done"], end["data"]["n_failed"]) == (2, 1)
+    assert server.types()[-1] == "batch_done"
+
+
+EXPLICIT = """
+import multiprocessing
+def train(rank, name):
+    run = svc.init("vision", name=name, url=os.environ["URL"], token="em_live_test", stop_poll_s=0, resources_s=0,
+                   environment=False)
+    run.log({"loss": float(rank)})
+    if name == "fails":
+        raise RuntimeError("no more data")
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    for name in ("ends", "fails"):
+        child = context.Process(target=train, args=(0, name))
+        child.start()
+        child.join()
+        print(child.exitcode)
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_init_in_the_function_of_a_child_process_reports_a_run_that_ends_with_it(
+    server: FakeIngest, method: str
+) -> None:
+    running = process.script(EXPLICIT, {"URL": server.url}, method)
+    out, err = running.communicate(timeout=60)
+    assert out.split() == ["0", "1"], err
+    assert server.types().count("batch_start") == 2
+    assert [event["data"]["name"] for event in server.of("batch_start")] == ["ends", "fails"]
+    assert len(server.of("batch_done")) == len(server.of("batch_failed")) == 1
+    assert server.of("batch_failed")[0]["data"]["reason"] == "RuntimeError: no more data"
+    assert len(server.of("job_epoch")) == 2

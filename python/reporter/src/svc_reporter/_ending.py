@@ -31,14 +31,23 @@ def last_event(
     return put
 
 
-def last_event_of_joined(pipeline: Pipeline) -> Callable[[], None]:
+def last_event_of_joined(
+    pipeline: Pipeline,
+    leave: Callable[[Callable[[dict[str, Any]], None]], bool],
+    failure: str | None,
+    trace: str | None,
+) -> Callable[[], None]:
     """Returns a function that puts an event with the delivery counts of a reporter that joined a batch.
 
-    It puts nothing if that reporter produced no event.
+    It puts nothing if that reporter produced no event. `leave` calls its argument, and returns True, if this was the
+    last process of a batch without an owner: then that event is the end of the batch.
     """
 
+    def put_end(counts: dict[str, Any]) -> None:
+        last_event(pipeline, counts, counts.pop("total_elapsed_s"), failure, trace)()
+
     def put() -> None:
-        if pipeline.delivery.produced > 0:
+        if not leave(put_end) and pipeline.delivery.produced > 0:
             pipeline.put("resource_snapshot", None, lambda: {"heartbeat": True, "delivery": pipeline.receipt})
 
     return put

@@ -1,9 +1,9 @@
 """Raises StopRequested in the main thread from another thread, also while it sleeps or waits in a system call.
 
-If a reporter opens in the main thread and SIGURG has no handler, it gets one that raises the exception: Python runs
-signal handlers in the main thread, and a blocking call is interrupted for them. The default action of SIGURG is to do
-nothing, so a late signal is harmless. Otherwise (opened in another thread, Windows) the exception is raised at the next
-bytecode instruction, which ends a loop but does not interrupt a blocking call.
+If a reporter opens in the main thread and SIGURG has no handler, it gets a hidden one that raises the exception: Python
+runs signal handlers in the main thread, and a blocking call is interrupted for them. The default action of SIGURG is to
+do nothing, so a late signal is harmless. Otherwise (opened in another thread, Windows) the exception is raised at the
+next bytecode instruction, which ends a loop but does not interrupt a blocking call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 from ._errors import STOPPED_STATUS, StopRequested
-from ._shield import shield
+from ._signals import has_hidden_handler, remove_hidden_handler, set_hidden_handler
 
 _number: Any = getattr(signal, "SIGURG", None)
 _pending: list[str] = []
@@ -30,15 +30,19 @@ _set_async_exception: Any = None
 
 def install() -> None:
     """Prepare `interrupt`. To be called by the thread that opens a reporter."""
+    if _number is None or not (has_hidden_handler(_number) or set_hidden_handler(_number, _raise_pending)):
+        _load()
+
+
+def restore() -> None:
+    """Remove the signal handler, after the last reporter was closed."""
+    if _number is not None:
+        remove_hidden_handler(_number)
+
+
+def _load() -> None:
     global _set_async_exception
-    if threading.current_thread() is threading.main_thread() and _number is not None:
-        try:
-            if signal.getsignal(_number) in (signal.SIG_DFL, _on_signal):
-                signal.signal(_number, _on_signal)
-                return
-        except (ValueError, OSError):
-            pass  # not the main interpreter
-    if _set_async_exception is None and not _has_signal_handler():
+    if _set_async_exception is None:
         try:
             import ctypes
 
@@ -46,16 +50,6 @@ def install() -> None:
             _set_async_exception.argtypes = (ctypes.c_ulong, ctypes.py_object)
         except (ImportError, AttributeError):
             return  # another interpreter than CPython
-
-
-def restore() -> None:
-    """Remove the signal handler, after the last reporter was closed."""
-    if threading.current_thread() is not threading.main_thread() or not _has_signal_handler():
-        return
-    try:
-        signal.signal(_number, signal.SIG_DFL)
-    except (ValueError, OSError):
-        return
 
 
 def cancel() -> None:
@@ -68,10 +62,12 @@ def interrupt(batch_id: str) -> None:
     ident = threading.main_thread().ident
     if ident is None:
         return
-    if _has_signal_handler() and hasattr(signal, "pthread_kill"):
+    if _number is not None and has_hidden_handler(_number):
         _pending.append(batch_id)
         signal.pthread_kill(ident, _number)
-    elif _set_async_exception is not None:
+        return
+    _load()  # the program may have reset the handler meanwhile
+    if _set_async_exception is not None:
         _raised_at.append(StopRequested.made)
         _set_async_exception(ident, StopRequested)
 
@@ -97,16 +93,7 @@ def is_pending() -> bool:
     return bool(_pending)
 
 
-def _has_signal_handler() -> bool:
-    return _number is not None and signal.getsignal(_number) is _on_signal
-
-
-def _on_signal(number: int, _frame: FrameType | None) -> None:
-    if not shield.postpone(number, _raise_pending):
-        _raise_pending()
-
-
-def _raise_pending() -> None:
+def _raise_pending(_number: int, _frame: FrameType | None) -> None:
     if _pending:
         batch_id = _pending.pop()
         _pending.clear()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import threading
@@ -15,7 +14,7 @@ from ._axes import STEP_RANGE, whole
 from ._failure import reason_of, trace_of
 from ._metric_values import MetricValues
 from ._plain import entries_of, fields, plain, text_of
-from ._shield import shield
+from ._signals import postponed, raise_if_by_signal, recording, take_effect
 
 if TYPE_CHECKING:
     from ._reporter import Reporter
@@ -94,8 +93,9 @@ class Job:
         if self._ended:
             self._warn_ended("an epoch")
         elif not self.skipped:
-            with shield:
-                self._record(epoch, metrics)
+            self._record(epoch, metrics)
+            if postponed:
+                take_effect()
         self._run.check_stop_here()
 
     def log(self, line: object, level: str | int = "info") -> None:
@@ -113,27 +113,28 @@ class Job:
             self._metrics.update(fields(entries_of(metrics) or {}))
         if self._in_context or self._ended or self.skipped:
             return
-        with shield:
-            self._start()
-            self._ended = True
-            data: dict[str, Any] = {"elapsed_s": self._elapsed_s(), "train_epochs": self._epochs}
-            if self._metrics:
-                data["metrics"] = dict(self._metrics)
+        self._run.uninterrupted(self._end_done)
+
+    def _end_done(self, pruned: bool = False) -> None:
+        if self._ended:
+            return
+        self._start()
+        self._ended = True
+        data: dict[str, Any] = {"elapsed_s": self._elapsed_s(), "train_epochs": self._epochs}
+        if pruned:
+            data["pruned"] = True
+        if self._metrics:
+            data["metrics"] = dict(self._metrics)
+        if not pruned:
             self._sent_end = data
-            self._run.emit_job_end("job_done", self, data)
+        self._run.emit_job_end("job_done", self, data)
 
     def prune(self, metrics: Mapping[str, Any] | None = None) -> None:
         """End the job as done and pruned: other jobs of the search are better."""
         if self._ended or self.skipped:
             return
-        with shield:
-            self._start()
-            self._ended = True
-            self._metrics.update(fields(entries_of(metrics) or {}))
-            data: dict[str, Any] = {"elapsed_s": self._elapsed_s(), "train_epochs": self._epochs, "pruned": True}
-            if self._metrics:
-                data["metrics"] = dict(self._metrics)
-            self._run.emit_job_end("job_done", self, data)
+        self._metrics.update(fields(entries_of(metrics) or {}))
+        self._run.uninterrupted(lambda: self._end_done(pruned=True))
 
     def amend(self, epoch: int | None, points: Mapping[str, Any], metrics: Mapping[str, Any]) -> None:
         """Add points of an epoch and final metrics to a job that has ended as done, as of a later evaluation.
@@ -201,7 +202,8 @@ class Job:
     def _end_failed(self, reason: str, trace: str | None) -> None:
         if self._ended or self.skipped:
             return
-        with shield:
+
+        def end() -> None:
             self._start()
             self._ended = True
             data: dict[str, Any] = {
@@ -215,30 +217,34 @@ class Job:
                 data["metrics"] = self._metrics
             self._run.emit_job_end("job_failed", self, data)
 
+        self._run.uninterrupted(end)
+
     def _start(self) -> None:
         """Report the job's start, unless it has started."""
-        if self._began is not None:
-            return
-        with shield:
-            with self._lock:
-                if self._began is not None or self.skipped:
-                    return
-                self._began = time.monotonic()
-            data = fields(self._params)
-            for key in ("model", "dataset"):
-                if key in data and not isinstance(data[key], str):
-                    data[key] = _as_text(data[key])
-            gpus = self._run.environment_extras.get("gpu_names")
-            if gpus:
-                # A parameter of that name takes precedence.
-                data.setdefault("gpu_count", len(gpus))
-            self._run.emit_job_start(self, data)
+        if self._began is None and not self.skipped:
+            self._run.uninterrupted(self._start_once)
+
+    def _start_once(self) -> None:
+        with self._lock:
+            if self._began is not None:
+                return
+            self._began = time.monotonic()
+        data = fields(self._params)
+        for key in ("model", "dataset"):
+            if key in data and not isinstance(data[key], str):
+                data[key] = _as_text(data[key])
+        gpus = self._run.environment_extras.get("gpu_names")
+        if gpus:
+            # A parameter of that name takes precedence.
+            data.setdefault("gpu_count", len(gpus))
+        self._run.emit_job_start(self, data)
 
     def _warn_ended(self, what: str) -> None:
         self._run.messages.log_once(
             logging.WARNING, f"ended {self.id}", f"job {self.id}: {what} came after the job's end and is not reported"
         )
 
+    @recording
     def _record(self, epoch: Any, metrics: dict[str, Any]) -> None:
         if self._began is None:
             self._start()
@@ -247,13 +253,15 @@ class Job:
     def record_checked(self, epoch: int, row: dict[str, Any]) -> None:
         """Record a row of finite numbers with valid names. Takes ownership of `row`."""
         row["epoch"] = epoch
+        self._run.emit("job_epoch", self.id, row)
         self._epochs += 1
-        self._run.take("job_epoch", self.id, row)
 
     def _emit_epoch(self, epoch: Any, metrics: dict[str, Any]) -> None:
         number = None
-        with contextlib.suppress(Exception):
+        try:
             number = whole(float(epoch) if isinstance(epoch, str) else epoch)
+        except Exception as error:
+            raise_if_by_signal(error)
         if number is None:
             self._run.messages.log(
                 logging.ERROR,
@@ -265,8 +273,8 @@ class Job:
             return
         data = self._values.of(metrics, number)
         data["epoch"] = number
+        self._run.emit("job_epoch", self.id, data)
         self._epochs += 1
-        self._run.take("job_epoch", self.id, data)
 
     def _elapsed_s(self) -> float:
         return round(time.monotonic() - (self._began or time.monotonic()), 3)

@@ -1,8 +1,10 @@
-"""Closes open reporters at interpreter exit and on signals that end the process, and handles forks.
+"""Closes open reporters at interpreter exit and on SIGTERM, and handles forks.
 
-At interpreter exit each open reporter is closed within its timeout. A signal whose default action ends the process
-closes them too; then the default action follows, so that the parent sees that signal. Handlers of the user are not
-replaced, nor are those of C code (faulthandler). In a forked child no reporter is open, and the handlers are removed.
+At interpreter exit each open reporter is closed within its timeout. SIGTERM closes them too; then the default action
+follows, so that the parent sees that signal. A program that asks sees no handler, and its own one takes precedence, as
+do those of C code (faulthandler). All other signals do what they do without a reporter: Ctrl-C raises
+KeyboardInterrupt, and after a death by a signal the watchdog ends the run. In a forked child no reporter is open, and
+the handlers are removed.
 """
 
 from __future__ import annotations
@@ -18,14 +20,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, Protocol
 
-from . import _interrupt, _shield
+from . import _interrupt, _signals
+from ._failure import reason_of
 from ._ranks import is_worker_process
 
-ENDING_SIGNALS = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGBREAK")
-"""Signals that end a training, where the system has them. SIGINT is not among them: Python raises KeyboardInterrupt."""
+ENDING_SIGNALS = ("SIGTERM", "SIGBREAK")
+"""Signals with which schedulers and Windows end a training, where the system has them."""
 
 
 class OpenReporter(Protocol):
+    def forget(self) -> None: ...
     def end_at_exit(self, failure: str | None) -> None: ...
     def end_by_signal(self, reason: str) -> None: ...
 
@@ -33,7 +37,6 @@ class OpenReporter(Protocol):
 _open: list[OpenReporter] = []
 _hooked = False
 _finalised_pid = 0
-_handled_signals: set[int] = set()
 _original_exit: Callable[..., NoReturn] | None = None
 """The sys.exit that was replaced; None while it is not."""
 _exit_failure: str | None = None
@@ -49,29 +52,43 @@ def opened(reporter: OpenReporter) -> None:
     _open.append(reporter)
     if not _hooked:
         _hooked = True
-        atexit.register(_at_exit)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_after_fork)
         _watch_cells()
     _goes_on()
-    if is_worker_process() and _finalised_pid != os.getpid():
+    if _finalised_pid != os.getpid():
         _finalised_pid = os.getpid()
-        # multiprocessing ends its children by os._exit, without atexit, but runs its finalizers.
-        importlib.import_module("multiprocessing.util").Finalize(None, _at_exit, exitpriority=10)
+        call_at_exit(_at_exit)
     _install_signal_handlers()
     _patch_exit()
     _interrupt.install()
-    _shield.install()
+    _signals.start()
+
+
+def call_at_exit(action: Callable[[], object], priority: int = 10) -> None:
+    """Call `action` at interpreter exit; of those with a higher priority, or added later, first."""
+    if is_worker_process():
+        # multiprocessing ends its children by os._exit, without atexit, but runs its finalizers.
+        importlib.import_module("multiprocessing.util").Finalize(None, action, exitpriority=priority)
+    atexit.unregister(action)
+    atexit.register(action)
 
 
 def closed(reporter: OpenReporter) -> None:
     if reporter in _open:
         _open.remove(reporter)
     if not _open:
-        _restore_signal_handlers()
         _restore_exit()
+        _signals.stop()
+        restore_signal_handlers()
+
+
+def restore_signal_handlers() -> None:
+    """Remove the handlers, if no reporter is open; only the main thread can."""
+    if not _open:
+        for number in _ending_signals():
+            _signals.remove_hidden_handler(number)
         _interrupt.restore()
-        _shield.restore()
 
 
 def newest() -> OpenReporter | None:
@@ -81,32 +98,15 @@ def newest() -> OpenReporter | None:
 # --- signals
 
 
+def _ending_signals() -> list[int]:
+    return [int(getattr(signal, name)) for name in ENDING_SIGNALS if hasattr(signal, name)]
+
+
 def _install_signal_handlers() -> None:
-    if threading.current_thread() is not threading.main_thread():
-        return
     caught = _signals_with_handler()
-    for name in ENDING_SIGNALS:
-        number: Any = getattr(signal, name, None)
-        if number is None or number in _handled_signals:
-            continue
-        try:
-            if signal.getsignal(number) is signal.SIG_DFL and not caught >> (number - 1) & 1:
-                signal.signal(number, _on_signal)
-                _handled_signals.add(number)
-        except (ValueError, OSError):
-            continue  # not the main interpreter, or a platform without it
-
-
-def _restore_signal_handlers() -> None:
-    if threading.current_thread() is not threading.main_thread():
-        return
-    for number in list(_handled_signals):
-        try:
-            if signal.getsignal(number) is _on_signal:
-                signal.signal(number, signal.SIG_DFL)
-            _handled_signals.discard(number)
-        except (ValueError, OSError):
-            continue
+    for number in _ending_signals():
+        if not caught >> (number - 1) & 1:
+            _signals.set_hidden_handler(number, _end_by_signal)
 
 
 def _signals_with_handler() -> int:
@@ -123,12 +123,7 @@ def _signals_with_handler() -> int:
     return 0
 
 
-def _on_signal(number: int, _frame: FrameType | None) -> None:
-    if not _shield.shield.postpone_end(number, lambda: _end_by_signal(number)):
-        _end_by_signal(number)
-
-
-def _end_by_signal(number: int) -> None:
+def _end_by_signal(number: int, _frame: FrameType | None) -> None:
     for reporter in reversed(_open):
         reporter.end_by_signal(f"terminated by {signal.Signals(number).name}")
     signal.signal(number, signal.SIG_DFL)
@@ -162,6 +157,11 @@ def _recording_exit(status: Any = None, /) -> NoReturn:
     raise SystemExit(status)
 
 
+# What looks at sys.exit, or pickles it, sees that of Python.
+_recording_exit.__module__, _recording_exit.__name__, _recording_exit.__qualname__ = "sys", "exit", "exit"
+_recording_exit.__doc__ = sys.exit.__doc__
+
+
 def _goes_on(*_: Any) -> None:
     """The process goes on after the error that came last, so that error is not its end."""
     global _survived_error, _exit_failure
@@ -178,21 +178,20 @@ def _watch_cells() -> None:
 
 
 def _at_exit() -> None:
-    error = getattr(sys, "last_value", None)  # an uncaught exception
-    if error is _survived_error:
-        error = None
-    failure = f"{type(error).__name__}: {error}" if error is not None else _exit_failure
+    # An uncaught exception; in a child of multiprocessing it is still on its way.
+    error = sys.exc_info()[1] or getattr(sys, "last_value", None)
+    failure = _exit_failure if error is None or error is _survived_error else reason_of(error)
     for reporter in reversed(_open):
         reporter.end_at_exit(failure)
     _interrupt.exit_with_stop_status()
 
 
 def _after_fork() -> None:
+    for reporter in _open:
+        reporter.forget()
     _open.clear()
-    _shield.shield.reset()
+    _signals.forget()
     for action in forked:
         action()
-    _restore_signal_handlers()
+    restore_signal_handlers()
     _restore_exit()
-    _interrupt.restore()
-    _shield.restore()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -58,6 +59,20 @@ def complete_start(
         return {**data, "env_snapshot": {**snapshot.data(), **run.environment_extras}}
 
     return complete
+
+
+def prepare_thread_ends() -> None:
+    """Load the library that glibc needs where Python ends a daemon thread at exit, or else aborts the process.
+
+    Raises OSError if no file can be opened, because then nothing can be reported either.
+    """
+    os.close(os.open(os.devnull, os.O_RDONLY))
+    try:
+        import _ctypes
+
+        _ctypes.dlopen("libgcc_s.so.1", 0x2)
+    except (ImportError, AttributeError, OSError):
+        return  # not needed: another system or C library
 
 
 class OwnRecord:

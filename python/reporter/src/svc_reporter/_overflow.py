@@ -2,7 +2,8 @@
 
 It writes events that came while the queue was full. It also writes all events in memory once the oldest is too old,
 because a process that is killed loses the events in its memory. If events come faster than this thread writes, the
-training's own thread writes some of them, so that memory stays bounded and no event is lost.
+training's own thread waits for it, so that memory stays bounded and no event is lost. It does not write itself: Ctrl-C
+would interrupt it there.
 """
 
 from __future__ import annotations
@@ -30,10 +31,9 @@ _CHECK_EVERY_S = 0.1
 _MAX_CHECKS = 3
 """Events that are still in memory after so many checks are too old. Checks are counted instead of time because all
 threads, the sending one included, wait while the training holds the interpreter lock."""
-_CALLER_WRITES_FROM = 4_000
-"""With so many events in `spillover`, the thread that reports an event writes to disk itself."""
-_CALLER_BLOCK = 100
-"""How many events one such call writes; this takes some milliseconds."""
+_CALLER_WAITS_FROM = 4_000
+"""With so many events in `spillover`, the thread that reports an event waits until some are written."""
+_CALLER_WAITS_S = 2.0
 _DISK_RETRY_S = 1.0
 
 
@@ -86,10 +86,14 @@ class Overflow:
                     "lost",
                     f"{lost:,} events lost so far, because queue and disk are full. Free disk space",
                 )
-        elif len(self._queue.spillover) >= _CALLER_WRITES_FROM:
-            self._write(self._queue.take_spillover(_CALLER_BLOCK))
-        elif self._wakes.empty():
+            return
+        if self._wakes.empty():
             self._wakes.put(None)
+        end = time.monotonic() + _CALLER_WAITS_S
+        while len(self._queue.spillover) >= _CALLER_WAITS_FROM and not self._queue.disk_is_full:
+            if self._thread is None or not self._thread.is_alive() or time.monotonic() > end:
+                return
+            time.sleep(0.001)
 
     def is_idle(self) -> bool:
         return not self._busy and not self._queue.spillover
@@ -114,8 +118,7 @@ class Overflow:
         left = self._spill_writer.spill(encoded, why)
         self._queue.disk_is_full = bool(left)
         if left:
-            # extendleft reverses, so this restores the order.
-            self._queue.spillover.extendleft(reversed(origins[len(origins) - len(left) :]))
+            self._queue.put_back(origins[len(origins) - len(left) :])
 
     def _run(self) -> None:
         while not self._shutdown.abandoned:

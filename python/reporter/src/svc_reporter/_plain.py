@@ -20,6 +20,8 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
+from ._signals import raise_if_by_signal
+
 MAX_DEPTH = 32
 """The service rejects a depth over 64, and the envelope takes a few levels."""
 MAX_ITEMS = 10_000
@@ -82,7 +84,8 @@ def entries_of(value: Any) -> dict[str, Any] | None:
     try:
         named = _named(value)
         return None if named is None else {text_of(key): item for key, item in islice(named, MAX_ITEMS)}
-    except Exception:
+    except Exception as error:
+        raise_if_by_signal(error)
         return {}
 
 
@@ -90,7 +93,8 @@ def text_of(value: Any) -> str:
     """`str(value)`, or what kind of value it is if that raises."""
     try:
         return str(value)
-    except Exception:
+    except Exception as error:
+        raise_if_by_signal(error)
         return f"<{type(value).__name__}: not readable>"
 
 
@@ -134,7 +138,8 @@ class _Conversion:
             return self._convert(value, depth)
         except RecursionError:
             return TOO_DEEP
-        except Exception:
+        except Exception as error:
+            raise_if_by_signal(error)
             return _text(value)
         finally:
             self._path.discard(id(value))
@@ -200,7 +205,8 @@ def _text(value: Any) -> str:
     """The repr of a value, cut and without addresses."""
     try:
         text = _ADDRESS.sub("", repr(value))
-    except Exception:
+    except Exception as error:
+        raise_if_by_signal(error)
         return f"<{type(value).__name__}: not readable>"
     return text if len(text) <= MAX_REPR else text[:MAX_REPR] + "…"
 
@@ -254,6 +260,7 @@ def _read(read: Callable[[Any], Any], key: Any, owner: Any) -> Any:
     try:
         return read(key)
     except Exception as error:
+        raise_if_by_signal(error)
         return _written(owner, key) or f"<not readable: {type(error).__name__}>"
 
 

@@ -2,7 +2,8 @@
 
 `put` holds a lock for about a microsecond. It does not wait for the worker, and does not use disk or network while the
 queue has room. The lock is re-entrant because a signal handler or finalizer may log while the same thread is inside
-`put`.
+`put`. A signal handler may also raise there, between any two instructions, as Ctrl-C does: then the queue counts again
+how many events it has got.
 
 If the queue is full, further events go to `spillover`, which the overflow thread writes to disk. Events are lost only
 if the disk is full too: first resource samples, then log lines, then metrics. Starts and ends of batches and jobs have
@@ -12,8 +13,10 @@ a lane of their own; they are never dropped, and go first if one request cannot 
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ._delivery import Counts
@@ -42,6 +45,10 @@ class EventQueue:
         self._counts = counts
         self._lock = threading.RLock()
         self._seq = 0
+        self._taken = self._lost = 0
+        """How many events were taken out, and how many were counted without ever being in a lane."""
+        self._takers = 0
+        self._taking = threading.RLock()
         self._closed = False
         """The batch's last event was put. It carries the delivery counts, so no event may follow it."""
         self._ends: deque[QueuedEvent] = deque()
@@ -82,30 +89,42 @@ class EventQueue:
             if self._closed:
                 return False  # another thread reports after the batch's end
             self._closed = event_type in _BATCH_ENDS
-            seq = self._seq = self._seq + 1
-            event = QueuedEvent(seq, event_type, job_id, ms, data)
-            if lane is self._ends:
-                # A batch has one start and one end; an import may put any number of those of jobs.
-                if len(lane) < self._limit or job_id is None:
+            try:
+                seq = self._seq = self._seq + 1
+                event = QueuedEvent(seq, event_type, job_id, ms, data)
+                if lane is self._ends:
+                    # A batch has one start and one end; an import may put any number of those of jobs.
+                    if len(lane) < self._limit or job_id is None:
+                        lane.append(event)
+                        return False
+                elif len(self._metrics) + len(self._logs) + len(self._samples) < self._limit:
                     lane.append(event)
                     return False
-            elif len(self._metrics) + len(self._logs) + len(self._samples) < self._limit:
-                lane.append(event)
-                return False
-            if not self.disk_is_full or lane is self._ends or len(self.spillover) < self._limit:
-                self.spillover.append(event)
+                if not self.disk_is_full or lane is self._ends or len(self.spillover) < self._limit:
+                    self.spillover.append(event)
+                    return True
+                if self._make_room(lane):
+                    lane.append(event)
+                else:
+                    self._lost += 1
+                    self._counts.add(dropped=1)
                 return True
-            if self._make_room(lane):
-                lane.append(event)
-            else:
-                self._counts.add(dropped=1)
-            return True
+            except BaseException:
+                self._count_again()
+                raise
+
+    def _count_again(self) -> None:
+        """After an exception in `put`: find out whether the event is in a lane. Callers hold the lock."""
+        while self._takers:
+            time.sleep(0.0001)  # another thread has taken events and not counted them yet
+        self._seq = self._taken + len(self) + len(self.spillover) + self._lost
 
     def count_lost(self) -> None:
         """Count a report of the training that could not be turned into an event: as produced and dropped."""
         with self._lock:
             if not self._closed:
                 self._seq += 1
+                self._lost += 1
                 self._counts.add(dropped=1)
 
     def take(self, limit: int) -> list[QueuedEvent]:
@@ -116,6 +135,11 @@ class EventQueue:
         """
         taken = self.take_ends(limit) if 1 < limit < len(self) else []
         has_priority = bool(taken)
+        with self._counting(taken):
+            self._take_oldest(taken, limit)
+        return sorted(taken, key=_seq) if has_priority else taken
+
+    def _take_oldest(self, taken: list[QueuedEvent], limit: int) -> None:
         while len(taken) < limit:
             try:
                 oldest = min((lane for lane in self._lanes if lane), key=_head)
@@ -124,20 +148,45 @@ class EventQueue:
                 break  # all lanes are empty
             except IndexError:
                 continue  # `put` removed the last event of a lane meanwhile
-        return sorted(taken, key=_seq) if has_priority else taken
 
     def take_ends(self, limit: int) -> list[QueuedEvent]:
-        return _take(self._ends, limit)
+        return self._take([self._ends], limit)
 
     def take_data(self, limit: int) -> list[QueuedEvent]:
         """Remove and return up to `limit` events that are no starts or ends, lane by lane."""
-        taken: list[QueuedEvent] = []
-        for lane in (self._metrics, self._logs, self._samples):
-            taken += _take(lane, limit - len(taken))
-        return taken
+        return self._take([self._metrics, self._logs, self._samples], limit)
 
     def take_spillover(self, limit: int) -> list[QueuedEvent]:
-        return _take(self.spillover, limit)
+        return self._take([self.spillover], limit)
+
+    def put_back(self, events: list[QueuedEvent]) -> None:
+        """Put the last events of `take_spillover` back, in their order."""
+        with self._counting([], -len(events)):
+            self.spillover.extendleft(reversed(events))
+
+    def _take(self, lanes: list[deque[QueuedEvent]], limit: int) -> list[QueuedEvent]:
+        taken: list[QueuedEvent] = []
+        with self._counting(taken):
+            for lane in lanes:
+                while lane and len(taken) < limit:
+                    try:
+                        taken.append(lane.popleft())
+                    except IndexError:
+                        break
+        return taken
+
+    @contextmanager
+    def _counting(self, taken: list[QueuedEvent], more: int = 0) -> Iterator[None]:
+        """Count the events that are added to `taken` as taken out; see `_count_again`."""
+        before = len(taken)
+        with self._taking:
+            self._takers += 1
+        try:
+            yield
+        finally:
+            with self._taking:
+                self._taken += len(taken) - before + more
+                self._takers -= 1
 
     def _make_room(self, lane: deque[QueuedEvent]) -> bool:
         """Drop one event of less value than those of `lane`. False if there is none."""
@@ -148,19 +197,10 @@ class EventQueue:
                 victims.popleft()
             except IndexError:
                 continue
+            self._lost += 1
             self._counts.add(dropped=1)
             return True
         return False
-
-
-def _take(lane: deque[QueuedEvent], limit: int) -> list[QueuedEvent]:
-    taken: list[QueuedEvent] = []
-    while lane and len(taken) < limit:
-        try:
-            taken.append(lane.popleft())
-        except IndexError:
-            break
-    return taken
 
 
 def _head(lane: deque[QueuedEvent]) -> int:

@@ -29,11 +29,15 @@ _NODE = ("NODE_RANK", "GROUP_RANK")
 
 
 def rank(env: Mapping[str, str] | None = None) -> int:
-    """The rank of this process among all processes of the training; 0 if no variable is set.
+    """The rank of this process among all processes of the training; 0 if it is unknown.
 
-    RANK and GLOBAL_RANK come first. Then a local rank above 0 takes precedence over the ranks of Slurm and MPI, because
-    all ranks that Lightning starts in one Slurm task inherit that task's SLURM_PROCID.
+    An initialised process group of torch.distributed knows it also where a script has started the processes itself.
+    Else RANK and GLOBAL_RANK come first. Then a local rank above 0 takes precedence over the ranks of Slurm and MPI,
+    because all ranks that Lightning starts in one Slurm task inherit that task's SLURM_PROCID.
     """
+    group = _process_group() if env is None else None
+    if group is not None:
+        return int(group.get_rank())
     env = os.environ if env is None else env
     for name, _ in _GLOBAL:
         number = _number(env.get(name))
@@ -67,6 +71,19 @@ def is_worker_process() -> bool:
     ray: Any = sys.modules.get("ray._private.worker")
     worker = getattr(ray, "global_worker", None)
     return worker is not None and getattr(worker, "mode", None) == getattr(ray, "WORKER_MODE", 1)
+
+
+def is_silent_process() -> bool:
+    """Whether no code of the user asked for a run in this process.
+
+    It is a worker of a DataLoader of PyTorch, which runs the dataset's code, or a spawned child that imports the main
+    module of the script, where its parent has made the run.
+    """
+    process = sys.modules.get("multiprocessing.process")
+    if process is not None and _imports_main_module(process):
+        return True
+    workers: Any = sys.modules.get("torch.utils.data._utils.worker")
+    return getattr(workers, "_worker_info", None) is not None
 
 
 def _imports_main_module(process: Any) -> bool:

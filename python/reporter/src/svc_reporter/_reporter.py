@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
-from . import _arguments, _copies, _interrupt, _lifecycle, _rank_failure, _ranks
+from . import _arguments, _copies, _interrupt, _lifecycle, _rank_failure, _ranks, _signals
 from ._config import config_of, plain_config
 from ._counts_so_far import CountsSoFar
 from ._delivery import Delivery
@@ -18,20 +18,26 @@ from ._ending import last_event, last_event_of_joined
 from ._failure import STOPPED, reason_of, trace_of
 from ._ids import new_batch_id, now_ms
 from ._job import Job
+from ._members import Member
 from ._messages import Messages
-from ._opening import OwnRecord, complete_start, start_data, watch
+from ._opening import OwnRecord, complete_start, prepare_thread_ends, start_data, watch
 from ._periodic import Periodic
 from ._pipeline import Pipeline
 from ._plain import text_of
 from ._settings import is_switched_off, read_rerun, read_settings
-from ._shield import shield
+from ._signals import recording
 from ._snapshot import Snapshot, hostname, user_name
+from ._spill import folders
 from ._stop import STUCK_STATUS, Stop
 from ._watch import Sampler, StopPoll, load_modules
 from ._watchdog import WatchedRun
 
 _MAX_LINES_BEFORE_JOB = 1_000
 """How many log lines from before the first job are kept: each log line belongs to a job."""
+_PATIENCE_S = 10.0
+"""How much longer than planned the end of a run or job may take before its caller stops waiting."""
+_HURRY_S = 1.5
+"""How long SIGTERM waits for an end that is under way, which has 1 s more."""
 _JOB_OF_LINES = "batch"
 """The job of the lines of a batch that had no other job."""
 
@@ -39,12 +45,13 @@ _JOB_OF_LINES = "batch"
 class Reporter:
     """Reports one batch. Use it in a `with` statement; otherwise it opens at first use and closes at exit.
 
-    Raises ValueError and TypeError for invalid arguments, and later only StopRequested. Ranks above 0, multiprocessing
-    children and forked copies report nothing: every call works and does nothing.
+    Raises ValueError and TypeError for invalid arguments, and later only StopRequested. Ranks above 0, workers of a
+    DataLoader, spawned children that import the main module, and forked copies report nothing: every call works and
+    does nothing.
 
     A process with SVC_BATCH_ID in its environment, and a worker process (multiprocessing, joblib, Ray) that passes
-    `batch_id`, join that batch: they report jobs, while the process that owns the batch reports its start and end. A
-    Reporter that is pickled for a worker process joins automatically.
+    `batch_id`, join that batch: they report jobs, while the process that owns the batch reports its start and end. The
+    last process of a batch without an owner ends it. A Reporter that is pickled for a worker process joins by itself.
     """
 
     def __init__(
@@ -100,10 +107,12 @@ class Reporter:
         self._lock = threading.RLock()
         self._pipeline: Pipeline | None = None
         self._record: OwnRecord | None = None
+        self._member: Member | None = None
         self._watched: WatchedRun | None = None
         self._periodics: list[Periodic] = []
         self._counts_so_far: CountsSoFar | None = None
         self._closing = self._closed = False
+        self._has_closed = threading.Event()
         self._began = time.monotonic()
         self._ended = threading.Event()
         self._open_jobs: list[Job] = []
@@ -112,8 +121,8 @@ class Reporter:
         """The id of the job that ended last, and the Unix time in milliseconds."""
         self._lines_before_job: list[dict[str, Any]] = []
         self._n_done = self._n_failed = 0
-        if worker and not self.has_joined:
-            self.disable("it was created in a worker process without the batch's id")
+        if _ranks.is_silent_process():
+            self.disable("this process loads data, or imports the main module for a process of its own")
         _copies.register(self)
 
     # --- the public interface
@@ -245,6 +254,10 @@ class Reporter:
         return self._pid == os.getpid()
 
     @property
+    def is_open(self) -> bool:
+        return self._pipeline is not None and not self._disabled and not self._closed
+
+    @property
     def is_closed(self) -> bool:
         return self._closed
 
@@ -279,19 +292,15 @@ class Reporter:
         self.messages.log_once(
             logging.WARNING,
             "silent",
-            f"this Reporter reports nothing here: {why}. In a worker process, create "
-            f"Reporter({self.project!r}, batch_id={self.batch_id!r}), or pass a Reporter to it",
+            f"this Reporter reports nothing here: {why}. Call init, or create a Reporter, in the function that trains, "
+            "or pass a Reporter to it",
         )
 
     # --- for Job and LogHandler
 
+    @recording
     def emit(self, event_type: str, job_id: str | None, data: dict[str, Any], ms: int | None = None) -> None:
         """Report an event; `ms` is its Unix time in milliseconds, default now. Never raises."""
-        with shield:
-            self.take(event_type, job_id, data, ms)
-
-    def take(self, event_type: str, job_id: str | None, data: dict[str, Any], ms: int | None = None) -> None:
-        """`emit` for callers that use `shield` themselves."""
         if self._is_forked_copy():
             return
         if self._closed:
@@ -306,6 +315,7 @@ class Reporter:
         try:
             pipeline.put(event_type, job_id, data, ms)
         except Exception as error:
+            _signals.raise_if_by_signal(error)
             self.messages.log(logging.ERROR, "emit", f"{event_type} was lost by an internal error: {error!r}")
 
     def count_lost(self) -> None:
@@ -429,6 +439,7 @@ class Reporter:
                 logging.WARNING, complaint, f"{complaint}; events are kept on disk, see `svc-reporter doctor`"
             )
         self._began = time.monotonic()
+        prepare_thread_ends()
         load_modules()
         snapshot = Snapshot()
         source = {"host": hostname(), "user": user_name()}
@@ -445,6 +456,8 @@ class Reporter:
             record = self._record = OwnRecord(self.project, self.batch_id, self._settings, self.messages)
             start = start_data(self, snapshot, self._config, self._tags, self._rerun)
             pipeline.put("batch_start", None, complete_start(self, start, snapshot, record))
+        self._member = Member(folders(self._settings.folder), self.batch_id)
+        self._member.enter()
         self._watched = pipeline.watched = watch(self, self._settings, start)
         pipeline.start()
         self._periodics = [
@@ -463,22 +476,29 @@ class Reporter:
         _lifecycle.opened(self)
 
     def _end(self, timeout_s: float, failure: str | None, trace: str | None) -> None:
-        if self._pid != os.getpid():
-            return
-        with shield.cut_short_by_signals(self._hurry):
-            self._end_within(timeout_s, failure, trace)
+        if self._pid == os.getpid():
+            self.uninterrupted(lambda: self._end_within(timeout_s, failure, trace), timeout_s)
 
-    def _hurry(self) -> None:
+    def uninterrupted(self, action: Callable[[], object], limit_s: float = 0.0) -> None:
+        """Run a step of about `limit_s` seconds that no signal handler of the program may interrupt."""
+        _signals.uninterrupted(action, self.hurry, limit_s + _PATIENCE_S)
+        _lifecycle.restore_signal_handlers()
+
+    def hurry(self) -> None:
+        """The user wants the process to end: nothing may take long now."""
         if self._pipeline is not None:
             self._pipeline.hurry()
 
     def _end_within(self, timeout_s: float, failure: str | None, trace: str | None) -> None:
         with self._lock:
             pipeline = self._pipeline
-            if pipeline is None or self._closing:
-                self._closed = self._closed or pipeline is None
+            if pipeline is None:
+                self._closed = True
                 return
-            self._closing = True
+            is_first, self._closing = not self._closing, True
+        if not is_first:
+            self._has_closed.wait(timeout_s)
+            return
         self._ended.set()
         _interrupt.cancel()
         try:
@@ -495,11 +515,10 @@ class Reporter:
                 job.end_with_run(failure)
             counts = {**self.end_extras(), "n_done": self._n_done, "n_failed": self._n_failed}
             elapsed_s = time.monotonic() - self._began
-            last = (
-                last_event_of_joined(pipeline)
-                if self.has_joined
-                else last_event(pipeline, counts, elapsed_s, failure, trace)
-            )
+            if not self.has_joined:
+                last = last_event(pipeline, counts, elapsed_s, failure, trace)
+            else:
+                last = last_event_of_joined(pipeline, self._leave, failure, trace)
             pipeline.close(timeout_s, last)
         except Exception as error:
             self.messages.log(logging.ERROR, "close", f"closing the reporter failed by an internal error: {error!r}")
@@ -507,10 +526,19 @@ class Reporter:
             self._closed = True
             if self._record is not None:
                 self._record.end()
+            self._leave(None)
             if self._watched is not None:
                 self._watched.ended()
             self.messages.flush()
+            self._has_closed.set()
             _lifecycle.closed(self)
+
+    def _leave(self, send_end: Callable[[dict[str, Any]], None] | None) -> bool:
+        """This process no longer reports the batch. If it is the last one, and there is no owner, it sends the end."""
+        if self._member is None:
+            return False
+        began = time.time() - (time.monotonic() - self._began)
+        return self._member.leave({"n_done": self._n_done, "n_failed": self._n_failed, "began": began}, send_end)
 
     def end_at_exit(self, failure: str | None) -> None:
         """At interpreter exit: end a reporter that was not closed, as done or with `failure`."""
@@ -518,12 +546,13 @@ class Reporter:
             self._end(self._close_timeout_s, failure, None)
 
     def end_by_signal(self, reason: str) -> None:
-        """On SIGTERM and similar signals: end open jobs and the batch as failed, or as stopped after a stop request."""
+        """On SIGTERM: end open jobs and the batch as failed, or as stopped after a stop request."""
         if self._pid != os.getpid():
             return
         pipeline = self._usable_pipeline()
-        if self._closing:  # another thread is in close(): write unsent events to disk
-            if pipeline is not None and not self._closed:
+        if self._closing:  # another thread is in close()
+            self.hurry()
+            if pipeline is not None and not self._has_closed.wait(_HURRY_S):
                 pipeline.cut_short()
             return
         if not self._stop.seen and pipeline is not None and pipeline.may_poll:
@@ -531,7 +560,13 @@ class Reporter:
             transport = pipeline.poll_transport(self._settings.tuning.stop_check_s)
             if transport is not None:
                 StopPoll(self.batch_id, transport, self._stop.record)()
-        self._end(self._close_timeout_s, STOPPED if self._stop.seen else reason, None)
+        # In this thread: it may hold a lock that another one would wait for.
+        self._end_within(self._close_timeout_s, STOPPED if self._stop.seen else reason, None)
+
+    def forget(self) -> None:
+        """In a forked child."""
+        if self._member is not None:
+            self._member.forget()
 
     # --- the threads' actions
 

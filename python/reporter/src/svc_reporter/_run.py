@@ -26,7 +26,7 @@ from ._plain import text_of
 from ._redact import redact_text
 from ._reporter import Reporter
 from ._settings import is_switched_off
-from ._shield import shield
+from ._signals import postponed, raise_if_by_signal, recording, take_effect
 from ._summary import Summary
 
 _CONFIG_LIMIT = 150 * 1024
@@ -202,11 +202,13 @@ class Run:
             self._warn("after the end", "log was called after the run had ended; its values are not recorded")
             return
         try:
-            with shield:
-                self._record(data, step)
+            self._record(data, step)
         except Exception as error:
+            raise_if_by_signal(error)
             self._warn("log", f"a call of log was not recorded: {type(error).__name__}: {text_of(error)}")
             self._reporter.count_lost()
+        if postponed:
+            take_effect()
         self._reporter.check_stop_here()
 
     def define_metric(self, name: str, step: str | None = None, goal: str | None = None) -> None:
@@ -287,11 +289,13 @@ class Run:
             self._warn("environment", f"the environment was not recorded: {error!r}")
         reporter.end_extras = self._end_extras
         reporter.__enter__()
+        _current = self
+        if not reporter.is_open:
+            return  # it could not start, and has said why
         if not self._quiet:
             print_start(reporter, self._title)
-        _current = self
         _install_excepthook()
-        atexit.register(self._at_exit)
+        _lifecycle.call_at_exit(self._at_exit, 11)
         if "diff" in parts:
             self._diff = threading.Thread(target=self._send_diff, name="svc-reporter-diff", daemon=True)
             self._diff.start()
@@ -301,6 +305,11 @@ class Run:
             reporter.drain_console = self._console.drain
 
     def _finish(self, error: BaseException | None, trace: TracebackType | None, clean_end: str = "finished") -> None:
+        reporter = self._reporter
+        limit_s = reporter._close_timeout_s + _DIFF_TIMEOUT_S
+        reporter.uninterrupted(lambda: self._finish_within(error, trace, clean_end), limit_s)
+
+    def _finish_within(self, error: BaseException | None, trace: TracebackType | None, clean_end: str) -> None:
         with self._lock:
             if self._finished:
                 return
@@ -377,6 +386,7 @@ class Run:
                 self._main = Job(self._reporter, self._job_id, params, skipped=skipped)
             return self._main
 
+    @recording
     def _record(self, data: Mapping[str, Any], step: Any) -> None:
         if not isinstance(data, Mapping):
             raise TypeError(f"log takes a dictionary of metrics, got {type(data).__name__}; text goes through run.text")
