@@ -2,6 +2,7 @@ import type { WriteStream } from 'node:tty'
 import { type LogFn, type Logger, pino } from 'pino'
 import type { Config } from './config.ts'
 import { urlsOf } from './db/hosts.ts'
+import { createPing, isTimeLimit } from './db/ping.ts'
 import { databaseFault } from './db/sql.ts'
 import { textOf } from './log-text.ts'
 import { passwordsIn, scrub } from './secrets.ts'
@@ -10,6 +11,7 @@ import { codeOf, fieldOf, messageOf } from './thrown.ts'
 /** The service pings the database after this long without a new fault. */
 const QUIET_MS = 2_000
 const POLL_MS = 500
+const PING_TIMEOUT_MS = 3_000
 
 /** The availability of the database, judging by the faults that are logged. */
 export interface Outages {
@@ -88,6 +90,7 @@ class OutageMonitor implements Outages {
   readonly counts = { outages: 0, faults: 0 }
   readonly #log: Logger
   #unavailable = false
+  #doubting = false
   /** When the outage began, and when its last fault was logged, on the clock of `performance`. */
   #since = 0
   #last = 0
@@ -105,7 +108,7 @@ class OutageMonitor implements Outages {
 
   watch(url: string, ping: () => Promise<unknown>): () => void {
     this.#ports = urlsOf(url).map((one) => Number(new URL(one).port || 5432))
-    this.#ping = ping
+    this.#ping = createPing(ping, PING_TIMEOUT_MS)
     return () => {
       this.#ping = undefined
       this.#stopPinging()
@@ -135,24 +138,46 @@ class OutageMonitor implements Outages {
     this.counts.faults++
     this.#last = performance.now()
     if (this.#unavailable) return
+    if (fault instanceof Error && isTimeLimit(fault) && this.#ping !== undefined) void this.#doubt(fault)
+    else this.#declare(fault, this.#last)
+  }
+
+  /** A time limit that passed is an outage only if a ping fails as well. */
+  async #doubt(fault: Error): Promise<void> {
+    if (this.#doubting) return
+    this.#doubting = true
+    const since = performance.now()
+    const answers = await this.#answers()
+    this.#doubting = false
+    if (this.#ping === undefined) return
+    if (answers) this.#log.info({ reason: fault.message }, 'a time limit passed, but the database answers')
+    else if (!this.#unavailable) this.#declare(fault, since)
+  }
+
+  #declare(fault: unknown, since: number): void {
     this.#unavailable = true
-    this.#since = this.#last
+    this.#since = since
     this.counts.outages++
     this.#log.error(
-      { code, reason: messageOf(fault) },
+      { code: codeOf(fault), reason: messageOf(fault) },
       'the database cannot be used; requests are answered with 503 until it can',
     )
     this.#timer ??= setInterval(() => void this.#ask(), POLL_MS).unref()
   }
 
+  async #answers(): Promise<boolean> {
+    return (
+      this.#ping?.().then(
+        () => true,
+        () => false,
+      ) ?? false
+    )
+  }
+
   async #ask(): Promise<void> {
     if (!this.#unavailable || this.#ping === undefined || performance.now() - this.#last < QUIET_MS) return
     const asked = this.#last
-    const well = await this.#ping().then(
-      () => true,
-      () => false,
-    )
-    if (!well || !this.#unavailable || this.#last !== asked) return
+    if (!(await this.#answers()) || !this.#unavailable || this.#last !== asked) return
     this.#unavailable = false
     this.#stopPinging()
     const seconds = Math.round((performance.now() - this.#since) / 1000)

@@ -33,7 +33,7 @@ describe('a database that becomes unreachable', () => {
   }, async () => {
     const { home, remove } = newHome()
     const embedded = await startEmbedded({ home, log: () => {}, settings: { shared_buffers: '16MB' } })
-    const app = await startTestApp({ ...UNLIMITED, databaseUrl: embedded.url('postgres') })
+    const app = await startTestApp({ ...UNLIMITED, databaseUrl: embedded.url('postgres'), logLevel: 'info' })
     const sql = postgres(embedded.url('postgres'), { max: 1 })
     cleanUps.push(
       remove,
@@ -44,14 +44,22 @@ describe('a database that becomes unreachable', () => {
     await expect.poll(async () => (await app.call('GET', '/readyz')).status, SOON).toBe(200)
     const backends = await sql<{ pid: number }[]>`
       select pid from pg_stat_activity where application_name like 'svc%' and pid <> pg_backend_pid()`
-    for (const { pid } of backends) process.kill(pid, 'SIGSTOP')
+    // The postmaster too: it would open new connections.
+    const pids = [...backends.map(({ pid }) => pid), embedded.pid]
+    for (const pid of pids) process.kill(pid, 'SIGSTOP')
     try {
       await expect.poll(async () => (await app.call('GET', '/readyz')).status, SOON).toBe(503)
       expect((await app.call('GET', '/livez')).status).toBe(200)
+      const probes = Array.from({ length: 12 }, () => app.call('GET', '/readyz'))
+      expect(new Set((await Promise.all(probes)).map(({ status }) => status))).toEqual(new Set([503]))
+      await expect.poll(() => about(app, /the database cannot be used/).length, SOON).toBe(1)
     } finally {
-      for (const { pid } of backends) process.kill(pid, 'SIGCONT')
+      for (const pid of pids) process.kill(pid, 'SIGCONT')
     }
     await expect.poll(async () => (await app.call('GET', '/readyz')).status, SOON).toBe(200)
+    await expect.poll(() => about(app, /can be used again/).length, SOON).toBe(1)
+    expect(about(app, /the database cannot be used/)).toHaveLength(1)
+    expect(lines(app).filter(({ err }) => err?.stack !== undefined)).toEqual([])
   })
 
   test('is logged in one line, and in another when it is back; every transport answers 503 with Retry-After', {
@@ -131,6 +139,24 @@ test('connections that this server closed are no outage, a refused one is', asyn
   expect(await ask(refused)).toBe('ECONNREFUSED')
   expect(log.outages.unavailable).toBe(true)
   expect(lines.map((line) => JSON.parse(line).msg)).toEqual([expect.stringMatching(/cannot be used/)])
+})
+
+test('a time limit that passes while the database answers is no outage', async () => {
+  const { lines, log } = written()
+  let answers = true
+  const endWatch = log.watch('postgresql://127.0.0.1:1/none', async () => {
+    if (!answers) throw new Error('unavailable')
+  })
+  cleanUps.push(async () => endWatch())
+  // What `pg` throws, also if this process was blocked while the answer arrived.
+  const late = () => log.log.error({ err: new Error('timeout expired') }, 'LISTEN failed')
+  late()
+  await sleep(50)
+  expect([log.outages.unavailable, lines]).toEqual([false, []])
+  answers = false
+  late()
+  await expect.poll(() => log.outages.unavailable).toBe(true)
+  expect(lines.map((line) => JSON.parse(line).reason)).toEqual(['timeout expired'])
 })
 
 function written(): { lines: string[]; log: ServiceLog } {

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Registry } from 'prom-client'
 import { z } from 'zod'
+import { createPing } from '../../db/ping.ts'
 import { isAdmin } from '../../domain/caller.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
@@ -39,6 +39,10 @@ function livezRoute(routes: Routes): void {
 
 function readyzRoute(routes: Routes, { services }: Context): void {
   const { sql, replica, pendingMigrations } = services
+  const ping = createPing(async () => {
+    await sql`/* ops.ping */ select 1`
+    return pendingMigrations()
+  }, TIMEOUT_MS)
   routes.get(
     '/readyz',
     {
@@ -60,11 +64,9 @@ function readyzRoute(routes: Routes, { services }: Context): void {
       },
     },
     async () => {
-      const pending = await withTimeout(sql`/* ops.ping */ select 1`.then(() => pendingMigrations())).catch(
-        (cause) => {
-          throw new Problem('unavailable', { detail: 'The database does not answer', cause })
-        },
-      )
+      const pending = await ping().catch((cause) => {
+        throw new Problem('unavailable', { detail: 'The database does not answer', cause })
+      })
       if (pending.length > 0)
         throw new Problem('unavailable', { detail: `Migrations are pending: ${pending.join(', ')}` })
       const status = 'ready' as const
@@ -97,13 +99,6 @@ function metricsRoute(routes: Routes, { services, registry }: Context): void {
 }
 
 /** A database that accepts a query but does not answer it counts as unavailable. */
-const withTimeout = <T>(answer: Promise<T>): Promise<T> =>
-  Promise.race([
-    answer,
-    sleep(TIMEOUT_MS, undefined, { ref: false }).then(() => {
-      throw new Error(`no answer within ${TIMEOUT_MS} ms`)
-    }),
-  ])
 const TIMEOUT_MS = 3_000
 
 /**
