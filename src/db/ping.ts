@@ -1,4 +1,4 @@
-import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 
 /** A frozen database answers nothing and refuses nothing. So many questions may wait for it. */
 const MOST_UNANSWERED = 5

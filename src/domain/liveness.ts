@@ -42,17 +42,18 @@ export function isStalled(batch: { status: string; aliveAt: string }, clock: Clo
   )
 }
 
+/** Whether nothing was heard for so long that what runs counts as lost. */
+export const isSilent = (heardAt: string, clock: Clock): boolean =>
+  canEvaluate(clock.lostAfterMin, clock) && sinceMs(heardAt, clock.now) > clock.lostAfterMin * MINUTE_MS
+
 /**
  * Why a running batch is lost, as a sentence; null if it is not lost.
  * @param batch.heardAt its last sign of life, or the last receipt of an event if there never was one
  */
 export function lossBySilence(batch: { status: string; heardAt: string }, clock: Clock): string | null {
-  const silentMs = sinceMs(batch.heardAt, clock.now)
-  const lost =
-    batch.status === 'running' &&
-    canEvaluate(clock.lostAfterMin, clock) &&
-    silentMs > clock.lostAfterMin * MINUTE_MS
-  return lost ? `no events for ${silenceReason(silentMs)}` : null
+  return batch.status === 'running' && isSilent(batch.heardAt, clock)
+    ? `no events for ${silenceReason(sinceMs(batch.heardAt, clock.now))}`
+    : null
 }
 
 const silenceReason = (ms: number): string =>

@@ -87,7 +87,7 @@ export function updateCache(cache: IngestCache, groupState: GroupState, folded: 
     const { state } = batch
     const touched = folded?.touched.get(state)
     // SQL may have changed jobs that the fold does not know of: they are read again next time.
-    if (touched?.over !== touched?.wasOver) continue
+    if (touched?.jobsEndAt !== touched?.jobsEndedAt) continue
     const byId = groupState.jobs.get(batchId) ?? new Map()
     if (touched !== undefined) {
       if ([...touched.jobs.keys()].some((job) => job.progress.changed.extremes)) continue

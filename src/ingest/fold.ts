@@ -5,6 +5,7 @@ import {
   applyToBatch,
   type BatchState,
   createSenderTally,
+  jobsEndAt,
   type SenderCounts,
   type SentConflict,
   statusOf,
@@ -23,9 +24,10 @@ import { createMetricWatch } from './watch-metrics.ts'
 
 /** How the group changed a batch and its jobs. */
 export interface Touched {
-  wasOver: boolean
   wasLost: boolean
-  over: boolean
+  /** `jobsEndAt` of the batch, before and after. */
+  jobsEndedAt: string | null
+  jobsEndAt: string | null
   /** Job → its status before; null for a new one. */
   jobs: Map<JobState, JobState['status'] | null>
 }
@@ -72,8 +74,13 @@ export async function foldGroup(
     const byOwner = sender.id === ownerId
     let inBatch = touched.get(batch)
     if (inBatch === undefined) {
-      const wasOver = statusOf(batch) !== 'running'
-      inBatch = { wasOver, wasLost: statusOf(batch) === 'lost', over: wasOver, jobs: new Map() }
+      const end = jobsEndAt(batch)
+      inBatch = {
+        wasLost: statusOf(batch) === 'lost',
+        jobsEndedAt: end,
+        jobsEndAt: end,
+        jobs: new Map(),
+      }
       touched.set(batch, inBatch)
     }
     const conflict = applyToBatch(batch, checked, byOwner)
@@ -111,7 +118,7 @@ export async function foldGroup(
   }
   const { epochs, crossed } = await foldEpochs(tx, admitted, state)
   for (const [batch, inBatch] of touched) {
-    inBatch.over = statusOf(batch) !== 'running'
+    inBatch.jobsEndAt = jobsEndAt(batch)
     settleStatuses(batch, inBatch)
   }
   return {
@@ -132,9 +139,9 @@ const jobIn = (state: GroupState, batchId: string, jobId: string): JobState =>
   entryOf(entryOf(state.jobs, batchId), jobId)
 
 /** Gives the named jobs their status, and the batch its counts of them. */
-function settleStatuses(batch: BatchState, { over, jobs }: Touched): void {
+function settleStatuses(batch: BatchState, { jobsEndAt, jobs }: Touched): void {
   for (const [job, before] of jobs) {
-    job.status = jobStatusOf(job, over)
+    job.status = jobStatusOf(job, jobsEndAt)
     if (job.status === before) continue
     job.changed.summary = true
     if (before !== null) batch.jobs[before]--

@@ -1,7 +1,13 @@
 import type { Step } from '../db/pipeline.ts'
 import { isDistributed, type Tx } from '../db/sql.ts'
 import { asStatement, type CombinedStatement, combine } from '../db/sql-fragment.ts'
-import { saveBatchProgress, saveBatchSummaries, saveSenders, settleJobs } from '../domain/batches/index.ts'
+import {
+  jobsEndAt,
+  saveBatchProgress,
+  saveBatchSummaries,
+  saveSenders,
+  settleJobs,
+} from '../domain/batches/index.ts'
 import {
   advanceJobs,
   type JobState,
@@ -41,9 +47,9 @@ export async function writeGroup(tx: Tx, folded: Folded): Promise<EndedJob[]> {
   const unpacked = jobs.filter((j) => j.progress.changed.chunks).map(placeOf)
   if (unpacked.length > 0) await dropChunks(tx, unpacked)
 
-  const flipped = batches.filter((batch) => touched.get(batch)?.over !== touched.get(batch)?.wasOver)
+  const flipped = batches.filter((batch) => touched.get(batch)?.jobsEndAt !== touched.get(batch)?.jobsEndedAt)
   if (flipped.length === 0) return []
-  const settled = await settleJobs(tx, flipped)
+  const settled = await settleJobs(tx, new Map(flipped.map((batch) => [batch.key, jobsEndAt(batch)])))
   for (const batch of flipped) {
     Object.assign(batch.jobs, settled.counts.get(batch.key))
     batch.changed.counts = true
@@ -123,8 +129,8 @@ function smallTables({ touched, templates, senders, lines, snapshots }: Folded) 
 export function isWrittenTogether(folded: Folded): boolean {
   if (folded.epochs.merged.length > 0 || folded.started.length > 0) return false
   if (folded.conflicts.length > 0) return false
-  for (const [batch, { over, wasOver, jobs }] of folded.touched) {
-    if (batch.changed.summary || over !== wasOver) return false
+  for (const [batch, { jobsEndAt, jobsEndedAt, jobs }] of folded.touched) {
+    if (batch.changed.summary || jobsEndAt !== jobsEndedAt) return false
     for (const { progress } of jobs.keys())
       if (progress.changed.extremes || progress.changed.chunks) return false
   }

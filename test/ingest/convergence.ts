@@ -383,7 +383,15 @@ function checkAgainstModel(events: TestEvent[], summaries: Awaited<ReturnType<ty
         .filter((e) => e.job_id === job.id && /^job_(start|done|failed)$/.test(e.event_type))
         .toSorted((a, b) => (rankOf(a) < rankOf(b) ? -1 : 1))
         .at(-1)
-      const over = batch.status !== 'running'
+      // A job that reports after the end of its batch outlives it.
+      const end = ofBatch
+        .filter((e) => /^batch_(start|done|failed)$/.test(e.event_type) && e.data.update !== true)
+        .toSorted((a, b) => (rankOf(a) < rankOf(b) ? -1 : 1))
+        .at(-1)
+      const outlives = ofBatch.some(
+        (e) => e.job_id === job.id && end !== undefined && timeOf(e) > timeOf(end),
+      )
+      const over = batch.status !== 'running' && !outlives
       const expected =
         last?.event_type === 'job_done'
           ? 'completed'
@@ -415,5 +423,6 @@ const plain = (value: unknown): unknown => (value === 0 ? 0 : value)
 /** Time to the microsecond, then event_id. */
 const orderOf = (e: TestEvent): string =>
   `${e.timestamp.slice(0, 19)}.${e.timestamp.slice(20, -1).slice(0, 6).padEnd(6, '0')} ${e.event_id}`
-/** As above, but within one instant an end comes after a start. */
+const timeOf = (e: TestEvent): string => orderOf(e).replace(/ .*/, '')
+/** As `orderOf`, but within one instant an end comes after a start. */
 const rankOf = (e: TestEvent): string => orderOf(e).replace(' ', /_start$/.test(e.event_type) ? ' 0' : ' 1')

@@ -308,3 +308,69 @@ test('a batch that processes only joined is lost with that reason', async () => 
     expect.stringContaining('no events for 61 min; its start was never reported'),
   ])
 })
+
+describe('what a reporter sends after the end of its batch', () => {
+  const done = (batch_id: string, data: object = {}) =>
+    makeEvent('batch_done', { batch_id, data: { n_done: 3, n_failed: 1, ...data } })
+  const jobs = async (id: string) =>
+    Object.fromEntries(
+      (await get(`/api/batches/${id}/jobs`)).items.map((job: { id: string; status: string }) => [
+        job.id,
+        job.status,
+      ]),
+    )
+  const counts = async (id: string) => {
+    const { status, n_running, n_done, n_failed } = await get(`/api/batches/${id}`)
+    return { status, n_running, n_done, n_failed }
+  }
+
+  test('a job of another process runs while it reports, and is lost after an hour of silence', async () => {
+    const id = 'outlived'
+    await report([startOf({ id }), makeEvent('job_start', { batch_id: id, job_id: 'ended' })], 0)
+    clock.forward({ minutes: 1 })
+    await report([done(id)], 0)
+    expect(await jobs(id)).toEqual({ ended: 'lost' })
+    clock.forward({ minutes: 1 })
+    await report([makeEvent('job_start', { batch_id: id, job_id: 'later' })], 0)
+    expect(await jobs(id)).toEqual({ ended: 'lost', later: 'running' })
+    expect(await counts(id)).toEqual({ status: 'completed', n_running: 1, n_done: 3, n_failed: 1 })
+    clock.forward({ minutes: 59 })
+    await report([makeEvent('job_epoch', { batch_id: id, job_id: 'later' })], 0)
+    await watch()
+    expect(await jobs(id)).toMatchObject({ later: 'running' })
+    clock.forward({ minutes: 61 })
+    await watch()
+    expect(await jobs(id)).toEqual({ ended: 'lost', later: 'lost' })
+    expect(await counts(id)).toMatchObject({ status: 'completed', n_running: 0 })
+    await report([makeEvent('job_epoch', { batch_id: id, job_id: 'later', data: { epoch: 1 } })], 0)
+    expect(await jobs(id)).toMatchObject({ later: 'running' })
+    await report([makeEvent('job_done', { batch_id: id, job_id: 'later' })], 0)
+    expect(await jobs(id)).toMatchObject({ later: 'completed' })
+  })
+
+  test.each([
+    ['in order', [0, 1, 2]],
+    ['late', [2, 0, 1]],
+    ['the counts last', [1, 2, 0]],
+  ])('a failure after the end keeps the counts: %s', async (name, order) => {
+    const id = `counts-${name.replaceAll(' ', '-')}`
+    await report([startOf({ id })], 0)
+    const at = (ms: number) => new Date(now() + ms).toISOString()
+    const events = [
+      { ...done(id, { n_done: 1 }), timestamp: at(1) },
+      { ...done(id), timestamp: at(2) },
+      {
+        ...makeEvent('batch_failed', { batch_id: id, data: { reason: 'exit status 1', total_elapsed_s: 5 } }),
+        timestamp: at(3),
+      },
+    ]
+    for (const n of order) {
+      const answer = await stage.app.call('POST', '/api/events', {
+        token: stage.batchOwner.reporter,
+        body: events[n],
+      })
+      expect(answer.status).toBe(200)
+    }
+    expect(await counts(id)).toEqual({ status: 'failed', n_running: 0, n_done: 3, n_failed: 1 })
+  })
+})

@@ -60,8 +60,8 @@ export interface Ending {
   outcome: 'running' | 'completed' | 'failed'
   stamp: string
   reason?: string
-  n_done?: number
-  n_failed?: number
+  /** Of the newest `batch_done`: a later end without counts keeps them. */
+  counts?: { stamp: string; n_done: number; n_failed: number }
   elapsed_s?: number | string
   delivery?: Delivery & { sender?: string }
 }
@@ -126,8 +126,7 @@ export function applyToBatch(
       const ending = {
         outcome: 'completed' as const,
         stamp: incoming.stamp,
-        n_done: event.data.n_done,
-        n_failed: event.data.n_failed,
+        counts: { stamp: incoming.stamp, n_done: event.data.n_done, n_failed: event.data.n_failed },
         elapsed_s: event.data.total_elapsed_s,
         ...endingDelivery(event.data),
       }
@@ -216,12 +215,24 @@ function withoutSettled(values: Record<string, unknown>): Record<string, unknown
 const short = (value: unknown): string | null => text(value)?.slice(0, MAX_SHOWN).toWellFormed() ?? null
 
 function settle(batch: BatchState, ending: Ending, traceback: string | null): void {
-  if (batch.ending !== null && ending.stamp <= batch.ending.stamp) return
-  batch.ending = ending
+  const { ending: stored } = batch
+  const counts = newest(stored?.counts, ending.counts)
+  if (stored !== null && ending.stamp <= stored.stamp) {
+    if (counts !== undefined && counts !== stored.counts) {
+      batch.ending = { ...stored, counts }
+      batch.changed.summary = true
+    }
+    return
+  }
+  batch.ending = { ...ending, ...(counts && { counts }) }
   // An end that the reporter sends takes precedence over one that was concluded without it.
   if (ending.outcome !== 'running') batch.closing = null
   batch.traceback = traceback
   batch.changed.summary = true
+}
+
+function newest<T extends { stamp: string }>(a: T | undefined, b: T | undefined): T | undefined {
+  return a === undefined || (b !== undefined && b.stamp > a.stamp) ? b : a
 }
 
 /** `running` until an end event. A failure is a stop if it says so or a stop was requested. */
@@ -242,6 +253,15 @@ export const startedAt = (batch: BatchState): string =>
 export function endedAt({ ending, closing, lastSeenAt }: BatchState): string | null {
   if (ending !== null && ending.outcome !== 'running') return ending.stamp.slice(0, 27)
   return closing === null ? null : lastSeenAt
+}
+
+/**
+ * While the batch runs null, else the instant at which its unfinished jobs ended too. A job that reports later, for example
+ * from another process, outlives its batch. What a server or a user concluded ends all jobs.
+ */
+export function jobsEndAt({ ending, closing }: Pick<BatchState, 'ending' | 'closing'>): string | null {
+  if (ending !== null && ending.outcome !== 'running') return ending.stamp.slice(0, 27)
+  return closing === null ? null : 'infinity'
 }
 
 /** Why it ended; null if no reason was given. */

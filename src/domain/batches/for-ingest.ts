@@ -44,7 +44,7 @@ interface Row {
   tags_edited: boolean
   start_fields: Merged | null
   detail_fields: Merged | null
-  ending: Ending | null
+  ending: StoredEnding | null
   closing: Closing | null
   process: Process | null
   last_received_at: string | null
@@ -65,6 +65,14 @@ interface Row {
 }
 
 const instant = (text: string | null): string | null => (text === null ? null : canonicalInstant(text))
+
+/** Earlier servers stored the counts in the end itself. */
+type StoredEnding = Ending & { n_done?: number; n_failed?: number }
+
+const withCounts = ({ n_done, n_failed, ...ending }: StoredEnding): Ending =>
+  n_done === undefined || n_failed === undefined
+    ? ending
+    : { counts: { stamp: ending.stamp, n_done, n_failed }, ...ending }
 
 /**
  * Locks the batches of these ids, in one order for all writers, and returns those that exist. Both rows are locked:
@@ -96,7 +104,7 @@ export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]>
       tags: row.tags,
       start: row.start_fields,
       details: row.detail_fields,
-      ending: row.ending,
+      ending: row.ending && withCounts(row.ending),
       closing: row.closing,
       process: row.process,
       lastReceivedAt: instant(row.last_received_at),
@@ -210,7 +218,11 @@ export function saveBatchSummaries(batches: BatchState[]): SqlFragment {
       reported:
         reported === null
           ? null
-          : { n_done: reported.n_done, n_failed: reported.n_failed, elapsed_s: reported.elapsed_s },
+          : {
+              n_done: reported.counts?.n_done,
+              n_failed: reported.counts?.n_failed,
+              elapsed_s: reported.elapsed_s,
+            },
       tags: b.tagsEdited ? null : (start.tags ?? null),
       start_fields: b.start,
       ending: b.ending,

@@ -7,13 +7,14 @@ export {
   environmentOf,
   isFromOwner,
   type JobStatus,
+  jobsEndAt,
   STOP_REASON,
   type StartConflict,
   startedAt,
   statusOf,
 } from './batch.ts'
 export { BATCH_STATES, type BatchView, batchFields, type Environment } from './batch-fields.ts'
-export { closeBatches } from './closing.ts'
+export { closeBatches, endJobs } from './closing.ts'
 export { recordConflicts, type SentConflict } from './conflicts.ts'
 export {
   type DeliveryView,

@@ -1,27 +1,27 @@
 import type { Tx } from '../../db/sql.ts'
-import { type BatchState, type JobStatus, statusOf } from './batch.ts'
+import type { BatchState, JobStatus } from './batch.ts'
 
 /**
- * When a batch ends, its unfinished jobs become lost; if it turns out to continue, they run again. Called after the
- * jobs of the same events were saved.
+ * When a batch ends, its unfinished jobs become lost, except those that reported later; if it turns out to continue, they
+ * run again. Called after the jobs of the same events were saved.
+ * @param ends key of a batch → its `jobsEndAt`
  * @returns the jobs whose status changed, and the counts of every batch
  */
 export async function settleJobs(
   tx: Tx,
-  batches: BatchState[],
+  ends: ReadonlyMap<number, string | null>,
 ): Promise<{
   jobs: { batchKey: number; key: number; id: string; status: JobStatus }[]
   counts: Map<number, BatchState['jobs']>
 }> {
-  const keys = batches.map((b) => b.key)
-  // As numbers: postgres.js takes an array of booleans for one boolean.
-  const over = batches.map((b) => (statusOf(b) === 'running' ? 0 : 1))
+  const keys = [...ends.keys()]
   const jobs = await tx<
     { batchKey: number; key: number; id: string; status: JobStatus }[]
   >`/* batches.settle_jobs */
-    update jobs j set status = case when x.over = 1 then 'lost' else 'running' end
-    from unnest(${keys}::bigint[], ${over}::int[]) as x (key, over)
-    where j.batch_key = x.key and j.outcome = 'running' and j.status <> case when x.over = 1 then 'lost' else 'running' end
+    update jobs j set status = case when x.ends_at is null then 'running' else 'lost' end
+    from unnest(${keys}::bigint[], ${[...ends.values()]}::timestamptz[]) as x (key, ends_at), job_progress p
+    where j.batch_key = x.key and p.job_key = j.key and j.outcome = 'running'
+      and case when x.ends_at is null then j.status <> 'running' else j.status <> 'lost' and p.last_seen_at <= x.ends_at end
     returning j.batch_key "batchKey", j.key, j.id, j.status`
   const rows = await tx<({ batchKey: number } & BatchState['jobs'])[]>`/* batches.count_jobs */
     with counted as (

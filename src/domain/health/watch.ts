@@ -3,8 +3,16 @@ import { canonicalInstant } from '../../db/instant.ts'
 import type { Db, Fragment, Tx } from '../../db/sql.ts'
 import type { Change } from '../../stream/change.ts'
 import { livenessOf } from '../agents/index.ts'
-import { aliveAt, type Closing, closeBatches, heardAt } from '../batches/index.ts'
-import { type Clock, idleBefore, lostBefore, MIN_LOW_SAMPLES, sinceMs, stalledBefore } from '../liveness.ts'
+import { aliveAt, type Closing, closeBatches, endJobs, heardAt } from '../batches/index.ts'
+import {
+  type Clock,
+  idleBefore,
+  isSilent,
+  lostBefore,
+  MIN_LOW_SAMPLES,
+  sinceMs,
+  stalledBefore,
+} from '../liveness.ts'
 import { fireRules, type Happening } from '../notifications/index.ts'
 import { type EpisodeChanges, type Finding, updateEpisodes } from './episodes.ts'
 import { evaluateMarks, type Mark, type Marks } from './evaluate.ts'
@@ -36,6 +44,10 @@ export async function batchesDue(db: Db, clock: Clock): Promise<number[]> {
       union
       select b.key from batches b join batch_progress p on p.batch_key = b.key
       where b.status = 'running' and b.deleted_at is null
+        and coalesce(p.last_live_at, p.last_received_at, p.last_seen_at) < ${lost}::timestamptz
+      union
+      select b.key from batches b join batch_progress p on p.batch_key = b.key
+      where b.status <> 'running' and b.deleted_at is null and p.n_running > 0
         and coalesce(p.last_live_at, p.last_received_at, p.last_seen_at) < ${lost}::timestamptz
       union
       select j.batch_key from jobs j ${evidenceOfJobs(db)}
@@ -163,6 +175,10 @@ export async function watchBatches(
     { status: 'lost', at: canonicalInstant(mark.until), reason: mark.reason },
   ])
   const { closed, changes } = await closeBatches(tx, new Map(closings))
+  const outlived = evaluated
+    .map(({ batch }) => batch)
+    .filter((batch) => batch.status !== 'running' && isSilent(heardAt(batch), clock))
+  const { changes: ends } = await endJobs(tx, outlived)
   const fresh = settled.opened.filter((finding) => finding.fresh)
   const everLived = (key: number | null) => batches.some((b) => b.key === key && b.last_live_at !== null)
   await fireRules(
@@ -178,7 +194,7 @@ export async function watchBatches(
   )
   return {
     result: { ...countOf(settled), lost: closed.length },
-    changes: [...changesOf(settled, batches), ...changes],
+    changes: [...changesOf(settled, batches), ...changes, ...ends],
   }
 }
 

@@ -91,11 +91,14 @@ function settle(
   job.traceback = typeof failure.traceback === 'string' ? failure.traceback : null
 }
 
-/** A job whose end is not reported when its batch ends is lost (contract §4). */
-export function jobStatusOf(job: JobState, batchIsOver: boolean): JobStatus {
+/**
+ * A job whose end is not reported when its batch ends is lost (contract §4), unless it reports later.
+ * @param jobsEndAt of its batch
+ */
+export function jobStatusOf(job: JobState, jobsEndAt: string | null): JobStatus {
   if (job.outcome === 'completed') return 'completed'
   if (job.outcome === 'failed') return job.failureReason === STOP_REASON ? 'stopped' : 'failed'
-  return batchIsOver ? 'lost' : 'running'
+  return jobsEndAt === null || job.lastSeenAt > jobsEndAt ? 'running' : 'lost'
 }
 
 export const jobStartedAt = (job: JobState): string =>
