@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { type Config, openRegistrationWarning } from './config.ts'
 import { followDatabaseClock } from './db/clock.ts'
 import { prepareTables } from './db/cluster.ts'
+import { warnOfFewConnections } from './db/connection-limit.ts'
 import { type EmbeddedPostgres, startEmbedded } from './db/embedded.ts'
 import { pendingMigrations } from './db/migrate.ts'
 import { openPipeline } from './db/pipeline.ts'
@@ -174,7 +175,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 
 /** The pools of reads and of writes. */
 async function openPools(
-  { config, url, onStop }: Opening,
+  { config, url, log, onStop }: Opening,
   watchDatabase: ServiceLog['watch'],
 ): Promise<{ sql: Sql; writerSql: Sql }> {
   const sql = openSql(url, {
@@ -183,6 +184,7 @@ async function openPools(
     settings: { ...PAGED_READS, statement_timeout: String(config.timeouts.read * 1000) },
   })
   onStop(() => sql.end({ timeout: 1 }))
+  await warnOfFewConnections(sql, log)
   const endWatch = watchDatabase(url, () => sql`/* outage.ping */ select 1`)
   onStop(async () => endWatch())
   const writerSql = openSql(url, { name: 'write', max: 4, settings: { synchronous_commit: 'on' } })

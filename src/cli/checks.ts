@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Config, openRegistrationWarning } from '../config.ts'
+import { MAX_CONNECTIONS } from '../db/connection-limit.ts'
 import { pendingMigrations } from '../db/migrate.ts'
 import { openReplica } from '../db/replica.ts'
 import { openSql, type Sql } from '../db/sql.ts'
@@ -88,7 +89,7 @@ async function* checkDatabase(config: Config): AsyncGenerator<Finding> {
             warning(
               'database',
               `max_connections is ${database.most}`,
-              'A server opens up to 40 connections: raise it to 50 for each server.',
+              `A server opens up to ${MAX_CONNECTIONS} connections: raise it to 50 for each server.`,
             ),
           )
         found.push(clockFinding(database.skewMs))
@@ -110,7 +111,7 @@ async function* checkDatabase(config: Config): AsyncGenerator<Finding> {
           : config.databaseUrl === undefined
             ? `PostgreSQL's own messages are in ${resolve(config.dataDir)}/data/log.`
             : codeOf(error) === TOO_MANY_CONNECTIONS
-              ? 'A server opens up to 40 connections: raise max_connections, and the limit of the role if it has one.'
+              ? `A server opens up to ${MAX_CONNECTIONS} connections: raise max_connections, and the limit of the role if it has one.`
               : 'Try the same address with psql from this machine.',
       ),
     )

@@ -1,7 +1,7 @@
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 
 /** A frozen database answers nothing and refuses nothing. So many questions may wait for it. */
-const MOST_UNANSWERED = 5
+const MAX_UNANSWERED = 5
 
 /**
  * Asks the database and waits at most `ms` for its answer. Calls at the same time share one question.
@@ -12,7 +12,7 @@ export function createPing<T>(ask: () => Promise<T>, ms: number): () => Promise<
   let unanswered = 0
 
   async function askOnce(): Promise<T> {
-    if (unanswered >= MOST_UNANSWERED) throw timeout(`no answer to the last ${unanswered} questions`)
+    if (unanswered >= MAX_UNANSWERED) throw timeout(`no answer to the last ${unanswered} questions`)
     unanswered++
     const answer = ask().finally(() => {
       unanswered--

@@ -210,6 +210,17 @@ describe('dashboard', () => {
     expect(await get('/api/dashboard/summary', stage.stranger.token)).toMatchObject(none)
     expect(await get('/api/dashboard/summary?project=open')).toMatchObject(none)
     expect((await stage.get('/api/dashboard/summary?projekt=open')).status).toBe(422)
+    for (const path of [
+      'summary?project=nope',
+      'summary?project=open&project=nope',
+      'activity?project=nope',
+    ]) {
+      const { status, body } = await stage.get(`/api/dashboard/${path}`)
+      expect([status, body.code]).toEqual([404, 'project_not_found'])
+    }
+    const asked = { query: '{ dashboard(project: "nope") { running } }' }
+    const { body } = await stage.app.call('POST', '/graphql', { token: stage.viewer.token, body: asked })
+    expect(body.errors[0].extensions.code).toBe('project_not_found')
   })
 
   test('counts stalled batches and idle jobs', async () => {

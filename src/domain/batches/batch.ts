@@ -4,8 +4,9 @@ import { type Event, type Incoming, numberOf } from '../events/index.ts'
 import { type Merged, mergeFields } from '../merge.ts'
 import { type GpuEvidence, noticeGpu } from '../resources/index.ts'
 import { noteDetails } from './details.ts'
+import { type Ending, mergeEnds } from './ending.ts'
 import { type Process, processIn } from './process.ts'
-import { type Delivery, deliveryIn } from './receipt.ts'
+import { deliveryIn } from './receipt.ts'
 import { type Heard, noteHeard, provesLife } from './receipts.ts'
 
 export type BatchStatus = 'running' | 'completed' | 'failed' | 'stopped' | 'lost'
@@ -54,16 +55,6 @@ export interface Closing {
   /** Canonical instant: an event created after it shows that the run continues. */
   at: string
   reason: string | null
-}
-
-export interface Ending {
-  outcome: 'running' | 'completed' | 'failed'
-  stamp: string
-  reason?: string
-  /** Of the newest `batch_done`: a later end without counts keeps them. */
-  counts?: { stamp: string; n_done: number; n_failed: number }
-  elapsed_s?: number | string
-  delivery?: Delivery & { sender?: string }
 }
 
 /** Sorts before every instant, so that what the owner's own reporter sent wins over what others sent. */
@@ -215,24 +206,14 @@ function withoutSettled(values: Record<string, unknown>): Record<string, unknown
 const short = (value: unknown): string | null => text(value)?.slice(0, MAX_SHOWN).toWellFormed() ?? null
 
 function settle(batch: BatchState, ending: Ending, traceback: string | null): void {
-  const { ending: stored } = batch
-  const counts = newest(stored?.counts, ending.counts)
-  if (stored !== null && ending.stamp <= stored.stamp) {
-    if (counts !== undefined && counts !== stored.counts) {
-      batch.ending = { ...stored, counts }
-      batch.changed.summary = true
-    }
-    return
-  }
-  batch.ending = { ...ending, ...(counts && { counts }) }
+  const merged = mergeEnds(batch.ending, ending)
+  if (merged === batch.ending) return
+  batch.ending = merged
+  batch.changed.summary = true
+  if (merged.stamp !== ending.stamp) return
   // An end that the reporter sends takes precedence over one that was concluded without it.
   if (ending.outcome !== 'running') batch.closing = null
   batch.traceback = traceback
-  batch.changed.summary = true
-}
-
-function newest<T extends { stamp: string }>(a: T | undefined, b: T | undefined): T | undefined {
-  return a === undefined || (b !== undefined && b.stamp > a.stamp) ? b : a
 }
 
 /** `running` until an end event. A failure is a stop if it says so or a stop was requested. */
@@ -255,10 +236,7 @@ export function endedAt({ ending, closing, lastSeenAt }: BatchState): string | n
   return closing === null ? null : lastSeenAt
 }
 
-/**
- * While the batch runs null, else the instant at which its unfinished jobs ended too. A job that reports later, for example
- * from another process, outlives its batch. What a server or a user concluded ends all jobs.
- */
+/** When its unfinished jobs ended too, null while it runs: a job that reports later outlives its batch. */
 export function jobsEndAt({ ending, closing }: Pick<BatchState, 'ending' | 'closing'>): string | null {
   if (ending !== null && ending.outcome !== 'running') return ending.stamp.slice(0, 27)
   return closing === null ? null : 'infinity'

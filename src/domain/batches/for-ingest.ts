@@ -6,7 +6,6 @@ import type { Merged } from '../merge.ts'
 import {
   type BatchState,
   type Closing,
-  type Ending,
   endedAt,
   environmentOf,
   failureReasonOf,
@@ -14,6 +13,7 @@ import {
   statusOf,
 } from './batch.ts'
 import { detailsOf } from './details.ts'
+import { type StoredEnding, withCounts } from './ending.ts'
 import type { Process } from './process.ts'
 import { unheard } from './receipts.ts'
 
@@ -65,14 +65,6 @@ interface Row {
 }
 
 const instant = (text: string | null): string | null => (text === null ? null : canonicalInstant(text))
-
-/** Earlier servers stored the counts in the end itself. */
-type StoredEnding = Ending & { n_done?: number; n_failed?: number }
-
-const withCounts = ({ n_done, n_failed, ...ending }: StoredEnding): Ending =>
-  n_done === undefined || n_failed === undefined
-    ? ending
-    : { counts: { stamp: ending.stamp, n_done, n_failed }, ...ending }
 
 /**
  * Locks the batches of these ids, in one order for all writers, and returns those that exist. Both rows are locked:

@@ -1,4 +1,5 @@
 import type { Db } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
 import { visibleProjectKeys } from '../access.ts'
 import { aliveAt } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
@@ -29,7 +30,18 @@ export interface Summary {
 
 const DAY_MS = 86_400_000
 
-/** @param projects slugs, in any case; empty: all that the caller may see */
+/**
+ * The keys of these projects, of all visible ones, or null for every project: counts of a project that does not exist would
+ * be zeros.
+ * @throws Problem project_not_found
+ */
+async function existingProjectKeys(db: Db, caller: Caller, slugs: string[]): Promise<number[] | null> {
+  const keys = await visibleProjectKeys(db, caller, slugs)
+  if (keys !== null && keys.length < new Set(slugs).size) throw new Problem('project_not_found')
+  return keys
+}
+
+/** @param projects slugs; empty: all that the caller may see */
 export async function summaryOf(
   db: Db,
   caller: Caller,
@@ -37,7 +49,7 @@ export async function summaryOf(
   clock: Clock,
   cache: DashboardCache,
 ): Promise<Summary> {
-  const keys = await visibleProjectKeys(db, caller, projects)
+  const keys = await existingProjectKeys(db, caller, projects)
   const [{ used, idle: unused, ...counts }, running, jobs] = await Promise.all([
     cache.of(db, keys, clock.now),
     db<{ last_seen_at: string; last_live_at: string | null; n_running: number }[]>`/* dashboard.running */
@@ -150,7 +162,7 @@ export async function activityOf(
   page: { limit: number; after: ActivityPosition | undefined },
   now: Date,
 ): Promise<readonly Activity[]> {
-  const keys = await visibleProjectKeys(db, caller, projects)
+  const keys = await existingProjectKeys(db, caller, projects)
   if (keys?.length === 0) return []
   const { limit, after } = page
   const visible = db`b.deleted_at is null and (${keys}::int[] is null or b.project_key = any (${keys}::int[]))`

@@ -46,7 +46,7 @@ export function batchListRoutes(app: FastifyInstance, services: Services): void 
           project: words('Slug of a project'),
           status: oneOfStates(BATCH_STATES, 'Status'),
           host: words('Host of the batch'),
-          owner: words('Id or name of the owner, or an e-mail address that you may see'),
+          owner: words('Id of the owner, or an exact email address that you may see'),
           tag: words('Tag'),
           group: words('Group'),
           starred: marked('With or without a star; all if absent'),

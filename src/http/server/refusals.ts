@@ -62,6 +62,8 @@ const PROOF: ProblemCode[] = [
 
 /** Further codes of single routes, beyond those that follow from their input and their callers. */
 const OWN: Record<string, readonly ProblemCode[]> = {
+  'GET /api/dashboard/summary': ['project_not_found'],
+  'GET /api/dashboard/activity': ['project_not_found'],
   'POST /api/events': [...EVENT, ...BUSY],
   'POST /api/events/batch': [
     'too_many_events',

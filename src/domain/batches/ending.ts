@@ -1,0 +1,32 @@
+import type { Delivery } from './receipt.ts'
+
+/** What the reporter said last about the end of its batch. */
+export interface Ending {
+  outcome: 'running' | 'completed' | 'failed'
+  stamp: string
+  reason?: string
+  /** Of the newest `batch_done`: a later end without counts keeps them. */
+  counts?: { stamp: string; n_done: number; n_failed: number }
+  elapsed_s?: number | string
+  delivery?: Delivery & { sender?: string }
+}
+
+/** The later of two ends, with the counts of the newest `batch_done`, in any order of arrival. */
+export function mergeEnds(stored: Ending | null, sent: Ending): Ending {
+  if (stored === null) return sent
+  const counts = newest(stored.counts, sent.counts)
+  if (sent.stamp > stored.stamp) return { ...sent, ...(counts && { counts }) }
+  return counts === undefined || counts === stored.counts ? stored : { ...stored, counts }
+}
+
+function newest<T extends { stamp: string }>(a: T | undefined, b: T | undefined): T | undefined {
+  return a === undefined || (b !== undefined && b.stamp > a.stamp) ? b : a
+}
+
+/** Earlier servers stored the counts in the end itself. */
+export type StoredEnding = Ending & { n_done?: number; n_failed?: number }
+
+export const withCounts = ({ n_done, n_failed, ...ending }: StoredEnding): Ending =>
+  n_done === undefined || n_failed === undefined
+    ? ending
+    : { counts: { stamp: ending.stamp, n_done, n_failed }, ...ending }
