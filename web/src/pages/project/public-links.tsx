@@ -33,7 +33,7 @@ export function PublicLinks({ slug }: { slug: string }) {
           : 'Anyone with one of these links reads its batch or report without signing in. A link works while the person who made it may share what it opens.'}
       </p>
       {found.data.length > 0 && (
-        <Table heads={['Opens', 'Made by', 'State', '']} wide={['State']} label="Public links">
+        <Table heads={['Opens', 'Made by', 'State', '']} wide={['State']} label="Links">
           {found.data.map((link) => (
             <tr key={link.id}>
               <td>
@@ -75,6 +75,17 @@ export function PublicLinks({ slug }: { slug: string }) {
 
 function Opened({ link }: { link: ProjectLink }) {
   const { batch_id: batch, report_id: report, title } = link
-  if (batch !== null) return <Link {...links.batch(batch)}>{title}</Link>
-  return report === null ? title : <Link {...links.report(report)}>{title}</Link>
+  const look = 'text-accent hover:underline'
+  if (batch !== null)
+    return (
+      <Link {...links.batch(batch)} className={look}>
+        {title}
+      </Link>
+    )
+  if (report === null) return title
+  return (
+    <Link {...links.report(report)} className={look}>
+      {title}
+    </Link>
+  )
 }
