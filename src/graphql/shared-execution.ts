@@ -38,9 +38,16 @@ export interface SharedExecution {
 const KEPT_MS = 5_000
 /** The total size of the frames whose results are kept, in bytes. */
 const MAX_BYTES = 8 * 1024 * 1024
+const MAX_RESULTS = 1_000
 
 export function createSharedExecution(): SharedExecution {
-  const results = new LRUCache<string, Promise<ExecutionResult>>({ maxSize: MAX_BYTES, ttl: KEPT_MS })
+  // A result may be far larger than its frame: it goes when its time is over, and not only when a newer one needs its place.
+  const results = new LRUCache<string, Promise<ExecutionResult>>({
+    maxSize: MAX_BYTES,
+    max: MAX_RESULTS,
+    ttl: KEPT_MS,
+    ttlAutopurge: true,
+  })
   const counts = { executed: 0, shared: 0 }
 
   function resultOf(

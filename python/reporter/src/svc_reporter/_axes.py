@@ -104,7 +104,9 @@ class Axes:
                 rows[main][name] = plain(value)
             else:
                 numbers[name] = number
-        self._last_of.update({name: value for name, value in numbers.items() if math.isfinite(value)})
+        for name, value in numbers.items():
+            if math.isfinite(value) and (name in self._last_of or len(self._last_of) < _MAX_NAMES):
+                self._last_of[name] = value
         for name, value in numbers.items():
             shown = RESERVED.get(name, name)
             at = self._step_of(name, main)

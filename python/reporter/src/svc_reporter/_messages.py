@@ -39,7 +39,7 @@ class Messages:
             if now - last < self._every_s:
                 self._logged[topic] = (last, suppressed + 1)
                 return
-            self._logged[topic] = (now, 0)
+            self._note(topic, now)
         suffix = f" ({suppressed} similar messages suppressed)" if suppressed else ""
         _emit(level, message + suffix)
 
@@ -48,8 +48,14 @@ class Messages:
         with self._lock_of_this_process():
             if topic in self._logged:
                 return
-            self._logged[topic] = (float("inf"), 0)
+            self._note(topic, float("inf"))
         _emit(level, message)
+
+    def _note(self, topic: str, at: float) -> None:
+        # Some topics name a job.
+        if topic not in self._logged and len(self._logged) >= _MAX_NAMES:
+            del self._logged[next(iter(self._logged))]
+        self._logged[topic] = (at, 0)
 
     def log_names(self, level: int, topic: str, names: Iterable[str], text: str, *, at_once: int = 1) -> None:
         """Log what applies to these names; `{names}` in `text` stands for those that no message had before.
