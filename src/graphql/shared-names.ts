@@ -9,8 +9,8 @@ interface Asked extends Drawing {
 }
 
 /**
- * The arguments with the stored names of the series, which an anonymous share may show under another name: whoever reads
- * a share asks for what it shows.
+ * The arguments with the stored names of the series. An anonymous share may show them under other names, and its readers ask
+ * for what it shows.
  */
 export async function storedNames<Args extends Asked>(
   context: Context,
