@@ -19,7 +19,7 @@ const ARRAY = 100
 const JOBS = 100
 const EPOCHS = Math.ceil(1_000_000 / JOBS / SERIES.length)
 /** What deploy/systemd, deploy/helm and compose.yaml let the service take. */
-const LIMIT_MB = 1_024
+const LIMIT_MB = 2_048
 
 export async function benchMemory(): Promise<Figure[]> {
   const heap = process.env.MEMORY_HEAP_MB
@@ -74,7 +74,8 @@ const figureOf = (what: string, { node, postgres }: Peak): Figure => ({
   value: `service ${node} MB, PostgreSQL ${postgres} MB`,
   limit: `${LIMIT_MB} MB for both`,
   ratio: (node + postgres) / LIMIT_MB,
-  aim: { most: 1 },
+  // The rest is for overload and for PostgreSQL's buffers, which a small database does not fill.
+  aim: { most: 0.5 },
 })
 
 async function sendSteadily({ address, token }: BenchServer): Promise<void> {
