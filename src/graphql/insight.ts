@@ -174,6 +174,7 @@ builder.objectType(DashboardType, {
     runningJobs: t.int({ resolve: ({ runningJobs }) => runningJobs }),
     finished24h: t.int({ resolve: ({ finished24h }) => finished24h }),
     failed24h: t.int({ resolve: ({ failed24h }) => failed24h }),
+    failedJobs24h: t.int({ resolve: ({ failedJobs24h }) => failedJobs24h }),
     stalled: t.int({ resolve: ({ stalled }) => stalled }),
     idle: t.int({ description: 'Jobs whose GPU is idle', resolve: ({ idle }) => idle }),
     gpuHours: t.float({ resolve: ({ gpuHours }) => gpuHours }),

@@ -156,7 +156,7 @@ test('on a very wide screen the parts below the curves stand two in a row', asyn
     if (box === null) throw new Error(`${title} has no place`)
     return box
   }
-  const [scatter, groups] = [await place('Scatter plot'), await place('last val_loss by parameter')]
+  const [scatter, groups] = [await place('Scatter plot'), await place('best val_loss by parameter')]
   expect(groups.x).toBeGreaterThan(scatter.x + 1_000)
   expect(groups.y).toBe(scatter.y)
   const [best, differences] = [await place('Best epochs'), await place('What differs')]

@@ -22,7 +22,13 @@ const jobs = (params: readonly Record<string, unknown>[], loss = (i: number): un
         batch: { id: 'b' },
         job: {
           ...{ id: `job ${i}`, model: null, dataset: null, params: one, metrics: {} },
-          ...{ latest: { epoch: 1, loss: loss(i) }, status: 'completed', epochs: 1, elapsed_s: i },
+          ...{
+            latest: { epoch: 1, loss: loss(i) },
+            best: { loss: loss(i) },
+            status: 'completed',
+            epochs: 1,
+            elapsed_s: i,
+          },
         },
       }) as unknown as Compared,
   )
@@ -46,7 +52,7 @@ test('the default axes are the parameters that vary, then the metric; a scale ca
       { lr: 0.001, depth: 2 },
     ]),
   )
-  expect(standardAxes(axes, 'loss')).toEqual(['param.lr', 'last.loss'])
+  expect(standardAxes(axes, 'loss')).toEqual(['param.lr', 'best.loss'])
   const lr = axes.find((axis) => axis.id === 'param.lr')
   expect(lr?.log).toBe(true)
   const [linear] = withScales(lr ? [lr] : [], { 'param.lr': 'linear' })

@@ -15,6 +15,22 @@ const web = pageFixture(async ({ app, reporter }) => {
       rates('job_epoch', 50 - i, { epoch: 0, val_loss: 1 / lr }, `job${i}`),
     ]),
   ])
+  // The loss depends on the rate alone. Twelve jobs crashed after a step, some at rates that would be good.
+  const planted = eventsOf('planted')
+  const losses = (i: number): number[] =>
+    i >= 48 ? [0.01, 5] : [2, 0.1 + Math.abs(i - 24) / 24, 1 - i / 100]
+  await send(app, reporter, [
+    planted('batch_start', 300, { experiment_type: 'sweep', n_total: 60 }),
+    ...Array.from({ length: 60 }, (_, i) => [
+      planted('job_start', 290, { lr: 10 ** (-4 + (i % 48) / 16), seed: (i * 7) % 10 }, `run${i}`),
+      ...losses(i).map((val_loss, epoch) =>
+        planted('job_epoch', 200 - epoch, { epoch, val_loss }, `run${i}`),
+      ),
+      i < 48
+        ? planted('job_done', 100, {}, `run${i}`)
+        : planted('job_failed', 100, { reason: 'CUDA out of memory' }, `run${i}`),
+    ]).flat(),
+  ])
   const few = eventsOf('few')
   await send(app, reporter, [
     few('batch_start', 100, { experiment_type: 'sweep', n_total: 3 }),
@@ -35,7 +51,7 @@ test('a batch of more than three jobs has a Sweep tab with the parameters that v
   await page.goto('/b/rates')
   await views(page).getByRole('link', { name: 'Sweep' }).click()
   await page.locator('canvas[data-lines="6"]').waitFor()
-  expect(await axesShown(page)).toEqual(['param.lr', 'last.val_loss'])
+  expect(await axesShown(page)).toEqual(['param.lr', 'best.val_loss'])
   const scale = page.getByRole('group', { name: 'Log scale' })
   const lr = scale.getByRole('button', { name: 'lr', exact: true })
   expect(await lr.getAttribute('aria-pressed')).toBe('true')
@@ -55,12 +71,12 @@ test('a batch of more than three jobs has a Sweep tab with the parameters that v
   const table = page.getByRole('region', { name: 'Selected jobs' })
   await expect
     .poll(() => table.getByRole('columnheader').allInnerTexts())
-    .toEqual(['Job', 'Status', 'lr', 'epochs', 'last val_loss'])
+    .toEqual(['Job', 'Status', 'lr', 'epochs', 'best val_loss'])
   expect(complaints).toEqual([])
   await context.close()
 })
 
-test('a brush selects jobs, Show only keeps them by their ids in the address, and a link restores them', async () => {
+test('a brush selects jobs, Show only keeps the brush in the address, and a link restores it', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/b/rates/sweep')
   await page.locator('canvas[data-lines="6"]').waitFor()
@@ -79,7 +95,9 @@ test('a brush selects jobs, Show only keeps them by their ids in the address, an
   await page.locator('canvas[data-lines="3"]').waitFor()
   await expect.poll(() => page.locator('tr[data-job]').count()).toBe(3)
   await page.getByRole('button', { name: 'Show only 3 jobs' }).click()
-  await page.waitForURL(/jobs=/)
+  await page.waitForURL(/only=true/)
+  expect(page.url()).toContain('brush=')
+  expect(page.url()).not.toContain('job0')
   const other = await asAda()
   await other.page.goto(page.url())
   await other.page.locator('[data-kept]', { hasText: '3 of 3 jobs' }).waitFor()
@@ -98,6 +116,8 @@ test('jobs can be grouped by parameters with mean, standard error and range; a g
   await expect.poll(() => groups.count()).toBe(RATES.length)
   expect(await groups.first().getAttribute('data-group')).toBe('0.1')
   await page.goto('/b/recorded/sweep')
+  await page.getByText('2 jobs left out of importance, groups and plots: ').waitFor()
+  await page.getByLabel('Count them').check()
   const chosen = page.getByRole('group', { name: 'Parameters of the groups' })
   await chosen.getByRole('button').first().waitFor()
   const names = await chosen.getByRole('button').allTextContents()
@@ -135,7 +155,7 @@ test('the scatter plot shows each job by two columns, on fitting scales, and a l
   await page.goto('/b/rates/sweep')
   await expect.poll(() => page.locator('[data-point]').count()).toBe(RATES.length)
   const plot = page.locator('[data-scatter]')
-  expect(await plot.getAttribute('aria-label')).toBe('last val_loss against lr, 6 jobs')
+  expect(await plot.getAttribute('aria-label')).toBe('best val_loss against lr, 6 jobs')
   const logX = page.getByLabel('Log x')
   expect(await logX.isChecked()).toBe(true)
   await logX.uncheck()
@@ -159,6 +179,34 @@ test.each([
   await settled(page)
   expect(await seriousFindings(page)).toEqual([])
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0)
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('the best run is the one with the best step, on every page, and crashed jobs are no results unless counted', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto('/b/planted/sweep')
+  const left = page.locator('[data-left-out]')
+  await left.getByText('12 jobs left out of importance, groups and plots: 12 failed.').waitFor()
+  await page.getByText(/The parameters explain \d+% of the differences between 48 jobs/).waitFor()
+  expect(await page.locator('[data-parameter]').first().getAttribute('data-parameter')).toBe('lr')
+  await expect.poll(() => page.locator('[data-point]').count()).toBe(48)
+  // By the last value run47 would be the best, and with those that crashed run48.
+  await page
+    .locator('main')
+    .getByText(/^Best run24 /)
+    .waitFor()
+  await left.getByLabel('Count them').check()
+  await page.waitForURL(/crashed=true/)
+  await page.getByText(/The parameters explain \d+% of the differences between 60 jobs/).waitFor()
+  await expect.poll(() => page.locator('[data-point]').count()).toBe(60)
+  // A brush holds for the importance too.
+  const brush = encodeURIComponent('{"param.lr":[0.00009,0.00101]}')
+  await page.goto(`/b/planted/sweep?brush=${brush}`)
+  await page.getByText('Too few jobs to tell: 17 have a result').waitFor()
+  await page.goto('/compare?batches=%5B"planted"%5D&ids=%5B"run24"%2C"run47"%2C"run30"%5D')
+  await page.locator('[data-best]').first().waitFor()
+  expect(await page.locator('[data-best]').first().getAttribute('data-best')).toMatch(/run24$/)
   expect(complaints).toEqual([])
   await context.close()
 })

@@ -21,6 +21,7 @@ export interface Totals extends GpuSeconds {
   runningJobs: number
   finished24h: number
   failed24h: number
+  failedJobs24h: number
 }
 
 interface Known extends GpuSeconds {
@@ -28,6 +29,8 @@ interface Known extends GpuSeconds {
   status: 'running' | 'completed' | 'failed' | 'stopped' | 'lost'
   endedAt: number
   runningJobs: number
+  /** When jobs of it failed, in ms, at the time of the read within the last day. */
+  jobFailures: readonly number[]
 }
 
 const DAY_MS = 86_400_000
@@ -88,18 +91,24 @@ async function refresh(state: State, db: Db, now: Date): Promise<void> {
     bounds === null ? seq === 0 : bounds.first <= seq + 1 && seq <= bounds.last
   if (state.seq === undefined || !logHasAllSince(state.seq)) {
     state.batches.clear()
-    await read(state, db, null)
+    await read(state, db, null, now)
     state.seq = newest
   } else if (newest > state.seq) {
-    await read(state, db, await changedBatches(db, state.seq, newest))
+    await read(state, db, await changedBatches(db, state.seq, newest), now)
     state.seq = newest
   }
   await sum(state, db, now)
 }
 
 /** @param keys the batches to read; null: all */
-async function read({ batches, unsummed, notBefore }: State, db: Db, keys: number[] | null): Promise<void> {
+async function read(
+  { batches, unsummed, notBefore }: State,
+  db: Db,
+  keys: number[] | null,
+  now: Date,
+): Promise<void> {
   if (keys?.length === 0) return
+  const failures = await jobFailures(db, keys, now)
   const rows = await db<
     {
       key: number
@@ -121,6 +130,7 @@ async function read({ batches, unsummed, notBefore }: State, db: Db, keys: numbe
       status: row.status,
       endedAt: row.ended_at === null ? Number.NaN : Date.parse(row.ended_at),
       runningJobs: row.n_running,
+      jobFailures: failures.get(row.key) ?? [],
       used: before?.used ?? 0,
       idle: before?.idle ?? 0,
     })
@@ -132,6 +142,18 @@ async function read({ batches, unsummed, notBefore }: State, db: Db, keys: numbe
     batches.delete(key)
     notBefore.delete(key)
   }
+}
+
+/** When jobs failed within the last day, by batch. Only batches that were alive within it are searched. */
+async function jobFailures(db: Db, keys: number[] | null, now: Date): Promise<Map<number, number[]>> {
+  const since = new Date(now.getTime() - DAY_MS).toISOString()
+  const rows = await db<{ batch_key: number; at: number[] }[]>`/* dashboard.job_failures */
+    select j.batch_key, array_agg(extract(epoch from j.ended_at)::float8 * 1000) at
+    from batch_progress p join jobs j on j.batch_key = p.batch_key
+    where p.n_failed > 0 and p.last_seen_at >= ${since}::timestamptz and j.status = 'failed'
+      and j.ended_at >= ${since}::timestamptz and (${keys}::bigint[] is null or p.batch_key = any (${keys}::bigint[]))
+    group by j.batch_key`
+  return new Map(rows.map(({ batch_key, at }) => [batch_key, at]))
 }
 
 async function sum({ batches, unsummed, notBefore }: State, db: Db, now: Date): Promise<void> {
@@ -172,6 +194,7 @@ function totalsOf(batches: Iterable<Known>, projectKeys: number[] | null, now: D
     runningJobs: 0,
     finished24h: 0,
     failed24h: 0,
+    failedJobs24h: 0,
     used: 0,
     idle: 0,
   }
@@ -184,6 +207,7 @@ function totalsOf(batches: Iterable<Known>, projectKeys: number[] | null, now: D
     totals.idle += batch.idle
     if (batch.endedAt >= since && batch.status === 'completed') totals.finished24h++
     if (batch.endedAt >= since && batch.status === 'failed') totals.failed24h++
+    for (const at of batch.jobFailures) if (at >= since) totals.failedJobs24h++
   }
   return totals
 }

@@ -21,6 +21,7 @@ export interface Summary {
   runningJobs: number
   finished24h: number
   failed24h: number
+  failedJobs24h: number
   stalled: number
   /** Jobs. */
   idle: number

@@ -13,6 +13,13 @@ const idText = z
     new RegExp(`^[^${CONTROL}]{1,128}(?![\\s\\S])`, 'u'),
     'must be 1 to 128 characters without control characters',
   )
+/** `.` and `..` would be steps of a path in every address of the batch. */
+const batchIdText = z
+  .string()
+  .regex(
+    new RegExp(`^(?!\\.{1,2}(?![\\s\\S]))[^${CONTROL}]{1,128}(?![\\s\\S])`, 'u'),
+    'must be 1 to 128 characters without control characters, and not "." or ".."',
+  )
 const projectText = z
   .string()
   .regex(
@@ -56,7 +63,7 @@ const envelope = {
     .string()
     .regex(INSTANT, 'must be a UTC instant such as 2026-01-31T23:59:59Z')
     .refine(isRealInstant, 'is not a day of the calendar'),
-  batch_id: idText,
+  batch_id: batchIdText,
   source,
 }
 const ofBatch = { job_id: z.null({ error: 'must be null for an event of the batch' }).optional() }

@@ -70,6 +70,13 @@ export const jobFields = {
     part: 'progress',
     public: 'scrubbed',
   },
+  best: {
+    type: jsonOf(z.record(z.string(), z.union([z.number(), z.string(), z.null()]))),
+    means:
+      'The best value of each series over all steps: its minimum if less is better, judging by its name (losses, errors, times), else its maximum',
+    part: 'best',
+    public: 'shown',
+  },
   metrics: {
     type: json,
     means: 'The final metrics of job_done',

@@ -51,6 +51,7 @@ export const JOB_PARTS = [
   'notes',
   'elapsed',
   'progress',
+  'best',
   'series',
   'idle',
 ] as const
@@ -62,6 +63,7 @@ const BESIDE: Partial<Record<JobPart, string>> = {
   elapsed: `j.reported_s, s.last_seen_at, ${eventSkews('bs')}`,
   progress:
     's.epochs, coalesce(s.max_step, s.max_epoch) max_epoch, json_build_array(s.series, s.last_value) last_values',
+  best: 'json_build_array(s.series, s.min_value, s.max_value) best_values',
   series: 'to_json(s.series) series',
   idle: `s.gpu_first_at, s.gpu_last_at, s.gpu_busy_at, s.gpu_low_samples, bs.gpu_low_samples batch_gpu_low_samples,
     bs.gpu_first_at batch_gpu_first_at, bs.gpu_last_at batch_gpu_last_at, bs.gpu_busy_at batch_gpu_busy_at`,
@@ -83,7 +85,7 @@ export const jobJoins = (db: Db, parts: readonly JobPart[] = JOB_PARTS): Fragmen
   const join = (names: JobPart[], table: Fragment): Fragment =>
     names.some((name) => parts.includes(name)) ? table : db``
   return db`
-    ${join(['elapsed', 'progress', 'series', 'idle'], db`join job_progress s on s.job_key = j.key`)}
+    ${join(['elapsed', 'progress', 'best', 'series', 'idle'], db`join job_progress s on s.job_key = j.key`)}
     ${join(['batch'], db`join batches b on b.key = j.batch_key`)}
     ${join(['elapsed', 'idle'], db`join batch_progress bs on bs.batch_key = j.batch_key`)}`
 }

@@ -3,6 +3,7 @@ import { elapsedS } from '../batches/index.ts'
 import { writeNumber } from '../events/index.ts'
 import { type Derived, viewsOf } from '../field.ts'
 import { type Clock, isIdle } from '../liveness.ts'
+import { lessIsBetter } from '../metric-goal.ts'
 import { type JobColumns, type JobView, jobFields } from './job-fields.ts'
 
 /**
@@ -22,6 +23,8 @@ export interface JobRow extends JobColumns {
   max_epoch: number | null
   /** The names of its series, and the last value of each, as JSON text, which takes half the time to read. */
   last_values: [names: string[], values: (number | string | null)[]]
+  /** Part `best`: the names of its series, and the minimum and maximum of each, as JSON text. */
+  best_values: [names: string[], min: (number | string | null)[], max: (number | string | null)[]]
   /** Part `series`. */
   series: string[]
   /** Part `idle`. */
@@ -66,15 +69,27 @@ const idleOf = (row: JobRow, clock: Clock): boolean =>
 function latestOf(row: JobRow): JobView['latest'] {
   const latest: JobView['latest'] = { epoch: row.max_epoch }
   const [names, values] = row.last_values
+  for (let n = 0; n < names.length; n++) put(latest, itemAt(names, n), values[n] ?? null)
+  return latest
+}
+
+/** Each series' minimum or maximum, by which of them is better. */
+function bestOf(row: JobRow): JobView['best'] {
+  const best: JobView['best'] = {}
+  const [names, min, max] = row.best_values
   for (let n = 0; n < names.length; n++) {
     const name = itemAt(names, n)
-    const value = values[n] ?? null
-    // `__proto__` may be the name of a series. An object without a prototype would be slow: V8 makes a hash
-    // table of it.
-    if (name === '__proto__') Object.defineProperty(latest, name, { value, enumerable: true })
-    else latest[name] = value
+    put(best, name, (lessIsBetter(name) ? min : max)[n] ?? null)
   }
-  return latest
+  return best
+}
+
+/**
+ * `__proto__` may be the name of a series. An object without a prototype would be slow: V8 makes a hash table of it.
+ */
+function put(to: Record<string, number | string | null>, name: string, value: number | string | null): void {
+  if (name === '__proto__') Object.defineProperty(to, name, { value, enumerable: true })
+  else to[name] = value
 }
 
 const derived: Derived<typeof jobFields, Given> = {
@@ -83,6 +98,7 @@ const derived: Derived<typeof jobFields, Given> = {
   elapsed_s: elapsedOf,
   epochs: (row) => row.epochs,
   latest: latestOf,
+  best: bestOf,
   idle: idleOf,
   eta_s: (_row, _clock, { etaS }) => etaS,
 }

@@ -110,7 +110,7 @@ export async function mergeEpochs(tx: Tx, rows: readonly EpochRow[]): Promise<vo
       set ts = excluded.ts, db_id = excluded.db_id, vals = excluded.vals, stamps = excluded.stamps`
 }
 
-/** Recomputes the lowest and highest finite values of these jobs, after a merge replaced a value. */
+/** Recomputes the lowest and highest values of these jobs, finite where there is one, after a merge replaced a value. */
 export async function recountExtremes(tx: Tx, jobs: readonly JobPlace[]): Promise<void> {
   const extremes = await byBatch(
     tx,
@@ -119,8 +119,8 @@ export async function recountExtremes(tx: Tx, jobs: readonly JobPlace[]): Promis
       { job_key: number; n: number; least: number | null; greatest: number | null }[]
     >`/* epochs.extremes */
       select e.job_key, v.n,
-        min(v.v) filter (where v.v not in ('NaN', 'Infinity', '-Infinity')) least,
-        max(v.v) filter (where v.v not in ('NaN', 'Infinity', '-Infinity')) greatest
+        coalesce(min(v.v) filter (where v.v not in ('NaN', 'Infinity', '-Infinity')), min(v.v) filter (where v.v <> 'NaN')) least,
+        coalesce(max(v.v) filter (where v.v not in ('NaN', 'Infinity', '-Infinity')), max(v.v) filter (where v.v <> 'NaN')) greatest
       from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[]) as u (batch_key, job_key)
       join epochs e on e.batch_key = ${batch} and e.job_key = u.job_key
       cross join lateral unnest(e.vals) with ordinality as v (v, n)

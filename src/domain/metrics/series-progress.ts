@@ -18,7 +18,7 @@ export interface SeriesProgress {
   /** Per series: the highest epoch that has it, and its value there. */
   lastEpoch: number[]
   lastValue: number[]
-  /** Over finite values; NaN if there are none. */
+  /** Over finite values, else over infinite ones; NaN if there are none. */
   min: number[]
   max: number[]
   packedTo: number | null
@@ -178,11 +178,17 @@ function note(progress: SeriesProgress, n: number, epoch: number, value: number)
     progress.lastEpoch[n] = epoch
     progress.lastValue[n] = value
   }
-  if (!Number.isFinite(value)) return
+  if (Number.isNaN(value)) return
   const { min, max } = progress
-  const isLeast = !(value >= (min[n] ?? Number.NaN))
-  const isGreatest = !(value <= (max[n] ?? Number.NaN))
+  const isLeast = outdoes(min[n], value, (known) => value < known)
+  const isGreatest = outdoes(max[n], value, (known) => value > known)
   if (isLeast) min[n] = value
   if (isGreatest) max[n] = value
   if (isLeast || isGreatest) progress.changed.bounds = true
+}
+
+/** An infinite value is an extreme only while there is no finite one. */
+function outdoes(known: number | undefined, value: number, isBeyond: (known: number) => boolean): boolean {
+  if (known === undefined || Number.isNaN(known)) return true
+  return Number.isFinite(known) === Number.isFinite(value) ? isBeyond(known) : Number.isFinite(value)
 }

@@ -40,6 +40,7 @@ function summaryRoute(routes: Routes, services: Services): void {
             running_jobs: z.int(),
             finished_24h: z.int().describe('Batches that completed in the last 24 hours'),
             failed_24h: z.int(),
+            failed_jobs_24h: z.int(),
             stalled: z.int(),
             idle: z.int().describe('Jobs'),
             gpu_hours: z.number().describe('GPU-hours with a utilisation of 5% or more, over all time'),
@@ -53,6 +54,7 @@ function summaryRoute(routes: Routes, services: Services): void {
       const {
         finished24h,
         failed24h,
+        failedJobs24h,
         runningJobs,
         gpuHours: used,
         idleGpuHours,
@@ -63,6 +65,7 @@ function summaryRoute(routes: Routes, services: Services): void {
         running_jobs: runningJobs,
         finished_24h: finished24h,
         failed_24h: failed24h,
+        failed_jobs_24h: failedJobs24h,
         gpu_hours: used,
         idle_gpu_hours: idleGpuHours,
       }

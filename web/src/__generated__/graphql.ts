@@ -222,7 +222,11 @@ export type BatchPartsQueryVariables = Exact<{
 }>;
 
 
+<<<<<<< HEAD
 export type BatchPartsQuery = { streamCursor: string, batch: { id: string, muted?: boolean | null, jobs?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, eta?: { etaS: number | null, lowS: number | null, highS: number | null, etaAt: string | null }, health?: { liveness: string | null, silentS: number, idleJobs: Array<string>, reasons: Array<string> }, timeline?: Array<{ at: string, step: string, kind: string, cmdId: string | null, detail: Record<string, unknown>, actor: { kind: string, id: string | null, name: string | null } }> | null, agentCommands?: { edges: Array<{ node: { cmdId: string, kind: AgentCommandKind, state: AgentCommandState, batchId: string, linkedBatchIds: Array<string>, hostId: string, hostname: string, command: string | null, cwd: string | null, overridden: Array<string>, jobs: string | null, pid: number | null, exitCode: number | null, failureReason: string | null, outputTail: string | null, createdAt: string, ackedAt: string | null, finishedAt: string | null, requestedBy: { id: string, name: string } | null } }> } | null, delivery?: { state: string, stored: number, missing: number | null, missingEpochs: number, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number, rejected: number } | null, senders: Array<{ sender: string | null, host: string | null, stored: number, missing: number | null, final: boolean, reported: { produced: number, dropped: number, rejected: number } | null }> }, shares?: Array<{ id: string, anonymous: boolean, creatorDisabled: boolean, opens: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } }> | null } & { id?: string, name?: string | null, status?: BatchStatus, stalled?: boolean, stopRequested?: boolean, host?: string | null, hostId?: string | null, user?: string | null, commit?: string | null, command?: string | null, experimentType?: string | null, tags?: Array<string>, notes?: string, group?: string | null, starred?: boolean, archived?: boolean, nTotal?: number | null, nDone?: number, nFailed?: number, nRunning?: number, startedAt?: string, endedAt?: string | null, lastSeenAt?: string, lastReceivedAt?: string | null, clockSkewS?: number | null, progress?: number | null, elapsedS?: number | 'NaN' | 'Infinity' | '-Infinity', etaS?: number | null, failureReason?: string | null, rerunOf?: string | null, project?: string, env_snapshot?: Record<string, unknown> | null, owner?: { id: string, name: string } | null, slots?: { total: number | null, started: number, finished: number }, can?: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } & { config?: Record<string, unknown> | null, summary?: Record<string, unknown> | null, traceback?: string | null } | null };
+=======
+export type BatchPartsQuery = { streamCursor: string, batch: { id: string, muted?: boolean | null, jobs?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, best: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, eta?: { etaS: number | null, lowS: number | null, highS: number | null, etaAt: string | null }, health?: { liveness: string | null, silentS: number, idleJobs: Array<string>, reasons: Array<string> }, timeline?: Array<{ at: string, step: string, kind: string, cmdId: string | null, detail: Record<string, unknown>, actor: { kind: string, id: string | null, name: string | null } }> | null, agentCommands?: { edges: Array<{ node: { cmdId: string, kind: AgentCommandKind, state: AgentCommandState, batchId: string, linkedBatchIds: Array<string>, hostId: string, hostname: string, command: string | null, cwd: string | null, overridden: Array<string>, jobs: string | null, pid: number | null, exitCode: number | null, failureReason: string | null, outputTail: string | null, createdAt: string, ackedAt: string | null, finishedAt: string | null, requestedBy: { id: string, name: string } | null } }> } | null, delivery?: { state: string, stored: number, missing: number | null, missingEpochs: number, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number, rejected: number } | null, senders: Array<{ sender: string | null, host: string | null, stored: number, missing: number | null, final: boolean, reported: { produced: number, dropped: number, rejected: number } | null }> }, shares?: Array<{ id: string, anonymous: boolean, creatorDisabled: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } }> | null } & { id?: string, name?: string | null, status?: BatchStatus, stalled?: boolean, stopRequested?: boolean, host?: string | null, hostId?: string | null, user?: string | null, commit?: string | null, command?: string | null, experimentType?: string | null, tags?: Array<string>, notes?: string, group?: string | null, starred?: boolean, archived?: boolean, nTotal?: number | null, nDone?: number, nFailed?: number, nRunning?: number, startedAt?: string, endedAt?: string | null, lastSeenAt?: string, lastReceivedAt?: string | null, clockSkewS?: number | null, progress?: number | null, elapsedS?: number | 'NaN' | 'Infinity' | '-Infinity', etaS?: number | null, failureReason?: string | null, rerunOf?: string | null, project?: string, env_snapshot?: Record<string, unknown> | null, owner?: { id: string, name: string } | null, slots?: { total: number | null, started: number, finished: number }, can?: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } & { config?: Record<string, unknown> | null, summary?: Record<string, unknown> | null, traceback?: string | null } | null };
+>>>>>>> 5d3cd244 (Draw any finite series; rank runs by their best value)
 
 export type BatchJobsQueryVariables = Exact<{
   id: string | number;
@@ -231,7 +235,7 @@ export type BatchJobsQueryVariables = Exact<{
 }>;
 
 
-export type BatchJobsQuery = { batch: { jobs: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null };
+export type BatchJobsQuery = { batch: { jobs: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, best: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null };
 
 export type JobDeliveriesQueryVariables = Exact<{
   id: string | number;
@@ -286,7 +290,7 @@ export type JobsQueryVariables = Exact<{
 }>;
 
 
-export type JobsQuery = { streamCursor: string, jobs: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type JobsQuery = { streamCursor: string, jobs: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, best: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type HomePartsQueryVariables = Exact<{
   summary: boolean;
@@ -296,7 +300,7 @@ export type HomePartsQueryVariables = Exact<{
 }>;
 
 
-export type HomePartsQuery = { streamCursor: string, viewer: { id: string } | null, dashboard?: { running: number, completed: number, failed: number, stopped: number, runningJobs: number, finished24h: number, failed24h: number, stalled: number, idle: number, gpuHours: number, idleGpuHours: number }, running?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }> }, lost?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }> }, hosts?: { edges: Array<{ node: { id: string, agentId: string | null, clockSkewS: number | null, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type HomePartsQuery = { streamCursor: string, viewer: { id: string } | null, dashboard?: { running: number, completed: number, failed: number, stopped: number, runningJobs: number, finished24h: number, failedJobs24h: number, stalled: number, idle: number, gpuHours: number, idleGpuHours: number }, running?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, best: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }> }, lost?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, best: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }> }, hosts?: { edges: Array<{ node: { id: string, agentId: string | null, clockSkewS: number | null, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type MoreHostsQueryVariables = Exact<{
   after?: string | null | undefined;
@@ -337,7 +341,7 @@ export type BatchRowFragment = { id: string, name: string | null, status: BatchS
 
 export type BatchSelfFragment = { config: Record<string, unknown> | null, summary: Record<string, unknown> | null, traceback: string | null };
 
-export type JobRowFragment = { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> };
+export type JobRowFragment = { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, best: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> };
 
 export type HostRowFragment = { id: string, agentId: string | null, clockSkewS: number | null, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> };
 
@@ -517,6 +521,7 @@ export const JobRowFragmentDoc = new TypedDocumentString(`
   elapsedS
   epochs
   latest
+  best
   metrics: finalMetrics
   failureReason
   traceback
@@ -820,6 +825,7 @@ fragment JobRow on Job {
   elapsedS
   epochs
   latest
+  best
   metrics: finalMetrics
   failureReason
   traceback
@@ -937,6 +943,7 @@ export const BatchJobsDocument = new TypedDocumentString(`
   elapsedS
   epochs
   latest
+  best
   metrics: finalMetrics
   failureReason
   traceback
@@ -1120,6 +1127,7 @@ export const JobsDocument = new TypedDocumentString(`
   elapsedS
   epochs
   latest
+  best
   metrics: finalMetrics
   failureReason
   traceback
@@ -1148,7 +1156,7 @@ export const HomePartsDocument = new TypedDocumentString(`
     stopped
     runningJobs
     finished24h
-    failed24h
+    failedJobs24h
     stalled
     idle
     gpuHours
@@ -1192,6 +1200,7 @@ export const HomePartsDocument = new TypedDocumentString(`
   elapsedS
   epochs
   latest
+  best
   metrics: finalMetrics
   failureReason
   traceback

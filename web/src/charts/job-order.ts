@@ -1,9 +1,10 @@
 import type { Job } from '../lib/api/types.ts'
 
-/** The value that jobs are ordered by: the last value of a series, or a parameter. A leading minus means descending. */
+/** The value that jobs are ordered by: the best or last value of a series, or a parameter. A leading minus means descending. */
 export function orderedBy(job: Job, by: string): { name: string; value: unknown } {
-  const [, kind, name = ''] = /^-?(last|param)\.(.+)$/s.exec(by) ?? []
-  return { name, value: kind === 'last' ? job.latest[name] : kind === 'param' ? job.params[name] : undefined }
+  const [, kind, name = ''] = /^-?(best|last|param)\.(.+)$/s.exec(by) ?? []
+  const from = { best: job.best, last: job.latest, param: job.params }[kind as 'best' | 'last' | 'param']
+  return { name: kind === 'param' ? name : `${kind} ${name}`, value: from?.[name] }
 }
 
 function orderValue(job: Job, by: string): number {

@@ -1,7 +1,9 @@
 import type uPlot from 'uplot'
+import { type Range, shareIn } from '../lib/charts/axis-range.ts'
+import { durationTicks, logTicks, MIN_TICKS, numberTicks, timeTicks } from '../lib/charts/axis-ticks.ts'
+import { durationTexts, type TickTexts, tickTexts, timeTexts } from '../lib/charts/tick-text.ts'
 import { EPOCH } from '../lib/step-unit.ts'
-import { dayOfMonth, duration, exact, minuteOfDay, number, timeOfDay } from '../lib/words.ts'
-import { tickTexts } from './tick-text.ts'
+import { duration, exact, number } from '../lib/words.ts'
 
 /** The unit of the x-axis: epochs; Unix seconds; seconds since each job's start; values of a series. */
 export type XKind = 'epoch' | 'time' | 'wall' | 'relative' | 'metric'
@@ -9,8 +11,9 @@ export type XKind = 'epoch' | 'time' | 'wall' | 'relative' | 'metric'
 /** The canvas font of axis labels. */
 export const CHART_FONT = '11px "Inter Variable", "Inter Fallback", sans-serif'
 
-/** uPlot's `distr` of a scale. */
-export const distributionOf = (log: boolean): 1 | 3 => (log ? 3 : 1)
+/** How a scale places values. A quarter of a value, because uPlot subtracts an end from it, which may overflow. */
+export const distributionOf = (log: boolean): Pick<uPlot.Scale, 'distr' | 'fwd' | 'bwd'> =>
+  log ? { distr: 3 } : { distr: 100, fwd: (value) => value / 4, bwd: (value) => value * 4 }
 
 export const axisStyle = (ink: string, grid: string): uPlot.Axis => ({
   stroke: ink,
@@ -21,12 +24,6 @@ export const axisStyle = (ink: string, grid: string): uPlot.Axis => ({
 
 export const isClock = (x: XKind): boolean => x === 'time' || x === 'wall'
 
-const TENS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7]
-const WHOLE = [1, 2, 5].flatMap((n) => TENS.map((ten) => n * ten)).sort((a, b) => a - b)
-const SECONDS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400].concat(
-  [2, 5, 10, 20, 50].map((days) => days * 86_400),
-)
-
 /** Larger numbers do not fit between two ticks of the x-axis, or beside the y-axis. */
 const MAX_ALONG = 1e7
 const MAX_BESIDE = 1e6
@@ -35,23 +32,139 @@ const MAX_BESIDE = 1e6
 export const xName = (x: XKind, unit: string): string =>
   isClock(x) ? 'time' : x === 'relative' ? 'time since the start' : unit
 
-/** The ticks and labels of an x-axis. uPlot passes null for ticks without space. */
-export function xAxisOf(x: XKind, log: boolean, unit: string): Partial<uPlot.Axis> {
-  const tickText = (at: number, step: number): string =>
-    isClock(x) ? timeOf(at, step) : at === 0 ? '0' : duration(at)
-  const numbers = x === 'epoch' || x === 'metric'
+/** The ticks that an axis shows now: positions, and their texts, which may be distances from an offset. */
+export interface Ticks extends TickTexts {
+  places: readonly number[]
+}
+export type TicksByAxis = Record<'x' | 'left' | 'right', Ticks>
+
+export const noTicks = (): TicksByAxis => {
+  const none = (): Ticks => ({ places: [], texts: [], offset: null })
+  return { x: none(), left: none(), right: none() }
+}
+
+/** The width of a label, in CSS pixels. */
+export type Measure = (text: string) => number
+
+/** The least distance between two ticks of the x-axis and of a y-axis, and between two labels. */
+const ALONG = 60
+const BESIDE = 30
+const BETWEEN = 8
+const LINE = 14
+
+/** The ticks of an x-axis, as many as have space beside each other. */
+export const xTicks = (
+  { x, log }: { x: XKind; log: boolean },
+  range: Range,
+  pixels: number,
+  measure: Measure,
+): Ticks =>
+  spaced(
+    pixels / ALONG,
+    (most) => ticksAlong(x, log, range, most),
+    ({ places, texts }) => {
+      let end = Number.NEGATIVE_INFINITY
+      return places.every((place, i) => {
+        const [middle, half] = [shareIn(range, place, log) * pixels, measure(texts[i] ?? '') / 2]
+        const fits = middle - half >= end + (i === 0 ? 0 : BETWEEN)
+        end = middle + half
+        return fits
+      })
+    },
+  )
+
+/** As many ticks as have space: the labels decide how wide that is. */
+function spaced(most: number, of: (most: number) => Ticks, isApart: (ticks: Ticks) => boolean): Ticks {
+  let found = of(most)
+  for (let fewer = most; !isApart(found) && fewer > MIN_TICKS; found = of(fewer)) fewer /= 1.4
+  const { places, texts, offset } = found
+  for (let every = 1; every <= places.length; every++) {
+    const isKept = (_: unknown, i: number): boolean => i % every === 0
+    const some = { places: places.filter(isKept), texts: texts.filter(isKept), offset }
+    if (isApart(some)) return some
+  }
+  return { places: places.slice(0, 1), texts: texts.slice(0, 1), offset }
+}
+
+function ticksAlong(x: XKind, log: boolean, range: Range, most: number): Ticks {
+  if (log) return withTexts(logTicks(range, most), (places) => tickTexts(places, { log, most: MAX_ALONG }))
+  if (isClock(x)) {
+    const { places, step } = timeTicks(range, most)
+    return withTexts(places, () => timeTexts(places, step))
+  }
+  if (x === 'relative') return withTexts(durationTicks(range, most), durationTexts)
+  const places = numberTicks(range, most, x === 'epoch')
+  return withTexts(places, () => tickTexts(places, { log, most: MAX_ALONG }))
+}
+
+const withTexts = (places: readonly number[], textsOf: (places: readonly number[]) => TickTexts): Ticks => ({
+  places,
+  ...textsOf(places),
+})
+
+/** The ticks of a y-axis. */
+export const yTicks = (log: boolean, range: Range, pixels: number): Ticks =>
+  spaced(
+    pixels / BESIDE,
+    (most) =>
+      withTexts(log ? logTicks(range, most) : numberTicks(range, most), (places) =>
+        tickTexts(places, { log, most: MAX_BESIDE }),
+      ),
+    ({ places }) =>
+      places.every(
+        (place, i) =>
+          i === 0 || (shareIn(range, place, log) - shareIn(range, places[i - 1] ?? 0, log)) * pixels >= LINE,
+      ),
+  )
+
+/** The width of labels in the font of the axes. */
+const measureIn =
+  ({ ctx }: uPlot): Measure =>
+  (text) => {
+    ctx.save()
+    ctx.font = CHART_FONT
+    const { width } = ctx.measureText(text)
+    ctx.restore()
+    return width
+  }
+
+/** Lets an axis draw ticks of `of` and keeps them in `ticks`. uPlot's own steps end before 1e-32 and after 1e32. */
+function drawing(
+  ticks: TicksByAxis,
+  which: keyof TicksByAxis,
+  of: (range: Range, pixels: number, measure: Measure) => Ticks,
+): Partial<uPlot.Axis> {
+  let pixels = 0
   return {
-    label: xName(x, unit),
-    labelSize: 16,
-    labelFont: CHART_FONT,
-    ...(!log && x === 'epoch' && { incrs: WHOLE }),
-    ...(!log && x === 'relative' && { incrs: [0.001, 0.01, 0.1, 0.5, ...SECONDS] }),
-    values: (_, splits: readonly (number | null)[], __, ___, step) =>
-      numbers
-        ? tickTexts(splits, { log, most: MAX_ALONG })
-        : splits.map((at) => (at === null ? '' : tickText(at, step))),
+    incrs: (_, __, ___, ____, dim) => {
+      pixels = dim
+      // uPlot chooses a step of this list that is far enough apart, and leaves it to `splits` to use it.
+      return [Number.POSITIVE_INFINITY]
+    },
+    splits: (u, _, low, high) => {
+      ticks[which] = of([low, high], pixels, measureIn(u))
+      return [...ticks[which].places]
+    },
+    filter: (_, splits) => splits,
+    values: () => [...ticks[which].texts],
   }
 }
+
+/** The x-axis. */
+export const xAxisOf = (
+  ticks: TicksByAxis,
+  { x, log, unit }: { x: XKind; log: boolean; unit: string },
+): Partial<uPlot.Axis> => ({
+  // It is a function at the time of drawing, when the offset is known.
+  label: (() => xLabel(x, unit, ticks.x)) as unknown as string,
+  labelSize: 16,
+  labelFont: CHART_FONT,
+  size: 28,
+  ...drawing(ticks, 'x', (range, pixels, measure) => xTicks({ x, log }, range, pixels, measure)),
+})
+
+export const xLabel = (x: XKind, unit: string, { offset }: Pick<Ticks, 'offset'>): string =>
+  offset === null ? xName(x, unit) : `${xName(x, unit)}, from ${offset}`
 
 /** A position on the x-axis as text, for tooltips. */
 export const placeOf = (x: XKind, at: number, unit = EPOCH): string =>
@@ -61,62 +174,55 @@ export const placeOf = (x: XKind, at: number, unit = EPOCH): string =>
       ? `${duration(at)} after the start`
       : `${unit} ${number(at)}`
 
-/** A date if ticks are days apart, otherwise the time, with seconds if needed. */
-function timeOf(seconds: number, step: number): string {
-  const at = seconds * 1000
-  if (step >= 86_400) return dayOfMonth(at)
-  return step < 60 ? timeOfDay(at) : minuteOfDay(at)
-}
-
-/** The ticks that an axis shows now: positions and their texts. */
-export interface Ticks {
-  places: readonly number[]
-  texts: readonly string[]
-}
-export type TicksByAxis = Record<'x' | 'left' | 'right', Ticks>
-
-export const noTicks = (): TicksByAxis => {
-  const none: Ticks = { places: [], texts: [] }
-  return { x: none, left: none, right: none }
-}
-
-/** Keeps the ticks of an axis in `ticks` whenever they are computed. */
-export const recordTicks = (
-  ticks: TicksByAxis,
-  which: keyof TicksByAxis,
-  axis: Partial<uPlot.Axis>,
-): Partial<uPlot.Axis> => ({
-  ...axis,
-  values: (u, places, at, space, step) => {
-    const texts = typeof axis.values === 'function' ? axis.values(u, places, at, space, step).map(String) : []
-    ticks[which] = { places, texts }
-    return texts
-  },
-})
-
-/** Over several decades only powers of ten have a grid line: the others would fill the plot. */
-const tens = (_: uPlot, splits: number[]): (number | null)[] => {
-  const decades = Math.log10((splits.at(-1) ?? Number.NaN) / (splits[0] ?? Number.NaN))
-  return decades < 3 ? splits : splits.map((at) => (Math.abs(Math.log10(at) % 1) < 1e-9 ? at : null))
-}
-
 const Y_AXIS_WIDTH = 58
-/** Without values there is no y-axis; its place is kept, so that charts stay aligned. */
-export const PADDING: uPlot.Padding = [8, 8, 0, (u) => (u.scales.y?.min == null ? Y_AXIS_WIDTH : 0)]
+/** Of a label: its tick, and the gaps around it. */
+const BESIDE_LABEL = 12
+const EDGE = 8
+/** Above the plot, for the offset of a y-axis. */
+const OFFSET_HEIGHT = 20
 
-/** The left or right y-axis. It has a name only if the chart's title does not say it. */
-export const yAxisOf = (options: {
-  log: boolean
-  grid: string
-  name: string | undefined
-}): Partial<uPlot.Axis> => ({
-  size: Y_AXIS_WIDTH,
-  ...(options.name !== undefined && {
-    label: options.name,
-    labelSize: 16,
-    labelGap: 0,
-    labelFont: CHART_FONT,
-  }),
-  ...(options.log && { grid: { stroke: options.grid, width: 1, filter: tens } }),
-  values: (_, splits) => tickTexts(splits, { log: options.log, most: MAX_BESIDE }),
+/** Around the plot. Without values there is no y-axis; its place is kept, so that charts stay aligned. */
+export const paddingOf = (ticks: TicksByAxis): uPlot.Padding => [
+  () => (ticks.left.offset === null && ticks.right.offset === null ? EDGE : OFFSET_HEIGHT),
+  (u) => {
+    const { places, texts } = ticks.x
+    const { min, max } = u.scales.x ?? {}
+    if (min == null || max == null || u.axes.length > 2) return EDGE
+    const rest = (1 - shareIn([min, max], places.at(-1) ?? min, u.scales.x?.distr === 3)) * u.bbox.width
+    return Math.max(EDGE, Math.ceil(measureIn(u)(texts.at(-1) ?? '') / 2 + 1 - rest / devicePixelRatio))
+  },
+  0,
+  (u) => (u.scales.y?.min == null ? Y_AXIS_WIDTH : 0),
+]
+
+/** Writes the offsets of the y-axes above them. */
+export function drawOffsets({ ctx }: uPlot, ticks: TicksByAxis, ink: string): void {
+  ctx.save()
+  ctx.font = CHART_FONT.replace('11px', `${11 * devicePixelRatio}px`)
+  ctx.fillStyle = ink
+  ctx.textBaseline = 'top'
+  const top = 3 * devicePixelRatio
+  if (ticks.left.offset !== null) {
+    ctx.textAlign = 'left'
+    ctx.fillText(ticks.left.offset, top, top)
+  }
+  if (ticks.right.offset !== null) {
+    ctx.textAlign = 'right'
+    ctx.fillText(ticks.right.offset, ctx.canvas.width - top, top)
+  }
+  ctx.restore()
+}
+
+/** The left or right y-axis, as wide as its labels. It has a name only if the chart's title does not say it. */
+export const yAxisOf = (
+  ticks: TicksByAxis,
+  which: 'left' | 'right',
+  { log, name }: { log: boolean; name: string | undefined },
+): Partial<uPlot.Axis> => ({
+  size: (u, values) => {
+    const widest = Math.max(0, ...(values ?? []).map(measureIn(u)))
+    return Math.max(Y_AXIS_WIDTH, Math.ceil(widest) + BESIDE_LABEL)
+  },
+  ...(name !== undefined && { label: name, labelSize: 16, labelGap: 0, labelFont: CHART_FONT }),
+  ...drawing(ticks, which, (range, pixels) => yTicks(log, range, pixels)),
 })

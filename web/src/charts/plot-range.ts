@@ -1,18 +1,16 @@
-import uPlot from 'uplot'
+import { drawable, niceStep, padded, paddedLog } from '../lib/charts/axis-range.ts'
 import type { XKind } from './plot-axes.ts'
 
 /** Range of the x-axis: the zoom, else the range of the steps. */
 export function xRangeOf(
   steps: ArrayLike<number> | undefined,
-  [low, high]: readonly [number, number],
   zoom: readonly [number, number] | undefined,
-  log: boolean,
+  { log, whole }: { log: boolean; whole: boolean },
 ): [number, number] {
-  // Around a single point uPlot has a range of its own: 0 to 100 around 0.
-  const [least, most] = steps?.length === 1 ? [steps[0] ?? low, steps[0] ?? high] : [low, high]
-  if (zoom) return log && zoom[0] <= 0 ? [least, zoom[1]] : [...zoom]
-  if (least !== most) return [least, most]
-  return log ? [least / 2, least * 2] : [least - 1, least + 1]
+  const [least, most] = [steps?.[0] ?? (log ? 1 : 0), steps?.[steps.length - 1] ?? 1]
+  if (zoom) return drawable([log && zoom[0] <= 0 ? least : zoom[0], zoom[1]], { log, whole })
+  if (least !== most) return drawable([least, most], { log, whole })
+  return drawable(log ? [least / 2, least * 2] : [least - 1, least + 1], { log, whole })
 }
 
 /**
@@ -31,19 +29,25 @@ export function yRangeOf(
     return isChosen ? [from, to] : [null, null]
   }
   const [from, to] = log
-    ? uPlot.rangeLog(least, most, 10, false)
+    ? paddedLog([least, most])
     : span
       ? [Math.min(least, span[0]), Math.max(most, span[1])]
-      : uPlot.rangeNum(least, most, 0.1, true)
-  const [first, last] = [from ?? least, to ?? most]
-  const lower = low !== null && (!log || low > 0) ? low : first
-  const upper = high !== null && (!log || high > 0) ? high : last
-  return lower < upper ? [lower, upper] : [first, last]
+      : padded([least, most])
+  const lower = low !== null && (!log || low > 0) ? low : from
+  const upper = high !== null && (!log || high > 0) ? high : to
+  return drawable(lower < upper ? [lower, upper] : [from, to], { log })
 }
 
-/** The zoom of a selection, rounded: epochs and seconds to whole ones, times to milliseconds, other values to seven digits. */
+/**
+ * The zoom of a selection, rounded: epochs and seconds to whole ones, times to milliseconds, other values to a
+ * ten-thousandth of its width.
+ */
 export function zoomOf(x: XKind, from: number, to: number): [number, number] {
-  if (x === 'metric') return [Number(from.toPrecision(7)), Number(to.toPrecision(7))]
+  if (x === 'metric') {
+    const { factor, exponent, size } = niceStep((to - from) / 1e4)
+    const at = (n: number): number => Number(`${n * factor}e${exponent}`)
+    return [at(Math.floor(from / size)), at(Math.ceil(to / size))]
+  }
   const unit = x === 'epoch' || x === 'time' ? 1 : 1000
   return [Math.floor(from * unit) / unit, Math.ceil(to * unit) / unit]
 }

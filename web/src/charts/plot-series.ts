@@ -48,6 +48,8 @@ function curveOf(
     stroke: kind === 'edge' ? 'transparent' : colour(line),
     alpha: kind === 'faded' ? 0.25 : 1,
     width: kind === 'edge' ? 0 : width,
+    // Rounded to pixels, a smooth curve would have stairs.
+    pxAlign: 0,
     points: {
       show: false,
       size: 5,

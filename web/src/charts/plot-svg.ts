@@ -3,7 +3,7 @@ import { type BandKind, columnsOf } from '../lib/charts/columns.ts'
 import type { Line } from '../lib/charts/line.ts'
 import { itemAt } from '../lib/checked.ts'
 import { axisName, type Curves, dashOf, scaleOf } from './curves.ts'
-import { type TicksByAxis, type XKind, xName } from './plot-axes.ts'
+import { type TicksByAxis, type XKind, xLabel } from './plot-axes.ts'
 
 const text = (value: string): string => value.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
 const round = (value: number): string => String(Math.round(value * 100) / 100)
@@ -75,6 +75,9 @@ function axesOf(u: uPlot, look: Look, width: number, height: number): string[] {
         drawn.push(`<line x1="${SIDE}" x2="${SIDE + width}" y1="${y}" y2="${y}" stroke="${look.grid}"/>`)
       drawn.push(`<text x="${at}" y="${y}" dy="4" text-anchor="${anchor}">${text(said)}</text>`)
     })
+    const { offset } = ticks[side]
+    if (offset !== null)
+      drawn.push(`<text x="${at}" y="${TOP - 5}" text-anchor="${anchor}">${text(offset)}</text>`)
     const name = axisName(curves, side)
     const x = side === 'left' ? 12 : SIDE + width + SIDE - 6
     drawn.push(
@@ -90,7 +93,7 @@ function axesOf(u: uPlot, look: Look, width: number, height: number): string[] {
       `<text x="${x}" y="${foot + 18}" text-anchor="middle">${text(said)}</text>`,
     )
   })
-  const name = xName(look.x, look.unit)
+  const name = xLabel(look.x, look.unit, ticks.x)
   drawn.push(`<text x="${SIDE + width / 2}" y="${foot + 36}" text-anchor="middle">${text(name)}</text>`)
   return drawn
 }

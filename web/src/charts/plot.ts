@@ -8,10 +8,9 @@ import type { Curves } from './curves.ts'
 import {
   axisStyle,
   distributionOf,
-  isClock,
+  drawOffsets,
   noTicks,
-  PADDING,
-  recordTicks,
+  paddingOf,
   type TicksByAxis,
   type XKind,
   xAxisOf,
@@ -165,7 +164,7 @@ export class Plot {
       height,
       legend: { show: false },
       focus: { alpha: 0.2 },
-      padding: PADDING,
+      padding: paddingOf(this.#ticks),
       cursor: {
         sync: { key: sync, scales: ['x', null] },
         drag: { x: true, y: false, setScale: false },
@@ -190,7 +189,12 @@ export class Plot {
         setSelect: [(u) => this.#onSelect(u)],
         setCursor: [(u) => this.#onCursor(u)],
         setSize: [(u) => u.status === READY && this.#followPointer(u)],
-        draw: [(u) => markNonFinite(u, this.#shown, this.#colour)],
+        draw: [
+          (u) => {
+            markNonFinite(u, this.#shown, this.#colour)
+            drawOffsets(u, this.#ticks, this.#ink)
+          },
+        ],
         // The tooltip is outside the chart, which would clip it, but inside a dialog, which covers everything else.
         ready: [
           (u) => {
@@ -208,32 +212,26 @@ export class Plot {
     const distr = distributionOf(log)
     return {
       x: {
-        time: isClock(x),
-        distr: distributionOf(xLog),
-        range: (u, min, max) => xRangeOf(u.data[0], [min, max], this.#ranges.x, xLog),
+        time: false,
+        ...distributionOf(xLog),
+        range: (u) => xRangeOf(u.data[0], this.#ranges.x, { log: xLog, whole: x === 'epoch' }),
       },
-      y: { distr, range: (_, min, max) => yRangeOf([min, max], this.#ranges.y, log, curves.span) },
-      y2: { distr, range: (_, min, max) => yRangeOf([min, max], [null, null], log) },
+      y: { ...distr, range: (_, min, max) => yRangeOf([min, max], this.#ranges.y, log, curves.span) },
+      y2: { ...distr, range: (_, min, max) => yRangeOf([min, max], [null, null], log) },
     }
   }
 
   #axes(): uPlot.Axis[] {
     const { x, xLog, log, unit, curves, names } = this.#options
-    const grid = this.#grid
-    const axis = axisStyle(this.#ink, grid)
+    const axis = axisStyle(this.#ink, this.#grid)
     const axes: uPlot.Axis[] = [
-      {
-        ...axis,
-        space: x === 'relative' ? 72 : 60,
-        size: 28,
-        ...recordTicks(this.#ticks, 'x', xAxisOf(x, xLog, unit)),
-      },
-      { ...axis, ...recordTicks(this.#ticks, 'left', yAxisOf({ log, grid, name: names.left })) },
+      { ...axis, ...xAxisOf(this.#ticks, { x, log: xLog, unit }) },
+      { ...axis, ...yAxisOf(this.#ticks, 'left', { log, name: names.left }) },
     ]
     if (curves.right.size > 0)
       axes.push({
         ...axis,
-        ...recordTicks(this.#ticks, 'right', yAxisOf({ log, grid, name: names.right })),
+        ...yAxisOf(this.#ticks, 'right', { log, name: names.right }),
         scale: 'y2',
         side: 1,
         grid: { show: false },

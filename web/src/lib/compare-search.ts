@@ -33,6 +33,8 @@ export interface CompareSearch extends Pick<ChartSearch, (typeof CURVES)[number]
   scales?: Record<string, 'log' | 'linear'>
   /** Parameters to group jobs by. */
   groups?: string[]
+  /** Whether jobs that failed, were pruned or diverged count in groups, plots and the importance of parameters. */
+  crashed?: boolean
   /** The axes of the scatter plot. */
   sx?: string
   sy?: string
@@ -73,13 +75,14 @@ export function readCompareSearch(given: Record<string, unknown>): CompareSearch
 
 export function scatterIn(
   given: Record<string, unknown>,
-): Pick<CompareSearch, 'sx' | 'sy' | 'logx' | 'logy'> {
+): Pick<CompareSearch, 'sx' | 'sy' | 'logx' | 'logy' | 'crashed'> {
   const [sx, sy] = [text(given.sx), text(given.sy)]
   return {
     ...(sx && { sx }),
     ...(sy && { sy }),
     ...(typeof given.logx === 'boolean' && { logx: given.logx }),
     ...(typeof given.logy === 'boolean' && { logy: given.logy }),
+    ...(given.crashed === true && { crashed: true }),
   }
 }
 

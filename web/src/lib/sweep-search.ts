@@ -1,7 +1,7 @@
 import { brushIn, type CompareSearch, scalesIn, scatterIn } from './compare-search.ts'
 
 /** Settings shared with comparisons. */
-type Shared = 'axes' | 'brush' | 'scales' | 'groups' | 'sx' | 'sy' | 'logx' | 'logy'
+type Shared = 'axes' | 'brush' | 'scales' | 'groups' | 'sx' | 'sy' | 'logx' | 'logy' | 'crashed'
 
 /** The search parameters of a sweep, so that a link restores it. */
 export interface SweepSearch extends Pick<CompareSearch, Shared> {
@@ -9,6 +9,8 @@ export interface SweepSearch extends Pick<CompareSearch, Shared> {
   metric?: string
   /** Ids of the jobs; without it, all jobs of the batch. */
   jobs?: string[]
+  /** Whether only the jobs within the brush are shown. */
+  only?: boolean
 }
 
 export function readSweepSearch(given: Record<string, unknown>): SweepSearch {
@@ -20,6 +22,7 @@ export function readSweepSearch(given: Record<string, unknown>): SweepSearch {
     if (Array.isArray(value) && value.length > 0) found[name] = value.map(String)
   }
   if (brush) found.brush = brush
+  if (brush && given.only === true) found.only = true
   if (scales) found.scales = scales
   return found
 }

@@ -6,6 +6,7 @@ import type { SweepSearch } from '../lib/sweep-search.ts'
 import { number, some } from '../lib/words.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
 import { type Axis, differs } from '../pages/compare/axes.ts'
+import { type Counted, LeftOut, useCounted } from '../pages/compare/counted.tsx'
 import { Groups } from '../pages/compare/groups.tsx'
 import { ParallelView } from '../pages/compare/parallel-view.tsx'
 import { Scatter } from '../pages/compare/scatter.tsx'
@@ -33,37 +34,48 @@ export function BatchSweep() {
   const { jobs: store, focus } = useBatchContext()
   const sweep = useSweep(batchId, store, search)
   const { axes, metric, shownAxes, ordered, kept, strokeOf } = sweep
-  const importance = useImportance(ordered, axes, metric)
+  // Only jobs within the brush, and of these only results that compare.
+  const counted = useCounted(kept, metric, search.crashed)
+  const importance = useImportance(counted.rows, axes, metric)
   if (ordered.length === 0) {
     return (
       <Notice title="No jobs to show">
         {search.jobs === undefined ? (
           <p>This page fills when the first job starts.</p>
         ) : (
-          <Button onClick={() => change({ jobs: undefined })}>Show all jobs</Button>
+          <Button onClick={() => change({ jobs: undefined, only: undefined })}>Show all jobs</Button>
         )}
       </Notice>
     )
   }
   return (
     <div className="flex flex-col gap-4 p-4">
-      <SweepHeader batchId={batchId} sweep={sweep} search={search} change={change} />
+      <SweepHeader batchId={batchId} sweep={sweep} counted={counted} search={search} change={change} />
       <ParallelView
         rows={ordered}
         kept={kept}
         axes={axes}
         chosenAxes={sweep.chosenAxes}
         shownAxes={shownAxes}
-        search={search}
+        // Brushes of jobs that are not shown would cover the whole of every axis.
+        search={search.only ? { ...search, brush: undefined } : search}
         change={change}
         strokeOf={strokeOf}
         focus={focus}
       />
       {metric && (
+        <LeftOut
+          counted={counted}
+          all={search.crashed}
+          onAll={(all) => change({ crashed: all || undefined })}
+        />
+      )}
+      {metric && (
         <div className="grid grid-cols-[minmax(0,1fr)] gap-x-8 gap-y-4 xl:grid-cols-2 min-[120rem]:grid-cols-3">
-          <ParameterImportances rows={ordered} metric={metric} found={importance} />
+          <ParameterImportances rows={counted.rows} metric={metric} found={importance} />
           <SweepScatter
             sweep={sweep}
+            counted={counted}
             metric={metric}
             importance={importance}
             search={search}
@@ -72,12 +84,14 @@ export function BatchSweep() {
           />
           <div className="min-w-0 xl:col-span-2 min-[120rem]:col-span-1">
             <Groups
-              rows={kept}
+              rows={counted.rows}
               axes={axes}
               metric={metric}
               by={search.groups}
               onBy={(groups) => change({ groups })}
-              onShow={(group) => change({ jobs: group.map((row) => row.name), brush: undefined })}
+              onShow={(group) =>
+                change({ jobs: group.map((row) => row.name), only: undefined, brush: undefined })
+              }
               maxToShow={MAX_IN_ADDRESS}
               fileName={`${batchId}-groups`}
             />
@@ -99,9 +113,17 @@ export function BatchSweep() {
 type Change = (next: SearchChange<SweepSearch>) => void
 
 /** The metric with its colours and best job, and how to return to all jobs or to keep the brushed ones. */
-function SweepHeader(props: { batchId: string; sweep: Sweep; search: SweepSearch; change: Change }) {
+function SweepHeader(props: {
+  batchId: string
+  sweep: Sweep
+  counted: Counted
+  search: SweepSearch
+  change: Change
+}) {
   const { batchId, search, change } = props
-  const { metrics, metric, best, ordered, kept } = props.sweep
+  const { metrics, metric, ordered, kept } = props.sweep
+  const last = props.counted.rows.at(-1)
+  const best = last && Number.isFinite(metric?.at(last)) ? last : undefined
   return (
     <div className="flex flex-wrap items-end gap-3">
       {metric && (
@@ -124,16 +146,16 @@ function SweepHeader(props: { batchId: string; sweep: Sweep; search: SweepSearch
           )}
         </>
       )}
-      {search.jobs && (
+      {(search.jobs || search.only) && (
         <span className="flex items-center gap-2 text-sm">
           {some(ordered.length, 'selected job')}
-          <Button onClick={() => change({ jobs: undefined, brush: undefined })}>Show all jobs</Button>
+          <Button onClick={() => change({ jobs: undefined, only: undefined, brush: undefined })}>
+            Show all jobs
+          </Button>
         </span>
       )}
-      {kept.length > 0 && kept.length < ordered.length && kept.length <= MAX_IN_ADDRESS && (
-        <Button onClick={() => change({ jobs: kept.map((row) => row.name), brush: undefined })}>
-          Show only {some(kept.length, 'job')}
-        </Button>
+      {kept.length > 0 && kept.length < ordered.length && (
+        <Button onClick={() => change({ only: true })}>Show only {some(kept.length, 'job')}</Button>
       )}
     </div>
   )
@@ -142,6 +164,7 @@ function SweepHeader(props: { batchId: string; sweep: Sweep; search: SweepSearch
 /** A scatter plot, at first of the most important parameter against the metric. */
 function SweepScatter(props: {
   sweep: Sweep
+  counted: Counted
   metric: Axis
   importance: ReturnType<typeof useImportance>
   search: SweepSearch
@@ -149,7 +172,8 @@ function SweepScatter(props: {
   focus: ReturnType<typeof useBatchContext>['focus']
 }) {
   const { sweep, metric, importance, search, change } = props
-  const { axes, kept, strokeOf } = sweep
+  const { axes, strokeOf } = sweep
+  const kept = props.counted.rows
   const drawn = useMemo(() => kept.slice(-MAX_POINTS), [kept])
   const [mostImportant] = importance !== undefined && isSure(importance) ? importance.parameters : []
   const parameter = mostImportant?.axis ?? axes.find((axis) => axis.id.startsWith('param.') && differs(axis))

@@ -24,7 +24,7 @@ export type Sweep = ReturnType<typeof useSweep>
 /** The jobs of a sweep, the axes on which they are compared, and the chosen metric. */
 export function useSweep(batchId: string, store: JobStore, search: SweepSearch) {
   const jobs = useJobsEachSecond(store)
-  const rows = useMemo(() => {
+  const every = useMemo(() => {
     const batch = batchStore.get(batchId)
     const requestedIds = search.jobs && new Set(search.jobs)
     return batch === undefined
@@ -33,6 +33,10 @@ export function useSweep(batchId: string, store: JobStore, search: SweepSearch) 
           .filter((job) => requestedIds === undefined || requestedIds.has(job.id))
           .map((job): Compared => ({ name: job.id, batch, job }))
   }, [jobs, batchId, search.jobs])
+  const rows = useMemo(
+    () => (search.only ? inBrush(every, search.brush) : every),
+    [every, search.only, search.brush],
+  )
   const axes = useMemo(
     () => withScales(axesOf(rows), search.scales).filter((axis) => axis.id !== 'batch'),
     [rows, search.scales],
@@ -50,10 +54,9 @@ export function useSweep(batchId: string, store: JobStore, search: SweepSearch) 
   )
   const ordered = useMemo(() => bestLast(rows, metric), [rows, metric])
   const kept = useMemo(
-    () => ordered.filter((row) => within(row, axes, search.brush ?? {})),
-    [ordered, axes, search.brush],
+    () => (search.only ? ordered : ordered.filter((row) => within(row, axes, search.brush ?? {}))),
+    [ordered, axes, search.only, search.brush],
   )
-  const last = ordered.at(-1)
   return {
     axes,
     /** The axes that a metric can be chosen from. */
@@ -66,10 +69,13 @@ export function useSweep(batchId: string, store: JobStore, search: SweepSearch) 
     ordered,
     /** The jobs within the brushed ranges, in the same order. */
     kept,
-    /** The job with the best value of the metric. */
-    best: last && Number.isFinite(metric?.at(last)) ? last : undefined,
     strokeOf: useStroke(metric),
   }
+}
+
+function inBrush(rows: readonly Compared[], brush: SweepSearch['brush'] = {}): readonly Compared[] {
+  const axes = axesOf(rows)
+  return rows.filter((row) => within(row, axes, brush))
 }
 
 const isResult = (axis: Axis): boolean =>
@@ -77,10 +83,10 @@ const isResult = (axis: Axis): boolean =>
 
 /** The requested metric, or the one that says most by its name, or the first. */
 function metricOf(metrics: readonly Axis[], requested: string | undefined): Axis | undefined {
-  const named = standardMetric(metrics.flatMap(({ id }) => (id.startsWith('last.') ? id.slice(5) : [])))
+  const named = standardMetric(metrics.flatMap(({ id }) => (id.startsWith('best.') ? id.slice(5) : [])))
   return (
     metrics.find((axis) => axis.id === requested) ??
-    metrics.find((axis) => axis.id === `last.${named}`) ??
+    metrics.find((axis) => axis.id === `best.${named}`) ??
     metrics[0]
   )
 }

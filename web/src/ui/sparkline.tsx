@@ -1,4 +1,6 @@
+import { drawable, extremes, shareIn } from '../lib/charts/axis-range.ts'
 import { lastOf } from '../lib/checked.ts'
+
 /** A small curve without axes; the newest point is marked. */
 export function Sparkline({
   values,
@@ -12,11 +14,12 @@ export function Sparkline({
   const W = 96
   const H = 24
   const finite = values.filter(Number.isFinite)
-  if (finite.length < 2) return <span className="inline-block h-6 w-24" />
-  const low = Math.min(...finite)
-  const high = Math.max(...finite)
+  const ends = extremes(finite)
+  if (finite.length < 2 || ends === undefined) return <span className="inline-block h-6 w-24" />
+  const [low, high] = ends
+  const range = low === high ? undefined : drawable(ends)
   const x = (i: number): number => 2 + (i / (finite.length - 1)) * (W - 5)
-  const y = (v: number): number => 2 + (1 - (v - low) / (high - low || 1)) * (H - 4)
+  const y = (v: number): number => 2 + (1 - (range ? shareIn(range, v) : 0)) * (H - 4)
   const points = finite.map((v, i) => `${x(i).toFixed(1)},${y(v).toFixed(1)}`).join(' ')
   return (
     <svg viewBox={`0 0 ${W} ${H}`} className="h-6 w-24 shrink-0" role="img" aria-label={label}>

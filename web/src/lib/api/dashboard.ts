@@ -11,7 +11,7 @@ export interface Summary {
   stopped: number
   running_jobs: number
   finished_24h: number
-  failed_24h: number
+  failed_jobs_24h: number
   stalled: number
   idle: number
   gpu_hours: number
@@ -20,12 +20,12 @@ export interface Summary {
 export async function fetchSummary(): Promise<Summary> {
   const { dashboard } = await homePart('summary')
   if (dashboard === undefined) throw new Error('the summary was not answered')
-  const { runningJobs, finished24h, failed24h, gpuHours, idleGpuHours, ...counts } = dashboard
+  const { runningJobs, finished24h, failedJobs24h, gpuHours, idleGpuHours, ...counts } = dashboard
   return {
     ...counts,
     running_jobs: runningJobs,
     finished_24h: finished24h,
-    failed_24h: failed24h,
+    failed_jobs_24h: failedJobs24h,
     gpu_hours: gpuHours,
     idle_gpu_hours: idleGpuHours,
   }

@@ -32,8 +32,9 @@ export type Batch = WireRow<Omit<BatchRowFragment, 'can'>, 'status'> & {
   /** Unix time in milliseconds when the page received this row; estimates count from then. */
   received_ms?: number
 }
-export type Job = WireRow<Omit<JobRowFragment, 'latest'>, 'status'> & {
+export type Job = WireRow<Omit<JobRowFragment, 'latest' | 'best'>, 'status'> & {
   latest: { epoch: number | null } & Record<string, Numeric | null>
+  best: Record<string, Numeric | null>
 }
 export interface User {
   id: string

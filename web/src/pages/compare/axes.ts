@@ -1,4 +1,5 @@
 import type { Compared } from '../../charts/compared-jobs.ts'
+import { divisible, extremes, type Range, shareIn, valueIn } from '../../lib/charts/axis-range.ts'
 import { flatOf } from '../../lib/flat.ts'
 
 /** A column of compared jobs: a parameter or a result. */
@@ -22,6 +23,7 @@ function rawValueOf({ job, batch }: Compared, id: string): unknown {
   const name = id.slice(id.indexOf('.') + 1)
   if (id.startsWith('param.'))
     return name === 'model' || name === 'dataset' ? job[name] : flatOf(job.params)[name]
+  if (id.startsWith('best.')) return job.best?.[name]
   if (id.startsWith('last.')) return job.latest[name]
   if (id.startsWith('final.')) return flatOf(job.metrics)[name]
   switch (id) {
@@ -44,17 +46,20 @@ const isNumber = (value: unknown): boolean =>
 /** All columns of the jobs, parameters first. */
 export function axesOf(rows: readonly Compared[]): Axis[] {
   const params = new Set<string>()
+  const best = new Set<string>()
   const last = new Set<string>()
   const final = new Set<string>()
   for (const { job } of rows) {
     if (job.model !== null) params.add('model')
     if (job.dataset !== null) params.add('dataset')
     for (const name of Object.keys(flatOf(job.params))) params.add(name)
+    for (const name of Object.keys(job.best ?? {})) best.add(name)
     for (const name of Object.keys(job.latest)) if (name !== 'epoch') last.add(name)
     for (const name of Object.keys(flatOf(job.metrics))) final.add(name)
   }
   const ids: [string, string][] = [
     ...[...params].sort().map((name): [string, string] => [`param.${name}`, name]),
+    ...[...best].sort().map((name): [string, string] => [`best.${name}`, `best ${name}`]),
     ...[...last].sort().map((name): [string, string] => [`last.${name}`, `last ${name}`]),
     ...[...final].sort().map((name): [string, string] => [`final.${name}`, `final ${name}`]),
     ['epochs', 'epochs'],
@@ -72,8 +77,7 @@ function axisOf(rows: readonly Compared[], id: string, title: string): Axis | un
   if (values.length === 0) return undefined
   if (values.every(isNumber)) {
     const finite = values.map(Number).filter(Number.isFinite)
-    const low = finite.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY)
-    const high = finite.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY)
+    const [low, high] = extremes(finite) ?? [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
     const at = (row: Compared): number | undefined => {
       const value = rawValueOf(row, id)
       return value === undefined || value === null ? undefined : Number(value)
@@ -122,29 +126,32 @@ export const withScales = (axes: readonly Axis[], scales: Scales | undefined): r
 export function shareOf(axis: Axis, value: number | undefined): number {
   if (value === undefined || !Number.isFinite(value)) return Number.NaN
   if (axis.high === axis.low) return 0.5
-  if (!axis.log) return (value - axis.low) / (axis.high - axis.low)
-  return value > 0 ? Math.log(value / axis.low) / Math.log(axis.high / axis.low) : Number.NaN
+  return shareIn(rangeOf(axis), value, axis.log)
 }
+
+/** The range that an axis is drawn over. */
+export const rangeOf = ({ low, high, log }: Axis): Range =>
+  low === high ? [low, high] : divisible([low, high], log)
 
 /** The value at a position from 0 to 1. The ends are exact, so that a brush up to the end includes the job there. */
 export function valueAt(axis: Axis, share: number): number {
   if (share <= 0) return axis.low
   if (share >= 1) return axis.high > axis.low ? axis.high : axis.low + 1
-  if (axis.log) return axis.low * (axis.high / axis.low) ** share
-  return axis.low + share * (axis.high - axis.low || 1)
+  if (axis.high === axis.low) return axis.low + share
+  return valueIn(rangeOf(axis), share, axis.log)
 }
 
 /** Whether the jobs differ in it. */
 export const differs = (axis: Axis): boolean =>
   axis.words === null ? axis.high > axis.low : axis.words.length > 1
 
-/** The default axes: varying parameters and the main result. */
+/** The default axes: varying parameters and the best value of the main result. */
 export function standardAxes(axes: readonly Axis[], metric: string | undefined): string[] {
   const params = axes.filter((axis) => axis.id.startsWith('param.') && differs(axis)).map((axis) => axis.id)
-  return [...params.slice(0, 6), ...(metric === undefined ? [] : [`last.${metric}`])]
+  return [...params.slice(0, 6), ...(metric === undefined ? [] : [`best.${metric}`])]
 }
 
-/** The default metric, without `last.` or `final.`. */
+/** The default metric, without `best.`, `last.` or `final.`. */
 export const standardMetric = (names: readonly string[]): string | undefined =>
   ['val_loss', 'val/loss', 'loss', 'train_loss'].find((one) => names.includes(one)) ?? names[0]
 

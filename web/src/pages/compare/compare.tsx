@@ -22,6 +22,7 @@ import { useSearchChange } from '../../ui/use-search-change.ts'
 import { axesOf, differs, standardAxes, standardMetric, within, withScales } from './axes.ts'
 import { BestEpochs } from './best.tsx'
 import { AddButton, ComparedBatches, CompareHeader } from './compare-header.tsx'
+import { LeftOut, useCounted } from './counted.tsx'
 import { Curves } from './curves.tsx'
 import { Differences } from './differences.tsx'
 import { Groups } from './groups.tsx'
@@ -93,6 +94,7 @@ function Shown({
   const source = useComparedSource(rows.length === 0 ? NONE : rows)
   const shown = useShownAxes(rows, search)
   const { axes, series, metric, keys, kept } = shown
+  const counted = useCounted(kept, shown.metricAxis, search.crashed)
   const theme = useTheme()
   const strokeOf = useCallback((row: Compared) => view.colourOf(row.name, theme), [view, theme])
   const of = `compare ${search.batches.join('\n')}`
@@ -157,14 +159,19 @@ function Shown({
           </>
         )}
       </Section>
+      <LeftOut
+        counted={counted}
+        all={search.crashed}
+        onAll={(all) => change({ crashed: all || undefined })}
+      />
       <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-x-8 gap-y-6 min-[120rem]:grid-cols-2">
         <Section id="scatter" title="Scatter plot">
           <Scatter
-            rows={kept}
+            rows={counted.rows}
             axes={axes}
             view={{
               sx: search.sx ?? shown.first?.id ?? '',
-              sy: search.sy ?? (metric === undefined ? (axes[1]?.id ?? '') : `last.${metric}`),
+              sy: search.sy ?? (metric === undefined ? (axes[1]?.id ?? '') : `best.${metric}`),
               logx: search.logx ?? false,
               logy: search.logy ?? false,
             }}
@@ -175,7 +182,7 @@ function Shown({
         </Section>
         {shown.metricAxis && (
           <Groups
-            rows={kept}
+            rows={counted.rows}
             axes={axes}
             metric={shown.metricAxis}
             by={search.groups}
@@ -210,7 +217,7 @@ function useShownAxes(rows: readonly Compared[], search: CompareSearch) {
     () => rows.filter((row) => within(row, axes, search.brush ?? {})),
     [rows, axes, search.brush],
   )
-  const metricAxis = axes.find((axis) => axis.id === `last.${metric}` && axis.words === null)
+  const metricAxis = axes.find((axis) => axis.id === `best.${metric}` && axis.words === null)
   const first = axes.find((axis) => axis.id.startsWith('param.') && differs(axis)) ?? axes[0]
   return { axes, series, metric, keys, chosen, shownAxes, kept, metricAxis, first }
 }

@@ -71,17 +71,27 @@ function labelling(rows: readonly Compared[], axis: Axis): (row: Compared) => st
   }
   const valueText = (value: number): string => (words === null ? numberText(value) : (words[value] ?? ''))
   const isBinned = words === null && different.size > MAX_VALUES
+  const edges = isBinned ? edgesOf(axis) : []
   return (row) => {
     const value = axis.at(row)
     if (value === undefined) return 'not set'
     const share = isBinned ? shareOf(axis, value) : Number.NaN
     if (Number.isNaN(share)) return valueText(value)
     const bin = Math.min(BINS - 1, Math.floor(share * BINS))
-    return `${edge(axis, bin)} to ${edge(axis, bin + 1)}`
+    return `${edges[bin]} to ${edges[bin + 1]}`
   }
 }
 
-const edge = (axis: Axis, bin: number): string => number(Number(valueAt(axis, bin / BINS).toPrecision(2)))
+/** The ends of the bins, in as many digits as make them differ. */
+function edgesOf(axis: Axis): string[] {
+  const values = Array.from({ length: BINS + 1 }, (_, bin) => valueAt(axis, bin / BINS))
+  for (let digits = 2; digits < 17; digits++) {
+    const rounded = values.map((value) => Number(value.toPrecision(digits)))
+    const texts = rounded.map((value) => (digits <= 4 ? number(value) : String(value)))
+    if (new Set(texts).size === texts.length) return texts
+  }
+  return values.map(String)
+}
 
 export function spreadOf(values: readonly (number | undefined)[]): Spread | undefined {
   const sorted = values

@@ -1,9 +1,12 @@
 import { useRef, useState } from 'react'
-import { number } from '../../lib/words.ts'
 import { type Axis, shareOf, valueAt } from './axes.ts'
+import { axisLabels } from './axis-labels.ts'
 import { FOOT, H, heightAt, shareAt, TOP } from './parallel-lines.ts'
 
 const HALF = 12
+/** Labels along an axis that have space above each other. */
+const MAX_NUMBERS = 6
+const MAX_WORDS = 15
 
 /** An axis with title, ends, scale and brush. */
 export function AxisLine(props: {
@@ -25,8 +28,7 @@ export function AxisLine(props: {
     const [a, b] = [valueAt(axis, shareAt(from.current)), valueAt(axis, shareAt(yOf(event)))]
     return [Math.min(a, b), Math.max(a, b)]
   }
-  const ends =
-    axis.words === null ? [number(axis.high), number(axis.low)] : [axis.words.at(-1), axis.words[0]]
+  const { labels, offset } = axisLabels(axis, axis.words === null ? MAX_NUMBERS : MAX_WORDS)
   return (
     <g>
       <line x1={x} x2={x} y1={TOP} y2={H - FOOT} stroke="var(--line-strong)" />
@@ -34,12 +36,26 @@ export function AxisLine(props: {
         {short(axis.title)}
         {axis.log ? ', log' : ''}
       </text>
-      <text x={x} y={TOP - 3} textAnchor="middle" fontSize="10" fill="var(--muted)">
-        {short(String(ends[0]))}
-      </text>
-      <text x={x} y={H - FOOT + 12} textAnchor="middle" fontSize="10" fill="var(--muted)">
-        {short(String(ends[1]))}
-      </text>
+      {offset !== null && (
+        <text x={x} y={H - 4} textAnchor="middle" fontSize="10" fill="var(--muted)">
+          {`from ${offset}`}
+        </text>
+      )}
+      {labels.map(({ at, text }) => (
+        <text
+          key={text}
+          data-label
+          x={x + 6}
+          y={heightOf(at) + 3.5}
+          fontSize="10"
+          fill="var(--muted)"
+          stroke="var(--bg)"
+          strokeWidth="3"
+          paintOrder="stroke"
+        >
+          {short(text)}
+        </text>
+      ))}
       {shown && (
         <rect
           x={x - 7}

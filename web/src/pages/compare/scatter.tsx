@@ -1,15 +1,20 @@
 import type { Compared } from '../../charts/compared-jobs.ts'
+import { divisible, extremes, shareIn } from '../../lib/charts/axis-range.ts'
 import type { Focus } from '../../lib/live/focus.ts'
 import { count, number, some } from '../../lib/words.ts'
 import { Choice } from '../../ui/controls.tsx'
 import { useWidth } from '../../ui/use-width.ts'
 import type { Axis } from './axes.ts'
+import { type AxisLabels, axisLabels } from './axis-labels.ts'
 
 const H = 320
 const LEFT = 64
 const FOOT = 34
 const PAD = 12
-const TICKS = 5
+const TICKS = 6
+/** Share of the plot that is left free at either end. */
+const ROOM = 0.04
+const MAX_LETTERS = 12
 
 export interface ScatterView {
   sx: string
@@ -40,18 +45,22 @@ export function Scatter(props: {
     [left('log'), 'not above 0, which a log axis cannot show'],
     [left('none'), 'without one of the two'],
   ] as const
-  const [scaleX, scaleY] = [
+  const scaleX =
+    x &&
     scaleOf(
       points.map((one) => one.x),
+      { ...x, log: view.logx && x.words === null },
       LEFT,
       width - PAD,
-    ),
+    )
+  const scaleY =
+    y &&
     scaleOf(
       points.map((one) => one.y),
+      { ...y, log: view.logy && y.words === null },
       H - FOOT,
       PAD,
-    ),
-  ]
+    )
   return (
     <figure className="flex min-w-0 flex-col gap-2">
       <div className="flex flex-wrap items-end gap-3">
@@ -79,46 +88,52 @@ export function Scatter(props: {
           aria-label={`${y?.title} against ${x?.title}, ${some(points.length, 'job')}`}
           data-scatter
         >
-          {x &&
-            scaleX.ticks.map((tick) => (
-              <g key={tick}>
-                <line x1={scaleX.at(tick)} x2={scaleX.at(tick)} y1={PAD} y2={H - FOOT} stroke="var(--line)" />
-                <text
-                  x={scaleX.at(tick)}
-                  y={H - FOOT + 13}
-                  fontSize="10"
-                  textAnchor="middle"
-                  fill="var(--muted)"
-                >
-                  {label(x, tick, view.logx)}
-                </text>
-              </g>
-            ))}
-          {y &&
-            scaleY.ticks.map((tick) => (
-              <g key={tick}>
-                <line
-                  x1={LEFT}
-                  x2={width - PAD}
-                  y1={scaleY.at(tick)}
-                  y2={scaleY.at(tick)}
-                  stroke="var(--line)"
-                />
-                <text x={LEFT - 5} y={scaleY.at(tick) + 3} fontSize="10" textAnchor="end" fill="var(--muted)">
-                  {label(y, tick, view.logy)}
-                </text>
-              </g>
-            ))}
+          {scaleX?.labels.map(({ at, text }) => (
+            <g key={text}>
+              <line x1={scaleX.at(at)} x2={scaleX.at(at)} y1={PAD} y2={H - FOOT} stroke="var(--line)" />
+              <text
+                data-label="x"
+                x={scaleX.at(at)}
+                y={H - FOOT + 13}
+                fontSize="10"
+                textAnchor="middle"
+                fill="var(--muted)"
+              >
+                {text.slice(0, MAX_LETTERS)}
+              </text>
+            </g>
+          ))}
+          {scaleY?.labels.map(({ at, text }) => (
+            <g key={text}>
+              <line x1={LEFT} x2={width - PAD} y1={scaleY.at(at)} y2={scaleY.at(at)} stroke="var(--line)" />
+              <text
+                data-label="y"
+                x={LEFT - 5}
+                y={scaleY.at(at) + 3}
+                fontSize="10"
+                textAnchor="end"
+                fill="var(--muted)"
+              >
+                {text.slice(0, MAX_LETTERS)}
+              </text>
+            </g>
+          ))}
+          {scaleY?.offset != null && (
+            <text x={2} y={9} fontSize="10" fill="var(--muted)">
+              {scaleY.offset}
+            </text>
+          )}
           <text x={(LEFT + width) / 2} y={H - 4} fontSize="11" textAnchor="middle" fill="var(--ink)">
             {x?.title}
             {view.logx ? ', log' : ''}
+            {scaleX?.offset == null ? '' : `, from ${scaleX.offset}`}
           </text>
           {points.map((one) => (
             <circle
               key={one.row.name}
               data-point={one.row.name}
-              cx={scaleX.at(one.x)}
-              cy={scaleY.at(one.y)}
+              cx={scaleX?.at(one.x)}
+              cy={scaleY?.at(one.y)}
               r={points.length > 200 ? 3 : 4.5}
               fill={strokeOf(one.row)}
               fillOpacity="0.8"
@@ -161,46 +176,28 @@ interface Placed {
 
 function placesOf(rows: readonly Compared[], ...both: [Axis, boolean][]): Placed[] {
   return rows.map((row) => {
-    const [x, y] = both.map(([axis, log]) => {
-      const value = axis.at(row)
-      return log && axis.words === null && value !== undefined && Number.isFinite(value)
-        ? value > 0
-          ? Math.log10(value)
-          : ('log' as const)
-        : value
-    })
-    const why =
-      x === undefined || y === undefined
-        ? 'none'
-        : x === 'log' || y === 'log'
-          ? 'log'
-          : Number.isFinite(x) && Number.isFinite(y)
-            ? null
-            : 'nan'
+    const [x, y] = both.map(([axis]) => axis.at(row))
+    const values = [x, y].filter((one) => one !== undefined)
+    const isBelow = both.some(([axis, log]) => log && axis.words === null && Number(axis.at(row)) <= 0)
+    const why = values.length < 2 ? 'none' : !values.every(Number.isFinite) ? 'nan' : isBelow ? 'log' : null
     return { row, x: Number(x), y: Number(y), why }
   })
 }
 
-function scaleOf(values: readonly number[], from: number, to: number) {
-  const low = values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY)
-  const high = values.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY)
-  const room = (high - low) * 0.04 || 0.5
-  const at = (value: number): number => from + ((value - low + room) / (high - low + 2 * room)) * (to - from)
-  if (values.length === 0) return { at, ticks: [] }
-  const step = niceStep((high - low) / TICKS || 1)
-  const ticks: number[] = []
-  for (let tick = Math.ceil(low / step) * step; tick <= high + step * 1e-6; tick += step)
-    ticks.push(Number(tick.toPrecision(12)))
-  return { at, ticks: ticks.length > 0 ? ticks : [low] }
+interface Scale extends AxisLabels {
+  at: (value: number) => number
 }
-function niceStep(rough: number): number {
-  const power = 10 ** Math.floor(Math.log10(rough))
-  return power * ([1, 2, 5, 10].find((one) => one * power >= rough) ?? 10)
+
+function scaleOf(values: readonly number[], axis: Axis, from: number, to: number): Scale {
+  const ends = extremes(values)
+  if (ends === undefined) return { at: () => Number.NaN, labels: [], offset: null }
+  const { log } = axis
+  const range = divisible(ends, log)
+  const isOne = ends[0] === ends[1]
+  const at = (value: number): number =>
+    from + (isOne ? 0.5 : ROOM + (1 - 2 * ROOM) * shareIn(range, value, log)) * (to - from)
+  return { at, ...axisLabels({ ...axis, low: ends[0], high: ends[1] }, TICKS, range) }
 }
 
 const valueText = (axis: Axis, value: number | undefined): string =>
   value === undefined ? '–' : axis.words === null ? number(value) : (axis.words[value] ?? '')
-function label(axis: Axis, tick: number, log: boolean): string {
-  if (axis.words !== null) return (axis.words[tick] ?? '').slice(0, 12)
-  return number(log ? 10 ** tick : tick)
-}

@@ -134,8 +134,14 @@ function Figures() {
   const { data } = useQuery({ queryKey: ['summary'], queryFn: fetchSummary, refetchInterval: 60_000 })
   const figures = [
     [data?.running_jobs === 1 ? 'job running' : 'jobs running', data && count(data.running_jobs)],
-    ['finished in 24 h', data && count(data.finished_24h)],
-    ['failed in 24 h', data && count(data.failed_24h)],
+    [
+      data?.finished_24h === 1 ? 'batch finished in 24 h' : 'batches finished in 24 h',
+      data && count(data.finished_24h),
+    ],
+    [
+      data?.failed_jobs_24h === 1 ? 'job failed in 24 h' : 'jobs failed in 24 h',
+      data && count(data.failed_jobs_24h),
+    ],
     ['GPU-hours used', data && number(data.gpu_hours)],
     ['GPU-hours idle', data && number(data.idle_gpu_hours)],
   ] as const

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from .._summary import guessed_goal
 from ._client import Client, segment
 from ._follow import Kind, Message, follow
 from ._histories import metrics_of, resources_of
@@ -156,7 +157,7 @@ class Api:
     def best(
         self,
         metric: str,
-        goal: Goal = "min",
+        goal: Goal | None = None,
         *,
         project: Names = None,
         status: Names = None,
@@ -165,9 +166,12 @@ class Api:
     ) -> Best | None:
         """The batch with the least or the greatest finite value of a metric among all its points, not only the last.
 
+        Without a goal, the name decides: the greatest value of an accuracy, the least of a loss and of other names.
         None, without a warning, if no batch has such a point: check the spelling of the metric then. Raises ValueError
         for another goal than "min" and "max".
         """
+        if goal is None:
+            goal = "max" if guessed_goal(metric) == "max" else "min"
         if goal not in ("min", "max"):
             raise ValueError(f"goal must be 'min' or 'max', got {goal!r}")
         filters = {"project": project, "status": status, "tag": tag, "group": group}
