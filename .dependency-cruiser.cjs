@@ -3,15 +3,38 @@
 const LAYERS = {
   db: { layers: [], leaves: [] },
   stream: { layers: ['db'], leaves: ['problem', 'bounded-queue'] },
-  domain: { layers: ['stream', 'db'], leaves: ['problem', 'bounded-queue', 'secrets'] },
-  ingest: { layers: ['domain', 'stream', 'db'], leaves: ['problem', 'memory'] },
+  domain: {
+    layers: ['stream', 'db'],
+    leaves: ['problem', 'bounded-queue', 'cost-budget', 'turns', 'secrets'],
+  },
+  ingest: { layers: ['domain', 'stream', 'db'], leaves: ['problem', 'memory', 'token-buckets'] },
   graphql: {
     layers: ['ingest', 'domain', 'stream', 'db'],
-    leaves: ['problem', 'bounded-queue', 'memory', 'secrets', 'config', 'services'],
+    leaves: [
+      'problem',
+      'bounded-queue',
+      'cost-budget',
+      'visitor-pool',
+      'turns',
+      'memory',
+      'secrets',
+      'config',
+      'services',
+    ],
   },
   http: {
     layers: ['ingest', 'domain', 'stream', 'db'],
-    leaves: ['problem', 'memory', 'secrets', 'config', 'oauth-config', 'services'],
+    leaves: [
+      'problem',
+      'cost-budget',
+      'visitor-pool',
+      'turns',
+      'memory',
+      'secrets',
+      'config',
+      'oauth-config',
+      'services',
+    ],
   },
   workers: { layers: ['domain', 'stream', 'db'], leaves: ['problem', 'config', 'services'] },
   cli: { layers: ['workers', 'domain', 'stream', 'db'], leaves: ['app', 'config', 'problem', 'secrets'] },
@@ -21,6 +44,10 @@ const LEAVES = {
   'oauth-config': { layers: [], leaves: [] },
   problem: { layers: [], leaves: [] },
   'bounded-queue': { layers: [], leaves: ['problem'] },
+  'token-buckets': { layers: [], leaves: [] },
+  'cost-budget': { layers: [], leaves: ['problem', 'token-buckets'] },
+  'visitor-pool': { layers: [], leaves: ['bounded-queue', 'token-buckets'] },
+  turns: { layers: [], leaves: [] },
   secrets: { layers: [], leaves: [] },
   memory: { layers: [], leaves: [] },
   checked: { layers: [], leaves: [] },
@@ -29,7 +56,10 @@ const LEAVES = {
   log: { layers: ['db'], leaves: ['config', 'secrets', 'log-text'] },
   'log-text': { layers: [], leaves: [] },
   // What app.ts passes to the transports: types (of graphql too, whose streams http serves), and what follows from them.
-  services: { layers: ['graphql', 'ingest', 'domain', 'stream', 'db'], leaves: ['config', 'log'] },
+  services: {
+    layers: ['graphql', 'ingest', 'domain', 'stream', 'db'],
+    leaves: ['config', 'log', 'cost-budget', 'visitor-pool'],
+  },
 }
 /** Packages that only some layers may import. */
 const PACKAGES = {

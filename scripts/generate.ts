@@ -10,6 +10,7 @@ import { generate } from '@graphql-codegen/cli'
 import { pino } from 'pino'
 import codegen from '../codegen.ts'
 import { CONFIG_KEYS, readConfig } from '../src/config.ts'
+import { createCostBudget } from '../src/cost-budget.ts'
 import { openGraph } from '../src/db/prisma.ts'
 import { openSql } from '../src/db/sql.ts'
 import { createDashboardCache } from '../src/domain/dashboard/index.ts'
@@ -22,6 +23,7 @@ import { createIngest } from '../src/ingest/index.ts'
 import { PROBLEMS } from '../src/problem.ts'
 import { clockOf } from '../src/services.ts'
 import { createWriter } from '../src/stream/commit.ts'
+import { createVisitorPool } from '../src/visitor-pool.ts'
 import { between } from './markers.ts'
 import { pythonVersion } from './wheels.mjs'
 
@@ -42,6 +44,9 @@ async function openapi(): Promise<unknown> {
   const app = await buildServer({
     config,
     sql,
+    visitorSql: sql,
+    visitors: createVisitorPool(),
+    budget: createCostBudget(config.costPerS),
     replica: undefined,
     prisma: graph.prisma,
     writer,

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { type Config, openRegistrationWarning } from './config.ts'
+import { type CostBudget, createCostBudget } from './cost-budget.ts'
 import { followDatabaseClock } from './db/clock.ts'
 import { prepareTables } from './db/cluster.ts'
 import { warnOfFewConnections } from './db/connection-limit.ts'
@@ -10,7 +11,7 @@ import { pendingMigrations } from './db/migrate.ts'
 import { openPipeline } from './db/pipeline.ts'
 import { openGraph } from './db/prisma.ts'
 import { openSql, PAGED_READS, POINT_LOOKUPS, type Sql, STREAM_READS } from './db/sql.ts'
-import type { Caller } from './domain/caller.ts'
+import { type Caller, payerOf } from './domain/caller.ts'
 import { createWarmer, openStoreLater } from './domain/cold/index.ts'
 import { createDashboardCache, type DashboardCache } from './domain/dashboard/index.ts'
 import { createLive, type Live } from './domain/live/index.ts'
@@ -32,6 +33,9 @@ import { createIngest, type Ingest, LANES_ON_CLUSTER } from './ingest/index.ts'
 import { createLog, type ServiceLog } from './log.ts'
 import { clockOf } from './services.ts'
 import { createWriter, type Writer } from './stream/commit.ts'
+import type { Gate } from './stream/hub.ts'
+import { createTurns } from './turns.ts'
+import { createVisitorPool, VISITORS_AT_ONCE, type VisitorPool } from './visitor-pool.ts'
 import type { ArchiverOptions } from './workers/archiver.ts'
 import { startStoringFields } from './workers/batch-fields.ts'
 import { startPacking } from './workers/pack.ts'
@@ -107,11 +111,14 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     onStop(close)
     const distributed = await prepareTables(url, MIGRATIONS, { log: (message) => log.info(message) })
     const opening = { config, options, log, url, distributed, onStop }
-    const { sql, writerSql } = await openPools(opening, watchDatabase)
+    const { sql, visitorSql, writerSql } = await openPools(opening, watchDatabase)
+    const visitors = createVisitorPool()
+    const budget = createCostBudget(config.costPerS)
     const now = options.now ?? (await openClock(writerSql, onStop))
     let wakeLocal = (): void => {}
     const writer = createWriter(writerSql, { wakeLocal: () => wakeLocal() })
     const { store, kept, warmer } = openArchive(opening, sql, now)
+    readWarmed(visitorSql, warmer)
     const replica = openReplica(opening, sql, warmer)
     const ingest = openIngest(opening, { sql, writer, now, warmer })
     onStop(startPacking({ sql, writer, log }).stop)
@@ -134,14 +141,25 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     })
     onStop(() => background.stop())
     const clock = (): Clock => clockOf({ config, now, startedAt: background.reachableSince })
-    const live = await openLive(opening, clock)
+    const live = await openLive(opening, clock, visitors)
     wakeLocal = live.wake
     const dashboardCache = createDashboardCache()
-    const graph = openGraphql(opening, { sql, clock, live, dashboardCache })
+    const graph = openGraphql(opening, {
+      sql,
+      visitorSql,
+      visitors,
+      budget,
+      clock,
+      live,
+      dashboardCache,
+    })
     const { prisma, sse } = graph
     const server = await buildServer({
       config,
       sql,
+      visitorSql,
+      visitors,
+      budget,
       replica,
       prisma,
       writer,
@@ -160,7 +178,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       pendingMigrations: () => pendingMigrations(sql, MIGRATIONS),
     })
     onStop(() => drain(server))
-    graphqlRoutes(server, graph.routes, { sse, log })
+    graphqlRoutes(server, graph.routes, { sse, budget, log })
     const address = await server.listen({ host: config.host, port: config.port, backlog: BACKLOG })
     port = Number(new URL(address).port) || 80
     const hasUsers = async (): Promise<boolean> =>
@@ -177,20 +195,19 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 async function openPools(
   { config, url, log, onStop }: Opening,
   watchDatabase: ServiceLog['watch'],
-): Promise<{ sql: Sql; writerSql: Sql }> {
-  const sql = openSql(url, {
-    name: 'read',
-    max: 10,
-    settings: { ...PAGED_READS, statement_timeout: String(config.timeouts.read * 1000) },
-  })
+): Promise<{ sql: Sql; visitorSql: Sql; writerSql: Sql }> {
+  const settings = { ...PAGED_READS, statement_timeout: String(config.timeouts.read * 1000) }
+  const sql = openSql(url, { name: 'read', max: 10, settings })
   onStop(() => sql.end({ timeout: 1 }))
+  const visitorSql = openSql(url, { name: 'visitors', max: VISITORS_AT_ONCE, settings })
+  onStop(() => visitorSql.end({ timeout: 1 }))
   await warnOfFewConnections(sql, log)
   const endWatch = watchDatabase(url, () => sql`/* outage.ping */ select 1`)
   onStop(async () => endWatch())
   const writerSql = openSql(url, { name: 'write', max: 4, settings: { synchronous_commit: 'on' } })
   onStop(() => writerSql.end({ timeout: 1 }))
   await fillNameKeys(writerSql)
-  return { sql, writerSql }
+  return { sql, visitorSql, writerSql }
 }
 
 async function openClock(writerSql: Sql, onStop: Opening['onStop']): Promise<() => Date> {
@@ -258,10 +275,16 @@ function openIngest(
   return ingest
 }
 
-async function openLive({ url, log, onStop }: Opening, clock: () => Clock): Promise<Live> {
+async function openLive(
+  { url, log, onStop }: Opening,
+  clock: () => Clock,
+  visitors: VisitorPool,
+): Promise<Live> {
   const streamSql = openSql(url, { name: 'stream', max: 3, settings: STREAM_READS })
   onStop(() => streamSql.end({ timeout: 1 }))
-  const live = createLive({ sql: streamSql, listenUrl: url, clock, log })
+  const gateOf = (caller: Caller, closed: () => boolean): Gate | undefined =>
+    caller.kind === 'anonymous' ? (work) => visitors.run(payerOf(caller).key, work, closed) : undefined
+  const live = createLive({ sql: streamSql, listenUrl: url, clock, log, gateOf })
   onStop(() => live.stop())
   await live.start()
   return live
@@ -270,28 +293,47 @@ async function openLive({ url, log, onStop }: Opening, clock: () => Clock): Prom
 /** The schema with its reads through Prisma, its subscriptions, and the handlers of its routes. */
 function openGraphql(
   { config, options, url, log, onStop }: Opening,
-  services: { sql: Sql; clock: () => Clock; live: Live; dashboardCache: DashboardCache },
+  services: {
+    sql: Sql
+    visitorSql: Sql
+    visitors: VisitorPool
+    budget: CostBudget
+    clock: () => Clock
+    live: Live
+    dashboardCache: DashboardCache
+  },
 ) {
-  const { sql, clock, live, dashboardCache } = services
+  const { sql, visitorSql, visitors, budget, clock, live, dashboardCache } = services
   const { prisma, close } = openGraph(url, { max: 5, readTimeoutS: config.timeouts.read })
   onStop(close)
   const { schema, executable } = servedSchemas()
   const contextFor = (caller: Caller, following: Following) =>
     createContext({
       caller,
-      db: sql,
+      db: caller.kind === 'anonymous' ? visitorSql : sql,
+      turns: createTurns(caller.kind === 'anonymous' ? visitors.pass : undefined),
       prisma,
       clock: clock(),
       live: following,
       dashboardCache,
       mailConfigured: config.smtp !== undefined,
     })
-  const sse = createSse({ schema, live, contextFor, log, times: options.streamTimes })
+  const sse = createSse({
+    schema,
+    live,
+    contextFor,
+    budget,
+    visitors,
+    log,
+    times: options.streamTimes,
+  })
   onStop(async () => sse.stop())
   const handlers = createGraphql({
     schema,
     executable,
     contextFor: (caller) => contextFor(caller, live),
+    budget,
+    visitors,
     log,
   })
   return { prisma, sse, routes: { ...handlers, schemaText: () => schemaText(schema), isSubscription } }

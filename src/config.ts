@@ -181,6 +181,16 @@ export const CONFIG_KEYS = {
     '50',
     'Live streams that one client address may have open. A browser uses one for all of its tabs. Raise it if many people share an address and there is no trusted proxy to tell them apart.',
   ),
+  SVC_VISITOR_COST_PER_S: key(
+    positiveNumber,
+    '2500',
+    'How much callers without a credential may read per second and network, about as rows; 40 seconds of it at once. 25,000 keep one processor core busy.',
+  ),
+  SVC_CREDENTIAL_COST_PER_S: key(
+    positiveNumber,
+    '50000',
+    'The same for GraphQL with a session or token, per credential.',
+  ),
   SVC_MAX_TOKENS_PER_USER: key(wholeNumber(1, 1_000_000), '100', 'Valid tokens per user.'),
   SVC_MAX_AGENTS_PER_USER: key(wholeNumber(1, 1_000_000), '200', 'Hosts with a registered agent per user.'),
   SVC_MAX_PROJECTS_PER_USER: key(
@@ -334,6 +344,8 @@ export interface Config {
   maxBodyBytes: number
   /** In seconds. */
   timeouts: { headers: number; body: number; idle: number; read: number }
+  /** The cost of what may be read per second: by network without a credential, and by credential. */
+  costPerS: { visitor: number; credential: number }
   /** Concurrent requests and streams per client address. */
   perAddress: { requests: number; streams: number }
   quotas: Quotas
@@ -450,6 +462,7 @@ function configOf(raw: Raw, identityProviders: Config['identityProviders']): Con
       idle: raw.SVC_SOCKET_IDLE_TIMEOUT_S,
       read: raw.SVC_READ_TIMEOUT_S,
     },
+    costPerS: { visitor: raw.SVC_VISITOR_COST_PER_S, credential: raw.SVC_CREDENTIAL_COST_PER_S },
     perAddress: {
       requests: raw.SVC_MAX_REQUESTS_PER_ADDRESS,
       streams: raw.SVC_MAX_STREAMS_PER_ADDRESS,

@@ -156,6 +156,7 @@ export const PROBLEMS = {
   too_many_registrations: [429, 'Too many accounts were registered from this address'],
   too_many_requests: [429, 'Too many requests from this address at a time', 'every route'],
   too_many_streams: [429, 'Too many streams from this address are open'],
+  budget_exceeded: [429, 'More was read than the budget of this network or credential allows', 'every route'],
   // 5xx
   internal: [500, 'Internal error; nothing of the request was stored', 'every route'],
   unavailable: [503, 'The service cannot answer now; try again shortly', 'every route'],

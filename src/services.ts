@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
+import type { CostBudget } from './cost-budget.ts'
 import type { PrismaClient } from './db/prisma.ts'
 import type { Replica } from './db/replica.ts'
 import type { Sql } from './db/sql.ts'
@@ -10,12 +11,19 @@ import type { Sse } from './graphql/sse.ts'
 import type { Ingest } from './ingest/index.ts'
 import type { Outages } from './log.ts'
 import type { Writer } from './stream/commit.ts'
+import type { VisitorPool } from './visitor-pool.ts'
 
 /** What app.ts passes to the transports. Opened and closed once. */
 export interface Services {
   config: Config
   /** The connection pool for reads. */
   sql: Sql
+  /** The small connection pool for reads of callers without a credential. */
+  visitorSql: Sql
+  /** What of their work runs at a time. */
+  visitors: VisitorPool
+  /** The cost of what callers may read over time. */
+  budget: CostBudget
   /** The replica that may serve long reads. */
   replica: Replica | undefined
   /** Reads entities for GraphQL; writes are refused. */

@@ -1,3 +1,5 @@
+import type { Payer } from '../cost-budget.ts'
+
 /**
  * The caller (contract §2, §3). The transports create it for each request from its credential; every permission is
  * checked with it.
@@ -6,6 +8,8 @@ export type Caller = Anonymous | Known
 
 export interface Anonymous {
   kind: 'anonymous'
+  /** The network that the request came from, whose budget it draws on; absent outside of requests. */
+  network?: string
 }
 
 export interface Known {
@@ -52,6 +56,12 @@ export interface Visitor {
 export type Actor = Known | Operator | Visitor
 
 export const ANONYMOUS: Anonymous = { kind: 'anonymous' }
+
+/** Whose budget the caller's requests draw on. */
+export const payerOf = (caller: Caller): Payer =>
+  caller.kind === 'anonymous'
+    ? { kind: 'visitor', key: caller.network ?? '' }
+    : { kind: 'credential', key: caller.credentialId }
 
 /** A signed-in person, with a cookie or a session token, and not a program with a token. */
 export const isPerson = (caller: Caller): caller is Known =>

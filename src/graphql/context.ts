@@ -7,6 +7,7 @@ import { createDashboardCache, type DashboardCache } from '../domain/dashboard/i
 import { type BatchEtas, etaOf } from '../domain/eta/index.ts'
 import type { Live } from '../domain/live/index.ts'
 import type { Clock } from '../domain/liveness.ts'
+import { createTurns, type Turns } from '../turns.ts'
 
 /** The state that the resolvers of one request share. Each value is read once a request. */
 export interface Context {
@@ -31,6 +32,8 @@ export interface Context {
   mailConfigured: boolean
   /** How many points the metrics of this request may still return. */
   pointsLeft: number
+  /** Others get their turn while this request does much. */
+  turns: Turns
 }
 
 export interface Membership {
@@ -52,6 +55,7 @@ export function createContext(options: {
   /** Shared by all requests, because it caches sums. */
   dashboardCache?: DashboardCache
   mailConfigured?: boolean
+  turns?: Turns
 }): Context {
   const { caller, db, prisma } = options
   let visible: Promise<readonly number[] | null> | undefined
@@ -103,6 +107,7 @@ export function createContext(options: {
     dashboardCache: options.dashboardCache ?? createDashboardCache(),
     mailConfigured: options.mailConfigured ?? false,
     pointsLeft: MAX_POINTS_ANSWERED,
+    turns: options.turns ?? createTurns(),
   }
 }
 

@@ -3,12 +3,13 @@ import type { DocumentNode, GraphQLSchema } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
-import type { Caller } from '../domain/caller.ts'
+import { OPERATION_COST } from '../cost-budget.ts'
+import { type Caller, payerOf } from '../domain/caller.ts'
 import { shareOfHeap } from '../memory.ts'
 import { scrub } from '../secrets.ts'
 import { executeColumns } from './columns.ts'
 import type { Context } from './context.ts'
-import { LIMITS, limits, tooLarge } from './limits.ts'
+import { type CostLimits, LIMITS, limits, tooLarge } from './limits.ts'
 import { maskWith } from './mask.ts'
 
 /** How many parsed and validated documents are cached, and how much memory they may take, in bytes. */
@@ -22,7 +23,8 @@ const TREE_CHARACTERS = 2 * LIMITS.tokens
 
 /** The handler that http/streams/graphql.ts calls, which has the caller and has read the body. */
 export interface Graphql {
-  answer(request: GraphqlRequest, caller: Caller): Promise<GraphqlAnswer>
+  /** @param gone whether the client has gone. @throws Problem budget_exceeded, too_many_requests, overloaded */
+  answer(request: GraphqlRequest, caller: Caller, gone?: () => boolean): Promise<GraphqlAnswer>
 }
 
 export interface GraphqlRequest {
@@ -45,14 +47,16 @@ export interface GraphqlAnswer {
  * web: no CORS, no page from a CDN, no batching, no uploads.
  * @param options.contextFor creates the context that the resolvers of one request share
  */
-export function createGraphql(options: {
-  schema: GraphQLSchema
-  /** A second build from the same types, which columns.ts changes. */
-  executable: GraphQLSchema
-  contextFor: (caller: Caller) => Context
-  log: Logger
-}): Graphql {
-  const { schema, executable, contextFor, log } = options
+export function createGraphql(
+  options: {
+    schema: GraphQLSchema
+    /** A second build from the same types, which columns.ts changes. */
+    executable: GraphQLSchema
+    contextFor: (caller: Caller) => Context
+    log: Logger
+  } & CostLimits,
+): Graphql {
+  const { schema, executable, contextFor, budget, visitors, log } = options
   const yoga = createYoga<Context>({
     schema,
     graphqlEndpoint: '/graphql',
@@ -77,11 +81,14 @@ export function createGraphql(options: {
       }),
     },
     // The last plugin decides when the execution begins.
-    plugins: [executeColumns(executable), ...limits(), noSubscriptions()],
+    plugins: [executeColumns(executable), ...limits({ budget }), noSubscriptions()],
   })
   return {
-    async answer(request, caller) {
-      const response = await yoga.handleNodeRequest(request as never, contextFor(caller))
+    async answer(request, caller, gone) {
+      const payer = payerOf(caller)
+      budget.take(payer, OPERATION_COST)
+      const work = async () => yoga.handleNodeRequest(request as never, contextFor(caller))
+      const response = await (payer.kind === 'visitor' ? visitors.run(payer.key, work, gone) : work())
       const headers: Record<string, string> = {}
       response.headers.forEach((value, name) => {
         headers[name] = value

@@ -2,6 +2,7 @@ import { EnvelopArmorPlugin } from '@escape.tech/graphql-armor'
 import { complexityFromQuery } from '@pothos/plugin-complexity'
 import {
   type DocumentNode,
+  type ExecutionResult,
   GraphQLError,
   type GraphQLSchema,
   getOperationAST,
@@ -13,8 +14,13 @@ import {
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import { createBoundedQueue } from '../bounded-queue.ts'
+import { type CostBudget, costOfBytes, OPERATION_COST } from '../cost-budget.ts'
+import { payerOf } from '../domain/caller.ts'
 import { Problem } from '../problem.ts'
+import type { VisitorPool } from '../visitor-pool.ts'
+import type { Context } from './context.ts'
 import { BUDGET } from './costs.ts'
+import { writeInTurns } from './json-in-turns.ts'
 import { refusal } from './mask.ts'
 
 /**
@@ -30,6 +36,8 @@ export const LIMITS = {
   aliases: 30,
   directives: 20,
   cost: BUDGET,
+  /** Each result of a subscription is computed again for every change. */
+  updateCost: BUDGET / 10,
   /** A query that may cost more waits until few others run. */
   heavyCost: BUDGET / 10,
   /** How many heavy queries one process executes at a time, and how many may wait; more are refused as `overloaded`. */
@@ -70,7 +78,19 @@ const armor = (): Plugin =>
   }) as Plugin
 
 /** All limits, as plugins of yoga. */
-export const limits = (): Plugin[] => [armor(), nestingLimit(), limitsFirst(), costLimit(), refusedAs400()]
+export const limits = (options: Pick<CostLimits, 'budget'>): Plugin[] => [
+  armor(),
+  nestingLimit(),
+  limitsFirst(),
+  costLimit(options),
+  refusedAs400(),
+]
+
+/** What limits the cost of queries over time, and those of visitors at a time. */
+export interface CostLimits {
+  budget: CostBudget
+  visitors: VisitorPool
+}
 
 /** Nested values and types use up the stack of the parser before they have too many tokens. */
 const nestingLimit = (): Plugin => ({
@@ -109,10 +129,10 @@ const refusedAs400 = (): Plugin => ({
 })
 
 /**
- * Estimates the cost of the operation, with its variables, before it runs. A heavy one waits until few others run, so
- * that heavy queries cannot use all of the database.
+ * Estimates the cost of the operation, with its variables, before it runs. The budget of the caller has to cover it. A
+ * heavy one waits until few others run, so that heavy queries cannot use all of the database.
  */
-function costLimit(): Plugin {
+function costLimit({ budget }: Pick<CostLimits, 'budget'>): Plugin {
   const heavy = createBoundedQueue({
     atOnce: LIMITS.heavyAtOnce,
     lanes: { query: { waiting: LIMITS.heavyWaiting } },
@@ -123,36 +143,53 @@ function costLimit(): Plugin {
       const cost =
         costOf(schema, document, variableValues ?? {}, operationName ?? undefined, contextValue) ?? 0
       if (cost > LIMITS.cost) return setResultAndStopExecution({ errors: [tooCostly(cost)] })
-      if (cost <= LIMITS.heavyCost) return
+      const { caller, turns } = contextValue as unknown as Context
+      const payer = payerOf(caller)
+      try {
+        // The cost of a request was taken when it arrived.
+        budget.take(payer, Math.max(0, cost - OPERATION_COST))
+      } catch (error) {
+        return setResultAndStopExecution(refusedResult(error))
+      }
+      const inQueue = <T>(work: () => Promise<T>): Promise<T> => {
+        // A query of a visitor has its place already (handlers.ts).
+        return payer.kind === 'credential' && cost > LIMITS.heavyCost ? heavy.run('query', work) : work()
+      }
       setExecuteFn((given) =>
-        heavy
-          .run('query', async () => executeFn(given))
-          .catch((error) => {
-            if (!(error instanceof Problem)) throw error
-            const { status, retryAfterS = 1 } = error
-            const http = { status, headers: { 'retry-after': String(retryAfterS) } }
-            return { errors: [refusal(error)], extensions: { http } }
-          }),
+        inQueue(async () => {
+          const { result, characters } = await writeInTurns(await executeFn(given), turns)
+          budget.spend(payer, Math.max(0, costOfBytes(characters) - cost))
+          return result
+        }).catch(refusedResult),
       )
     },
   }
 }
 
-/** @returns the error for an operation that may cost too much */
-export function costError(
+/** The answer to a query that was refused before it ran. @throws what is not a refusal */
+function refusedResult(error: unknown): ExecutionResult {
+  if (!(error instanceof Problem)) throw error
+  const { status, retryAfterS = 1 } = error
+  const http = { status, headers: { 'retry-after': String(retryAfterS) } }
+  return { errors: [refusal(error)], extensions: { http } }
+}
+
+/** @returns the cost of an operation, or the error for one that may cost more than `most` */
+export function costWithin(
+  most: number,
   schema: GraphQLSchema,
   document: DocumentNode,
   given: Record<string, unknown>,
   operationName: string | undefined,
   context: object,
-): GraphQLError | undefined {
-  const cost = costOf(schema, document, given, operationName, context)
-  return cost === undefined || cost <= LIMITS.cost ? undefined : tooCostly(cost)
+): number | GraphQLError {
+  const cost = costOf(schema, document, given, operationName, context) ?? 0
+  return cost <= most ? cost : tooCostly(cost, most)
 }
 
-const tooCostly = (cost: number): GraphQLError =>
+const tooCostly = (cost: number, most: number = LIMITS.cost): GraphQLError =>
   tooLarge(
-    `The query may read about ${Math.ceil(cost).toLocaleString('en')} rows, more than ${LIMITS.cost.toLocaleString('en')}: ask for fewer with first`,
+    `The ${most === LIMITS.cost ? 'query' : 'subscription, for each change,'} may read about ${Math.ceil(cost).toLocaleString('en')} rows, more than ${most.toLocaleString('en')}: ask for fewer with first`,
   )
 
 /** @returns undefined for a document that cannot run: the executor reports what is wrong with it */

@@ -1,6 +1,7 @@
 import type { OutputType } from '@pothos/core'
 import { z } from 'zod'
 import { itemAt } from '../checked.ts'
+import { inTurns, type Turns } from '../turns.ts'
 import { builder } from './builder.ts'
 
 /**
@@ -62,7 +63,7 @@ export function connectionType<Type extends OutputType<typeof builder.$inferSche
   const connection = builder.objectRef<Connection<Node>>(`${named}Connection`)
   builder.objectType(connection, {
     fields: (t) => ({
-      edges: t.field({ type: [edge], resolve: ({ edges }) => edges }),
+      edges: t.field({ type: [edge], resolve: ({ edges }, _args, { turns }) => listInTurns(edges, turns) }),
       pageInfo: t.field({ type: builder.pageInfoRef(), resolve: ({ pageInfo }) => pageInfo }),
       totalCount: t.int({
         description: 'The number of rows that match these filters, on all pages',
@@ -102,6 +103,16 @@ export function pageOf<Row, Node>(
     },
     total: options.total,
   }
+}
+
+/** A list that takes no longer to complete than a turn. */
+const SHORT_LIST = 100
+
+/** A list of which graphql-js completes one item after the other, so that others get their turn between them. */
+export function listInTurns<T>(list: readonly T[], turns: Turns): readonly T[] {
+  if (list.length <= SHORT_LIST) return list
+  // graphql-js takes iterables of both kinds for lists, which the types of Pothos do not say.
+  return inTurns(list, turns) as unknown as readonly T[]
 }
 
 class LazyEdge<Row, Node> implements Edge<Node> {

@@ -235,7 +235,8 @@ export async function metricsOfJobs(
   const found = new Map<number, Metric[]>()
   const asked = drawingOf(drawing)
   const query = { keys: keys ?? undefined, ...reading(asked) }
-  await eachSeriesOf(context.db, jobs, query, (jobKey, series) => {
+  await eachSeriesOf(context.db, jobs, query, async (jobKey, series) => {
+    if (context.turns.due) await context.turns.pass()
     const shown = drawSeries(series, asked)
     if (shown === undefined) return
     spend(context, shown.returnedPoints)

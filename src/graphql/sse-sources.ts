@@ -11,7 +11,7 @@ import type { Response } from 'graphql-sse'
 import { isRecord } from '../checked.ts'
 import type { Frame } from '../stream/frame.ts'
 import type { Subscription } from '../stream/subscription.ts'
-import { costError } from './limits.ts'
+import { costWithin, LIMITS } from './limits.ts'
 
 /** The sources that graphql-sse runs: the frames of a subscription, or an operation that a client sent. */
 
@@ -75,7 +75,7 @@ export const refused = (errors: readonly GraphQLError[]): ExecutionResult => {
 }
 
 /** A subscription as graphql-js executes it, or what graphql-sse answers instead. */
-export type Operation = { args: ExecutionArgs } | { answer: Response | ExecutionResult }
+export type Operation = { args: ExecutionArgs; cost: number } | { answer: Response | ExecutionResult }
 
 /**
  * Parses and validates the operation of a request, and checks its limits.
@@ -96,10 +96,11 @@ export function readOperation(
     }
     const errors = validate(schema, document)
     if (errors.length > 0) return { answer: refused(errors) }
-    const refusal = costError(schema, document, variables, name, context)
-    if (refusal !== undefined) throw refusal
+    const cost = costWithin(LIMITS.updateCost, schema, document, variables, name, context)
+    if (typeof cost !== 'number') throw cost
     return {
       args: { schema, document, operationName: name, variableValues: variables, contextValue: context },
+      cost,
     }
   } catch (error) {
     const headers = { 'content-type': 'application/json; charset=utf-8' }

@@ -85,21 +85,25 @@ export async function enqueue(stream: Stream, frame: Frame | undefined): Promise
 const isFull = ({ unwritten, unwrittenBytes }: Stream): boolean =>
   unwritten.length >= MAX_FRAMES || (unwritten.length > 0 && unwrittenBytes > MAX_BYTES)
 
-/** @param chunk one event of graphql-sse, or its own ping */
-export async function write(stream: Stream, chunk: string): Promise<void> {
+/**
+ * @param chunk one event of graphql-sse, or its own ping
+ * @returns how many bytes were written
+ */
+export async function write(stream: Stream, chunk: string): Promise<number> {
   const { res, profile, unwritten } = stream
-  if (res.closed || chunk.startsWith(':')) return
+  if (res.closed || chunk.startsWith(':')) return 0
   const next = chunk.startsWith('event: next')
   // The end of an operation is sent only if there was no stream.
-  if (!next && stream.subscription !== null) return
+  if (!next && stream.subscription !== null) return 0
   const frame = next ? unwritten[0]?.frame : undefined
   const bytes =
     frame === undefined ? chunk : profile === 'events' ? frame.bytes() : `id: ${frame.seq}\n${chunk}`
   if (!res.write(bytes)) await drained(stream)
-  if (!next) return
+  if (!next) return bytes.length
   unwritten.shift()
   stream.unwrittenBytes -= frame?.size ?? 0
   stream.onRoom?.()
+  return bytes.length
 }
 
 async function drained(stream: Stream): Promise<void> {

@@ -3,13 +3,15 @@ import type { GraphQLSchema } from 'graphql'
 import { createHandler } from 'graphql-sse'
 import type { Logger } from 'pino'
 import { required } from '../checked.ts'
-import type { Caller } from '../domain/caller.ts'
+import { type Caller, payerOf } from '../domain/caller.ts'
 import type { Live } from '../domain/live/index.ts'
+import { Problem } from '../problem.ts'
 import type { Subscription } from '../stream/subscription.ts'
 import type { Context } from './context.ts'
-import { maskWith } from './mask.ts'
+import type { CostLimits } from './limits.ts'
+import { maskWith, refusal } from './mask.ts'
 import { createSharedExecution, type SharedExecution } from './shared-execution.ts'
-import { type FrameResult, framesOf, readOperation } from './sse-sources.ts'
+import { type FrameResult, framesOf, readOperation, refused } from './sse-sources.ts'
 import {
   enqueue,
   type Following,
@@ -36,7 +38,12 @@ import {
  */
 export interface Sse {
   /** The profile of EventSource, over a subscription whose permission was checked. Ends with the stream. */
-  serveEvents(res: ServerResponse, headers: OutgoingHttpHeaders, subscription: Subscription): Promise<void>
+  serveEvents(
+    res: ServerResponse,
+    headers: OutgoingHttpHeaders,
+    subscription: Subscription,
+    caller: Caller,
+  ): Promise<void>
   /**
    * The profile of graphql-sse's clients. Errors of the operation are GraphQL errors.
    * @param params the request: {query, variables?, operationName?, extensions?}
@@ -59,27 +66,38 @@ export interface Sse {
 
 export const TIMES: SseTimes = { pingMs: 15_000, stallMs: 60_000, retryMs: 2_000 }
 
+/** Bytes of a stream, most of which are made once for all, that take as long to send as a row costs. */
+const BYTES_PER_COST = 2_000
+
 const HEADERS: Record<string, string> = { accept: 'text/event-stream', 'content-type': 'application/json' }
 
 /**
  * @param options.contextFor makes the context of an operation, whose subscription goes through the `live` that it is given
  */
-export function createSse(options: {
-  schema: GraphQLSchema
-  live: Live
-  contextFor: (caller: Caller, live: Following) => Context
-  log: Logger
-  times?: Partial<SseTimes> | undefined
-}): Sse {
-  const { live } = options
+export function createSse(
+  options: {
+    schema: GraphQLSchema
+    live: Live
+    contextFor: (caller: Caller, live: Following) => Context
+    log: Logger
+    times?: Partial<SseTimes> | undefined
+  } & CostLimits,
+): Sse {
+  const { live, budget } = options
   const times = { ...TIMES, ...options.times }
   const streams = new Set<Stream>()
   const counts = { open: 0, cutOff: 0 }
-  const execution = createSharedExecution()
+  const execution = createSharedExecution(options)
   const handle = createOperationHandler(options, execution)
 
-  async function serve(stream: Stream, headers: OutgoingHttpHeaders, onOpen?: () => void): Promise<void> {
+  async function serve(
+    stream: Stream,
+    caller: Caller,
+    headers: OutgoingHttpHeaders,
+    onOpen?: () => void,
+  ): Promise<void> {
     const { res } = stream
+    const payer = payerOf(caller)
     const [body, init] = await handle(requestOf(stream))
     if (body === null || typeof body === 'string') {
       res.writeHead(init.status, { ...headers, ...init.headers }).end(body ?? undefined)
@@ -98,7 +116,11 @@ export function createSse(options: {
     try {
       open(stream, headers, times)
       onOpen?.()
-      for await (const chunk of body) await write(stream, chunk)
+      for await (const chunk of body) {
+        const bytes = await write(stream, chunk)
+        // The stream of a visitor is slowed down; others are as fast as their clients.
+        if (payer.kind === 'visitor') await budget.wait(payer, bytes / BYTES_PER_COST, () => res.closed)
+      }
     } finally {
       streams.delete(stream)
       counts.open = streams.size
@@ -120,13 +142,13 @@ export function createSse(options: {
     get counts() {
       return { ...counts, ...execution.counts }
     },
-    serveEvents(res, headers, subscription) {
-      return serve({ ...newStream(res, 'events', times), subscription }, headers)
+    serveEvents(res, headers, subscription, caller) {
+      return serve({ ...newStream(res, 'events', times), subscription }, caller, headers)
     },
     serveOperation(res, headers, params, caller, options = {}) {
       const stream: Stream = { ...newStream(res, 'operation', times), params }
       stream.operation = { caller, following: followingOf(live, stream, options) }
-      return serve(stream, headers, options.onOpen)
+      return serve(stream, caller, headers, options.onOpen)
     },
     stop() {
       clearInterval(beating)
@@ -141,10 +163,19 @@ export function createSse(options: {
 
 /** graphql-sse's handler, over the frames of a subscription or the results of an operation. */
 function createOperationHandler(
-  { schema, contextFor, log }: Parameters<typeof createSse>[0],
+  { schema, contextFor, visitors, log }: Parameters<typeof createSse>[0],
   execution: SharedExecution,
 ) {
   const mask = maskWith(log)
+  /** Opening the stream of a visitor waits for a place, too. */
+  async function inPool<T>(caller: Caller, hasLeft: () => boolean, work: () => Promise<T>) {
+    const payer = payerOf(caller)
+    if (payer.kind === 'credential') return work()
+    return visitors.run(payer.key, work, hasLeft).catch((error) => {
+      if (error instanceof Problem) return refused([refusal(error)])
+      throw error
+    })
+  }
   return createHandler<undefined, Stream>({
     schema,
     // A stream is one request; several operations over one connection would share its back-pressure.
@@ -154,9 +185,17 @@ function createOperationHandler(
       if (stream.subscription !== null) return framesOf(stream.subscription)
       const { caller, following } = required(stream.operation)
       const contextOfStream = () => contextFor(caller, following)
-      const operation = readOperation(schema, stream.params, contextOfStream())
-      if (!('args' in operation)) return operation.answer
-      return execution.subscribe(operation.args, caller, contextOfStream)
+      const hasLeft = (): boolean => stream.res.closed
+      return inPool(caller, hasLeft, async () => {
+        const operation = readOperation(schema, stream.params, contextOfStream())
+        if (!('args' in operation)) return operation.answer
+        return execution.subscribe(operation.args, {
+          caller,
+          contextFor: contextOfStream,
+          cost: operation.cost,
+          hasLeft,
+        })
+      })
     },
     async onNext(_context, req, result) {
       const stream = req.context

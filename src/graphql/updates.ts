@@ -1,7 +1,7 @@
 import type { PayloadLine, PayloadPoint } from '../domain/live/index.ts'
 import type { LogLine } from '../domain/logs/index.ts'
 import { Problem } from '../problem.ts'
-import type { Frame } from '../stream/frame.ts'
+import { type Frame, makeFrame } from '../stream/frame.ts'
 import type { Subscription } from '../stream/subscription.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
@@ -11,6 +11,7 @@ import { JobType } from './job.ts'
 import { streamCursor } from './live.ts'
 import { batchesById, jobsByName, sharedBatch, sharedJobs } from './nodes.ts'
 import { LogLineType } from './records.ts'
+import { NAMED_AT_ONCE } from './shared-execution.ts'
 
 /**
  * Typed subscriptions beside `live` (contract §10): `batch`, `metrics`, `logLines` and `project`. Each follows one
@@ -18,9 +19,6 @@ import { LogLineType } from './records.ts'
  * itself; batches and jobs are read again for each update, by the same resolvers as in a query. Subscribers with the
  * same document, variables and credential share one execution of each update (shared-execution.ts).
  */
-
-/** How many jobs or batches one change may name, for the estimate of the cost. */
-const CHANGED_AT_ONCE = 100
 
 const CURSOR = 'Where the stream goes on after this update: `after` of the next subscription'
 const RESET =
@@ -52,10 +50,9 @@ builder.objectType(BatchUpdateType, {
     }),
     jobs: t.field({
       type: [JobType],
-      complexity: connectionCost({ first: CHANGED_AT_ONCE }),
+      complexity: connectionCost({ first: NAMED_AT_ONCE }),
       resolve: async ({ frame, batchId, share }, _args, context) => {
-        const { jobs = [] } = frame.payload() as { jobs?: { id: string }[] }
-        const ids = jobs.map(({ id }) => id)
+        const ids = idsIn(frame, 'jobs')
         if (ids.length === 0) return []
         if (share != null) return sharedJobs(context, share, ids)
         const found = await jobsByName(
@@ -153,10 +150,9 @@ builder.objectType(ProjectUpdateType, {
     reset: t.boolean({ description: RESET, resolve: isReset }),
     batches: t.field({
       type: [BatchType],
-      complexity: connectionCost({ first: CHANGED_AT_ONCE }),
+      complexity: connectionCost({ first: NAMED_AT_ONCE }),
       resolve: async (frame, _args, context) => {
-        const { batches = [] } = frame.payload() as { batches?: { id: string }[] }
-        const ids = batches.map(({ id }) => id)
+        const ids = idsIn(frame, 'batches')
         return ids.length === 0 ? [] : (await batchesById(context, ids)).filter((batch) => batch !== null)
       },
     }),
@@ -168,6 +164,45 @@ const accepting =
   (type: string, wanted: (frame: Frame) => boolean = () => true) =>
   (frame: Frame): boolean =>
     isReset(frame) || (frame.type === type && wanted(frame))
+
+/** How many records a merged update names; one that would name more tells the client to read the current state. */
+const MAX_NAMED = 1_000
+
+/** The ids of the records that a frame names, parsed once for all streams. */
+const known = new WeakMap<Frame, readonly string[]>()
+function idsIn(frame: Frame, list: 'jobs' | 'batches'): readonly string[] {
+  let ids = known.get(frame)
+  if (ids === undefined) {
+    const { [list]: named = [] } = frame.payload() as Partial<Record<typeof list, { id: string }[]>>
+    ids = named.map(({ id }) => id)
+    known.set(frame, ids)
+  }
+  return ids
+}
+
+/** The later of two frames, which names the records of both. What it says of them is read when it is sent. */
+const merging =
+  (list: 'jobs' | 'batches') =>
+  (earlier: Frame, later: Frame): Frame => {
+    const ids = new Set([...idsIn(earlier, list), ...idsIn(later, list)])
+    const reset = isReset(earlier) || isReset(later) || ids.size > MAX_NAMED
+    const named = reset ? [] : [...ids]
+    const frame = makeFrame({
+      seq: later.seq,
+      channel: later.channel,
+      kind: later.type,
+      type: reset ? 'reset' : later.type,
+      at: later.at,
+      payload: '{}',
+    })
+    const merged = {
+      ...frame,
+      size: frame.size + named.join().length,
+      merged: { from: earlier.merged?.from ?? earlier.seq, named: named.length },
+    }
+    known.set(merged, named)
+    return merged
+  }
 
 /** The arguments of a subscription to one batch. */
 interface Asked {
@@ -184,9 +219,9 @@ async function followBatch(
   context: Context,
   kind: 'batch' | 'metrics' | 'logs',
   { batchId, after, share }: Asked,
-  accept: (frame: Frame) => boolean,
+  wanted: { accept: (frame: Frame) => boolean; merge?: (earlier: Frame, later: Frame) => Frame },
 ): Promise<Subscription> {
-  const options = { after: streamCursor(after), accept }
+  const options = { after: streamCursor(after), ...wanted }
   const { caller, live } = context
   if (share == null) return live.follow(caller, [`${kind}:${batchId}`], options)
   const opened = await sharedBatch(context, share)
@@ -209,7 +244,12 @@ builder.subscriptionFields((t) => ({
       share: t.arg.string({ description: SHARE }),
     },
     subscribe: (_root, { id: batchId, after, share }, context) =>
-      followBatch(context, 'batch', { batchId, after, share }, accepting('summary')),
+      followBatch(
+        context,
+        'batch',
+        { batchId, after, share },
+        { accept: accepting('summary'), merge: merging('jobs') },
+      ),
     resolve: (frame: Frame, { id: batchId, share }) => ({ frame, batchId, share }),
   }),
   metrics: t.field({
@@ -224,7 +264,7 @@ builder.subscriptionFields((t) => ({
     subscribe: (_root, { keys, ...asked }, context) => {
       const only = keySet(keys)
       const some = (frame: Frame) => only === undefined || seriesIn(frame, only).length > 0
-      return followBatch(context, 'metrics', asked, accepting('epochs', some))
+      return followBatch(context, 'metrics', asked, { accept: accepting('epochs', some) })
     },
     resolve: (frame: Frame, { keys }) => ({ frame, keys: keySet(keys) }),
   }),
@@ -236,7 +276,7 @@ builder.subscriptionFields((t) => ({
       after: t.arg.string({ description: AFTER }),
       share: t.arg.string({ description: SHARE }),
     },
-    subscribe: (_root, asked, context) => followBatch(context, 'logs', asked, accepting('lines')),
+    subscribe: (_root, asked, context) => followBatch(context, 'logs', asked, { accept: accepting('lines') }),
     resolve: (frame: Frame) => frame,
   }),
   project: t.field({
@@ -247,7 +287,11 @@ builder.subscriptionFields((t) => ({
       after: t.arg.string({ description: AFTER }),
     },
     subscribe: (_root, { slug, after }, { caller, live }) =>
-      live.follow(caller, [`project:${slug}`], { after: streamCursor(after), accept: accepting('batches') }),
+      live.follow(caller, [`project:${slug}`], {
+        after: streamCursor(after),
+        accept: accepting('batches'),
+        merge: merging('batches'),
+      }),
     resolve: (frame: Frame) => frame,
   }),
 }))

@@ -58,6 +58,7 @@ import { secureAnswers } from './server/security-headers.ts'
 import { limitBodyTime } from './server/slow-bodies.ts'
 import { exportCounters, traceRequests } from './server/telemetry.ts'
 import { refuseBytes, refusePath } from './server/unroutable.ts'
+import { delayRefusal, limitVisitors } from './server/visitors.ts'
 import { type Pages, servePages } from './server/web.ts'
 import { authRoutes } from './sign-in/auth.ts'
 import { confirmRoutes } from './sign-in/confirm.ts'
@@ -139,6 +140,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   eventRoutes(app, services)
   pipRoutes(app)
   // Only the routes after it have its hooks: an event is to pass none.
+  limitVisitors(app, services)
   await compressAnswers(app)
   registerRoutes(app, services)
   return app
@@ -161,8 +163,9 @@ function checkHost(app: FastifyInstance, allowedHosts: readonly string[]): void 
 }
 
 function answerErrors(app: FastifyInstance, log: Services['log']): void {
-  app.setErrorHandler((error, request, reply) => {
+  app.setErrorHandler(async (error, request, reply) => {
     const problem = toProblem(error)
+    if (problem.code === 'budget_exceeded') await delayRefusal()
     if (problem.code === 'body_too_large') drainRequest(request, reply)
     // What refuses on purpose has no cause: too much to do, migrations that are pending.
     const failed = problem.status >= 500 && (problem.code === 'internal' || problem.cause !== undefined)

@@ -15,6 +15,8 @@ export interface Frame {
   bytes(): Buffer
   /** Approximate size in memory, in bytes. */
   readonly size: number
+  /** Of a frame that stands for several changes: the first of them, and how many records they name. */
+  readonly merged?: { from: number; named: number }
 }
 
 export interface Message {

@@ -22,11 +22,17 @@ export interface Hub<V> {
    * @param followings by channel of the log: under which name, and for which viewer
    * @param options.after the cursor to continue from; without one the stream starts now
    * @param options.since without a cursor: the newest committed change, which the tail may not have reached
+   * @param options.gate what its reads of the log wait for, besides those of other streams
    * @param options.closed called once, when the stream has ended, from either side
    */
   subscribe(
     followings: ReadonlyMap<string, Following<V>>,
-    options: { after?: number | undefined; since?: number | undefined; closed: () => void },
+    options: {
+      after?: number | undefined
+      since?: number | undefined
+      gate?: Gate | undefined
+      closed: () => void
+    },
   ): Subscription
   /** How long, in seconds, an open commit has held the stream back; usually 0 (tail.ts). */
   readonly delayS: number
@@ -38,6 +44,9 @@ export interface Hub<V> {
   /** Ends every subscription, then the tail. */
   stop(): Promise<void>
 }
+
+/** Runs the work when it may. */
+export type Gate = <T>(work: () => Promise<T>) => Promise<T>
 
 /** Backfills that read at once. */
 const BACKFILLS = 2
@@ -60,7 +69,7 @@ export function createHub<V>(options: {
   const counts = { streams: 0, frames: 0, failed: 0 }
   const subscribers = createSubscriberIndex<V>()
   const backfills = createBoundedQueue({ atOnce: BACKFILLS, lanes: { backfill: {} } })
-  const gate = <T>(work: () => Promise<T>): Promise<T> => backfills.run('backfill', work)
+  const gate: Gate = (work) => backfills.run('backfill', work)
   const factory = createMessageFactory<V>({
     loaders: options.loaders,
     failed: (error, change) => {
@@ -104,8 +113,9 @@ export function createHub<V>(options: {
       return tail.delayS
     },
     counts,
-    subscribe(followings, { after, since, closed }) {
-      const shared = { sql, factory, head: () => tail.head, gate, now }
+    subscribe(followings, { after, since, gate: own = (work) => work(), closed }) {
+      const both: Gate = (work) => own(() => gate(work))
+      const shared = { sql, factory, head: () => tail.head, gate: both, now }
       const { subscription, subscriber } = createSubscription(shared, followings, { after, since }, () => {
         subscribers.remove(subscriber)
         counts.streams = subscribers.all.size

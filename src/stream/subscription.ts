@@ -126,7 +126,8 @@ class Stream<V> implements Subscription, Subscriber<V> {
       const frame = this.#queue.shift()
       if (frame !== undefined) return { done: false, value: frame }
       if (this.#live) await this.#wait()
-      else await this.#backfill()
+      // A read that is cancelled because the stream is closed is not a failure.
+      else await this.#backfill().catch((error) => this.#done || Promise.reject(error))
     }
   }
 

@@ -11,6 +11,7 @@ import { createGraphql, type Graphql } from '../../src/graphql/handlers.ts'
 import { buildSchema } from '../../src/graphql/schema.ts'
 import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
+import { workLimits } from '../kit/work-limits.ts'
 
 // Columns pass the executor as one leaf (graphql/columns.ts), and of jobs only what is selected is read; what is answered
 // must be what the executor of the reference implementation answers over the public schema.
@@ -26,7 +27,13 @@ beforeAll(async () => {
   const url = stage.app.config.databaseUrl ?? ''
   sql = openSql(url, { name: 'columns', max: 4 })
   graph = openGraph(url, { max: 2 })
-  graphql = createGraphql({ schema, executable: buildSchema(), contextFor, log: stage.app.app.log as never })
+  graphql = createGraphql({
+    schema,
+    executable: buildSchema(),
+    contextFor,
+    log: stage.app.app.log as never,
+    ...workLimits(),
+  })
   const of = { batch_id: 'b', source: { project: 'vision' }, job_id: 'j' }
   const values = ['NaN', 'Infinity', '-Infinity', 0, -0, 1e-300, 1e300, 0.1 + 0.2]
   await stage.send(stage.owner, [
@@ -146,6 +153,7 @@ test('only the requested fields of jobs are read', async () => {
       schema,
       executable: buildSchema(),
       contextFor: () => ({ ...contextFor(), db: told }),
+      ...workLimits(),
       log: stage.app.app.log as never,
     })
     const columns = async (fields: string) => {

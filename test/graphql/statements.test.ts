@@ -7,6 +7,7 @@ import { createGraphql, type Graphql } from '../../src/graphql/handlers.ts'
 import { buildSchema } from '../../src/graphql/schema.ts'
 import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
+import { workLimits } from '../kit/work-limits.ts'
 
 // However many rows a nested query reads, it reads them in the same few statements.
 
@@ -27,6 +28,7 @@ beforeAll(async () => {
   graphql = createGraphql({
     schema: buildSchema(),
     executable: buildSchema(),
+    ...workLimits(),
     log: { error: (about: { err?: unknown }) => causes.push(about.err) } as never,
     contextFor: (caller) =>
       createContext({

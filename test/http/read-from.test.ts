@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { expect, test } from 'vitest'
 import type { Sql } from '../../src/db/sql.ts'
+import { ANONYMOUS } from '../../src/domain/caller.ts'
 import { streamFrom } from '../../src/http/request/read-from.ts'
 
 // Reads that fail at the replica; with a real standby: test/ops/read-replica.slow.test.ts.
@@ -22,8 +23,8 @@ async function read(error: unknown, after: number) {
   }
   const reply = { header: (name: string, value: string) => Object.assign(sent, { [name]: value }) }
   const pieces = await streamFrom(
-    { sql, replica },
-    { headers: {} } as FastifyRequest,
+    { sql, visitorSql: sql, replica },
+    { headers: {}, caller: async () => ANONYMOUS } as unknown as FastifyRequest,
     reply as unknown as FastifyReply,
     'replica',
     async function* (db) {

@@ -2,8 +2,9 @@ import type { Logger } from 'pino'
 import type { Sql } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import type { Frame } from '../../stream/frame.ts'
-import { createHub } from '../../stream/hub.ts'
+import { createHub, type Gate } from '../../stream/hub.ts'
 import { newestCompleteChange } from '../../stream/log.ts'
+import { newestOnly } from '../../stream/newest.ts'
 import { filtered, type Subscription } from '../../stream/subscription.ts'
 import type { Caller } from '../caller.ts'
 import type { Clock } from '../liveness.ts'
@@ -25,12 +26,18 @@ export interface Live {
    * @param options.after the cursor to continue from; without one the stream starts now
    * @param options.until when the credential ends by itself
    * @param options.accept which messages are wanted; all without it
+   * @param options.merge makes one message of two while the reader is busy; without it every message is sent
    * @throws Problem invalid_query, channel_forbidden naming the channel, forbidden, overloaded
    */
   follow(
     caller: Caller,
     channels: readonly string[],
-    options?: { after?: number | undefined; until?: Date | undefined; accept?: (frame: Frame) => boolean },
+    options?: {
+      after?: number | undefined
+      until?: Date | undefined
+      accept?: (frame: Frame) => boolean
+      merge?: (earlier: Frame, later: Frame) => Frame
+    },
   ): Promise<Subscription>
   /** How long, in seconds, an open commit of any server has held the stream back; usually 0. */
   readonly delayS: number
@@ -64,7 +71,14 @@ interface OpenStream {
   until: number
 }
 
-export function createLive(options: { sql: Sql; listenUrl: string; clock: () => Clock; log: Logger }): Live {
+/** @param options.gateOf what a caller's reads of the change log have to wait for, as long as its stream is open */
+export function createLive(options: {
+  sql: Sql
+  listenUrl: string
+  clock: () => Clock
+  log: Logger
+  gateOf?: (caller: Caller, closed: () => boolean) => Gate | undefined
+}): Live {
   const { sql, clock, log } = options
   const now = (): Date => clock().now
   const streams = new Set<OpenStream>()
@@ -132,7 +146,7 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
     get counts() {
       return hub.counts
     },
-    async follow(caller, names, { after, until, accept } = {}) {
+    async follow(caller, names, { after, until, accept, merge } = {}) {
       if (streams.size >= MAX_STREAMS) throw new Problem('overloaded', { retryAfterS: 5 })
       const at = now()
       // "Now" is the newest committed change: the hub may be a moment behind it. Read before the permission, so that
@@ -142,11 +156,17 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
       const oldest = at.getTime() + MAX_AGE_MS
       const stream: OpenStream = {
         grant,
-        subscription: hub.subscribe(followings, { after, since, closed: () => streams.delete(stream) }),
+        subscription: hub.subscribe(followings, {
+          after,
+          since,
+          gate: options.gateOf?.(caller, () => !streams.has(stream)),
+          closed: () => streams.delete(stream),
+        }),
         until: Math.min(oldest, until?.getTime() ?? oldest),
       }
       streams.add(stream)
-      return accept === undefined ? stream.subscription : filtered(stream.subscription, accept)
+      const wanted = accept === undefined ? stream.subscription : filtered(stream.subscription, accept)
+      return merge === undefined ? wanted : newestOnly(wanted, merge)
     },
     wake: hub.wake,
     async start() {

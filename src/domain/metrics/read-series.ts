@@ -113,12 +113,12 @@ export async function eachSeriesOf(
   db: Db,
   jobs: readonly SeriesSource[],
   query: Pick<ReadOptions, 'from' | 'to' | 'keys' | 'timed' | 'beside'>,
-  each: (jobKey: number, series: JobSeries) => void,
+  each: (jobKey: number, series: JobSeries) => Promise<void>,
 ): Promise<void> {
   const keys = query.keys === undefined ? undefined : new Set(query.keys)
   const pages = [jobs.map((job) => plannedFrom(job, keys, query.beside))]
   for await (const slice of readSlices(db, pages, query, { points: MAX_KEPT })) {
-    for (const series of seriesOf(slice, query)) each(series.jobKey, series)
+    for (const series of seriesOf(slice, query)) await each(series.jobKey, series)
   }
 }
 

@@ -38,7 +38,7 @@ export function createCounters(
 /** Values that this process counts anyway. They are read at each scrape. */
 function countValues(
   { refusals }: FastifyInstance,
-  { live, sse, outages }: Services,
+  { live, sse, outages, budget, visitors }: Services,
   load: Load,
   bodies: SlowBodies,
   registers: Registry[],
@@ -50,6 +50,30 @@ function countValues(
       'svc_http_requests_shed_total',
       'Requests refused because too many were in progress',
       () => load.shed,
+    ],
+    [
+      'counter',
+      'svc_visitor_refusals_total',
+      'Requests without a credential that were refused by the budget of their network',
+      () => budget.refused.visitor,
+    ],
+    [
+      'counter',
+      'svc_credential_refusals_total',
+      'GraphQL requests that were refused by the budget of their credential',
+      () => budget.refused.credential,
+    ],
+    [
+      'gauge',
+      'svc_visitor_work_waiting',
+      'Work for callers without a credential that waits',
+      () => visitors.counts.waiting,
+    ],
+    [
+      'counter',
+      'svc_visitor_work_refused_total',
+      'Work for callers without a credential that was refused because too much waited',
+      () => visitors.counts.refused,
     ],
     ['gauge', 'svc_http_bodies_waiting', 'Requests whose body is still arriving', () => bodies.waiting],
     [

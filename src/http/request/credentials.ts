@@ -6,6 +6,7 @@ import { findToken, tokenKind, touchToken } from '../../domain/tokens/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
+import { networkOf } from '../server/network-of.ts'
 import { readSessionCookie, setSessionCookie } from '../sign-in/session-cookie.ts'
 import { provenance } from './same-site.ts'
 
@@ -94,10 +95,11 @@ async function identify(request: FastifyRequest, reply: FastifyReply, services: 
   const { authorization } = request.headers
   if (authorization !== undefined) return ofBearer(authorization, request, services)
   const cookie = readSessionCookie(request, services.config)
-  if (cookie === undefined) return ANONYMOUS
+  const visitor: Caller = { kind: 'anonymous', network: networkOf(request.ip) }
+  if (cookie === undefined) return visitor
   const now = services.now()
   const session = await sessionOfCookie(services.sql, cookie, now)
-  if (session === undefined) return ANONYMOUS
+  if (session === undefined) return visitor
   if (session.stale) setSessionCookie(reply, services.config, cookie, session.createdAt, now)
   return ofSession(session, 'cookie', request, services, now)
 }

@@ -6,7 +6,7 @@ import type { Services } from '../../services.ts'
 /** In a request: where to read. In the answer: where it was read, if there is a replica. */
 const HEADER = 'x-svc-read-from'
 type Place = 'replica' | 'primary'
-type Reading = Pick<Services, 'sql' | 'replica'>
+type Reading = Pick<Services, 'sql' | 'visitorSql' | 'replica'>
 
 /**
  * Reads from the replica if the request wants that and the replica has everything that is committed; else from the
@@ -15,12 +15,13 @@ type Reading = Pick<Services, 'sql' | 'replica'>
  * @throws Problem bad_request for an unknown value
  */
 export async function readFrom<T>(
-  { sql, replica }: Reading,
+  { sql: primary, visitorSql, replica }: Reading,
   request: FastifyRequest,
   reply: FastifyReply,
   usual: Place,
   read: (db: Sql) => Promise<T>,
 ): Promise<T> {
+  const sql = (await request.caller()).kind === 'anonymous' ? visitorSql : primary
   const wanted = request.headers[HEADER] ?? usual
   if (wanted !== 'replica' && wanted !== 'primary')
     throw new Problem('bad_request', { detail: `${HEADER} must be replica or primary` })
@@ -51,7 +52,9 @@ export const streamFrom = <T>(
   usual: Place,
   read: (db: Sql) => AsyncGenerator<T>,
 ): Promise<AsyncGenerator<T>> =>
-  readFrom(services, request, reply, usual, async (db) => (db === services.sql ? read(db) : begun(read(db))))
+  readFrom(services, request, reply, usual, async (db) =>
+    db === services.replica?.sql ? begun(read(db)) : read(db),
+  )
 
 async function begun<T>(pieces: AsyncGenerator<T>): Promise<AsyncGenerator<T>> {
   const first = await pieces.next()

@@ -15,6 +15,7 @@ import { readersOnly } from '../request/credentials.ts'
 import { numberText } from '../request/number-text.ts'
 import { readFrom, streamFrom } from '../request/read-from.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
+import { countPoints } from '../server/visitors.ts'
 import {
   axesQuery,
   clipShape,
@@ -100,7 +101,7 @@ function metricsRoute(routes: Routes, services: Services): void {
       const { query } = request
       const jobs = await visibleJobKeys(sql, await request.caller(), query.job_keys)
       const drawn = await streamFrom(services, request, reply, 'primary', (db) =>
-        drawnSeries(db, jobs, query),
+        drawnSeries(db, jobs, query, (points) => countPoints(request, points)),
       )
       return answerSeries(request, reply, drawn)
     },
@@ -129,6 +130,7 @@ function groupsRoute(routes: Routes, services: Services): void {
       const groups = await readFrom(services, request, reply, 'primary', (db) =>
         readGroups(db, jobs, { ...drawingOf(query), keys: [query.key], groupBy }),
       )
+      for (const { totalPoints } of groups) countPoints(request, totalPoints)
       return { groups: groups.map(writeGroup) }
     },
   )
@@ -156,7 +158,9 @@ function clipRoute(routes: Routes, { sql }: Services): void {
       const wanted = { keys: [query.key], ...reading(drawing) }
       for await (const series of readJobSeries(sql, jobs, wanted)) {
         const drawn = drawSeries(series, drawing)
-        if (drawn !== undefined) percentiles.add(drawn.inRange)
+        if (drawn === undefined) continue
+        countPoints(request, drawn.totalPoints)
+        percentiles.add(drawn.inRange)
       }
       return { key: query.key, ...percentiles.clip(query.clip) }
     },
@@ -167,11 +171,14 @@ async function* drawnSeries(
   sql: Services['sql'],
   jobs: number[],
   query: z.output<typeof seriesQuery>,
+  count: (points: number) => void,
 ): AsyncGenerator<ShownSeries> {
   const drawing = drawingOf(query)
   const wanted = { keys: [query.key], ...reading(drawing) }
   for await (const { jobId, jobKey, key, ...series } of readJobSeries(sql, jobs, wanted)) {
     const shown = drawSeries(series, drawing)
-    if (shown !== undefined) yield { jobId, jobKey, key, ...shown }
+    if (shown === undefined) continue
+    count(shown.totalPoints)
+    yield { jobId, jobKey, key, ...shown }
   }
 }

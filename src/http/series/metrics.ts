@@ -17,6 +17,7 @@ import { numberText } from '../request/number-text.ts'
 import { readFrom, streamFrom } from '../request/read-from.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import { byId } from '../request/shapes.ts'
+import { countPoints } from '../server/visitors.ts'
 import {
   type Asked,
   axesQuery,
@@ -108,6 +109,7 @@ function metricsRoute(routes: Routes, services: Services): void {
           for await (const series of readJobSeries(db, batch.key, wanted)) {
             const shown = drawSeries(series, drawing)
             if (shown === undefined) continue
+            countPoints(request, shown.totalPoints)
             if (query.clip !== undefined) count(counted, series.key, shown.inRange)
             yield { jobId: series.jobId, key: series.key, ...shown }
           }
@@ -152,6 +154,7 @@ function groupsRoute(routes: Routes, services: Services): void {
           groupBy,
         }),
       )
+      for (const { totalPoints } of groups) countPoints(request, totalPoints)
       return { groups: groups.map(writeGroup) }
     },
   )

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { writeNumber } from '../../domain/events/index.ts'
 import { type ByteWriter, createByteWriter, MAX_APPEND } from '../../domain/export/index.ts'
+import { partsFor } from '../server/visitors.ts'
 import { type ShownSeries, sendSeries } from './series-json.ts'
 
 /**
@@ -31,7 +32,9 @@ export function answerSeries(
   reply.header('vary', 'accept')
   const accepted = request.headers.accept?.split(',').map((type) => type.split(';')[0]?.trim())
   if (!LITTLE_ENDIAN || !accepted?.includes(SERIES_FRAMES)) return sendSeries(reply, series, more)
-  return reply.type(SERIES_FRAMES).send(Readable.from(frames(series, more), { objectMode: false }))
+  return reply
+    .type(SERIES_FRAMES)
+    .send(Readable.from(partsFor(reply, frames(series, more)), { objectMode: false }))
 }
 
 async function* frames(

@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { writeNumber } from '../../domain/events/index.ts'
 import { type ByteWriter, createByteWriter, MAX_APPEND, MAX_NUMBERS } from '../../domain/export/index.ts'
 import type { Sampled } from '../../domain/metrics/index.ts'
+import { partsFor } from '../server/visitors.ts'
 
 export interface ShownSeries extends Sampled {
   jobId: string | null
@@ -27,7 +28,7 @@ export const sendSeries = (
 ): FastifyReply =>
   reply
     .type('application/json; charset=utf-8')
-    .send(Readable.from(seriesJson(series, more), { objectMode: false }))
+    .send(Readable.from(partsFor(reply, seriesJson(series, more)), { objectMode: false }))
 
 /** `{"series": [...]}` in parts, so the size of the answer does not matter. */
 async function* seriesJson(

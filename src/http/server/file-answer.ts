@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
+import { partsFor } from './visitors.ts'
 
 /** Streams a file for download under `name`. */
 export function sendFile(
@@ -17,5 +18,5 @@ export function sendFile(
   return reply
     .type(type)
     .header('content-disposition', `attachment; filename="${plain}"; filename*=UTF-8''${exact}`)
-    .send(Readable.from(chunks, { objectMode: false }))
+    .send(Readable.from(partsFor(reply, chunks), { objectMode: false }))
 }

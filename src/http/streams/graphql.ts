@@ -5,6 +5,7 @@ import type { Caller } from '../../domain/caller.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
+import { delayRefusal } from '../server/visitors.ts'
 import { streamOperation } from './sse.ts'
 
 /** The handlers of the GraphQL endpoint: graphql/handlers.ts and graphql/schema.ts, set by app.ts. */
@@ -12,6 +13,7 @@ export interface GraphqlEndpoint {
   answer(
     request: { method: string; url: string; headers: IncomingHttpHeaders; body: unknown },
     caller: Caller,
+    gone: () => boolean,
   ): Promise<{ status: number; headers: Record<string, string>; body: string }>
   /** The schema in GraphQL's definition language. */
   schemaText: () => string
@@ -32,7 +34,7 @@ export const MAX_BYTES = 1024 * 1024
 export function graphqlRoutes(
   app: FastifyInstance,
   graphql: GraphqlEndpoint,
-  services: Pick<Services, 'sse' | 'log'>,
+  services: Pick<Services, 'sse' | 'budget' | 'log'>,
 ): void {
   const hidden = { schema: { hide: true } }
 
@@ -63,7 +65,12 @@ export function graphqlRoutes(
         await streamOperation(services, request, reply, params)
         return reply
       }
-      const answer = await graphql.answer({ method, url, headers, body }, caller)
+      const answer = await graphql.answer(
+        { method, url, headers, body },
+        caller,
+        () => reply.raw.closed,
+      )
+      if (answer.status === 429) await delayRefusal()
       return reply.code(answer.status).headers(answer.headers).send(answer.body)
     },
   })

@@ -2,7 +2,8 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { decodeJwt } from 'jose'
 import { z } from 'zod'
-import type { Caller } from '../../domain/caller.ts'
+import { OPERATION_COST } from '../../cost-budget.ts'
+import { type Caller, payerOf } from '../../domain/caller.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
@@ -43,7 +44,7 @@ export function sseRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [eventsRoute, operationRoute])
 }
 
-function eventsRoute(routes: Routes, { live, sse, log }: Services): void {
+function eventsRoute(routes: Routes, { live, sse, budget, visitors, log }: Services): void {
   routes.get(
     '/api/sse',
     {
@@ -62,10 +63,13 @@ function eventsRoute(routes: Routes, { live, sse, log }: Services): void {
       const names = [...channels.flatMap((list) => list.split(',')).filter((name) => name !== ''), ...channel]
       const after = cursorOf(headerOf(request, 'last-event-id') || last_event_id)
       const caller = await request.caller()
+      const payer = payerOf(caller)
+      budget.take(payer, OPERATION_COST)
       routes.streamSlots.take(request, reply)
-      const subscription = await live.follow(caller, names, { after, until: endOf(request, caller) })
+      const follow = () => live.follow(caller, names, { after, until: endOf(request, caller) })
+      const subscription = await (payer.kind === 'visitor' ? visitors.run(payer.key, follow, () => reply.raw.closed) : follow())
       const headers = takeOver(reply)
-      await sse.serveEvents(reply.raw, headers, subscription).catch((err) => {
+      await sse.serveEvents(reply.raw, headers, subscription, caller).catch((err) => {
         log.warn({ err, request_id: request.id }, 'a stream failed; its client comes back with its cursor')
       })
     },
@@ -94,12 +98,13 @@ function operationRoute(routes: Routes, services: Services): void {
  * Answers with the stream of a subscription; /graphql uses it too. Errors of the operation are sent within the stream.
  */
 export async function streamOperation(
-  { sse, log }: Pick<Services, 'sse' | 'log'>,
+  { sse, budget, log }: Pick<Services, 'sse' | 'budget' | 'log'>,
   request: FastifyRequest,
   reply: FastifyReply,
   params: object,
 ): Promise<void> {
   const caller = await request.caller()
+  budget.take(payerOf(caller), OPERATION_COST)
   request.server.streamSlots.take(request, reply)
   const options = {
     until: endOf(request, caller),
