@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CONFIG_KEYS } from '../../src/config.ts'
 import { newHome, type ServerProcess, startServer } from '../faults/server-process.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { PASSWORD } from '../kit/app.ts'
@@ -24,7 +25,11 @@ let project: string
 
 beforeAll(async () => {
   // Each attack comes from a network of its own, whose budget is full.
-  server = await startServer({ SVC_DATA_DIR: home, SVC_TRUST_PROXY: 'true' })
+  server = await startServer({
+    SVC_DATA_DIR: home,
+    SVC_TRUST_PROXY: 'true',
+    SVC_VISITOR_COST_PER_S: CONFIG_KEYS.SVC_VISITOR_COST_PER_S.fallback,
+  })
   client = createClient(server.address)
   const account = { email: 'owner@example.org', password: PASSWORD }
   session = (await client.call('POST', '/api/auth/register', { body: account })).body.token

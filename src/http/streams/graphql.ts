@@ -65,11 +65,7 @@ export function graphqlRoutes(
         await streamOperation(services, request, reply, params)
         return reply
       }
-      const answer = await graphql.answer(
-        { method, url, headers, body },
-        caller,
-        () => reply.raw.closed,
-      )
+      const answer = await graphql.answer({ method, url, headers, body }, caller, () => reply.raw.closed)
       if (answer.status === 429) await delayRefusal()
       return reply.code(answer.status).headers(answer.headers).send(answer.body)
     },

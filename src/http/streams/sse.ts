@@ -67,7 +67,9 @@ function eventsRoute(routes: Routes, { live, sse, budget, visitors, log }: Servi
       budget.take(payer, OPERATION_COST)
       routes.streamSlots.take(request, reply)
       const follow = () => live.follow(caller, names, { after, until: endOf(request, caller) })
-      const subscription = await (payer.kind === 'visitor' ? visitors.run(payer.key, follow, () => reply.raw.closed) : follow())
+      const subscription = await (payer.kind === 'visitor'
+        ? visitors.run(payer.key, follow, () => reply.raw.closed)
+        : follow())
       const headers = takeOver(reply)
       await sse.serveEvents(reply.raw, headers, subscription, caller).catch((err) => {
         log.warn({ err, request_id: request.id }, 'a stream failed; its client comes back with its cursor')
