@@ -3,7 +3,7 @@ import { required } from '../checked.ts'
 import type { Sql } from './sql.ts'
 
 /** All connections of a server at once: its pools, the pipeline, the listener, the locks of its tasks. */
-export const MAX_CONNECTIONS = 40
+export const MAX_CONNECTIONS = 42
 
 interface Limit {
   /** Connections that this account may open beside those that are open. */

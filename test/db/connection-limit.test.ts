@@ -25,6 +25,6 @@ test('a start says which limit leaves a server too few connections', async () =>
   const [warning, ...others] = await warningsAtStart(database.url)
   expect(others).toEqual([])
   expect(warning).toMatch(
-    / (2\d|30) free connections .*\(the connection limit of the database\).* up to 40: raise /,
+    / (2\d|30) free connections .*\(the connection limit of the database\).* up to 42: raise /,
   )
 })
