@@ -53,7 +53,7 @@ export async function fillGrown(
   tell('indexes and statistics')
   await once(
     'ids',
-    `alter table events add constraint events_event_id_key unique (event_id);
+    `alter table events add constraint events_pkey primary key (batch_key, event_id);
     select setval('event_block', (select coalesce(max(db_id), 0) + 64 from events))`,
   )
   await once('swept', SWEPT)
@@ -63,7 +63,7 @@ export async function fillGrown(
 const projectsOf = (ownerId: string): string => `
   insert into projects (slug, display_name, owner_id)
   select 'grown-' || i, 'Grown ' || i, '${ownerId}' from generate_series(0, 19) i;
-  alter table events drop constraint events_event_id_key`
+  alter table events drop constraint events_pkey`
 
 /** What hourly sweeps noted of the events that they found too young. */
 const SWEPT = `

@@ -32,7 +32,8 @@ beforeAll(async () => {
     SVC_RATE_LIMIT_EVENTS_PER_S: '1000000',
     SVC_RATE_LIMIT_BURST: '1000000',
     SVC_TRUST_PROXY: '1',
-    SVC_CREDENTIAL_COST_PER_S: '1000000000',
+    SVC_CREDENTIAL_COST_PER_S: '1000000',
+    SVC_VISITOR_COST_PER_S: '1000000',
   }
   const probe = join(import.meta.dirname, '../kit/heap-probe.mjs')
   const flags = ['--expose-gc', `--max-old-space-size=${HEAP_MB}`, '--import', probe]
