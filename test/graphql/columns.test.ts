@@ -121,7 +121,7 @@ test('the published schema has lists of numbers', async () => {
   const steps = data.__type.fields.find(({ name }: { name: string }) => name === 'steps')
   expect(steps.type).toEqual({
     kind: 'NON_NULL',
-    ofType: { kind: 'LIST', ofType: { ofType: { name: 'Int' } } },
+    ofType: { kind: 'LIST', ofType: { ofType: { name: 'Step' } } },
   })
 })
 
@@ -230,6 +230,11 @@ test('a view of some fields has only these, with the same values', () => {
       ['loss', '__proto__'],
       [0.5, 'NaN'],
     ],
+    best_values: [
+      ['loss', '__proto__'],
+      [0.25, 'NaN'],
+      [1, 'NaN'],
+    ],
     series: ['loss', '__proto__'],
     gpu_first_at: null,
     gpu_last_at: null,
@@ -246,6 +251,7 @@ test('a view of some fields has only these, with the same values', () => {
     const chosen = jobViewOf(['idle', 'latest'])(one, contextFor().clock, { etaS: 5 })
     expect(view.idle).toBe(one.status === 'running')
     expect(JSON.stringify(view.latest)).toBe('{"epoch":2,"loss":0.5,"__proto__":"NaN"}')
+    expect(JSON.stringify(view.best)).toBe('{"loss":0.25,"__proto__":"NaN"}')
     expect(chosen).toEqual({ idle: view.idle, latest: view.latest })
     expect(jobViewOf(JOB_FIELDS)(one, contextFor().clock, { etaS: 5 })).toEqual(view)
   }

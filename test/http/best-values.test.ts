@@ -77,3 +77,14 @@ test('service and page agree which metrics are better lower', () => {
   ])
     expect([name, serviceRule(name)]).toEqual([name, lessIsBetter(name)])
 })
+
+test('a batch cannot be called by a step of a path', async () => {
+  for (const id of ['.', '..']) {
+    const { status, body } = await stage.app.call('POST', '/api/events', {
+      token: stage.batchOwner.reporter,
+      body: startOf({ id }),
+    })
+    expect([status, body.errors?.[0]?.path]).toEqual([422, 'batch_id'])
+  }
+  await stage.send(stage.batchOwner, [startOf({ id: '...' }), startOf({ id: '.a' })])
+})

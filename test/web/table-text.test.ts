@@ -38,3 +38,13 @@ test('a table as LaTeX has every special character escaped', () => {
     '',
   ])
 })
+
+test('LaTeX has four digits, and the best result of a column in bold', () => {
+  const text = latexOf([
+    ['job', 'lr', 'best val_loss', 'last acc'],
+    ['a', 0.000123456, 0.1234567, 0.5],
+    ['b', 0.1, 0.0987654, 0.75],
+  ])
+  expect(text).toContain('a & 0.0001235 & 0.1235 & 0.5 \\\\')
+  expect(text).toContain('b & 0.1 & \\textbf{0.09877} & \\textbf{0.75} \\\\')
+})

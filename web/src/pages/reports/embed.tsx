@@ -258,17 +258,22 @@ function columnsOf(jobs: readonly Job[]): ReportColumn[] {
   const varying = [...params].filter(([, values]) => values.size > 1).map(([name]) => name)
   const text = (value: unknown): string =>
     value === undefined || value === null ? '–' : typeof value === 'number' ? number(value) : valueText(value)
-  const results = [...new Set(jobs.flatMap((job) => [...Object.keys(flat(job.metrics)), ...seriesOf([job])]))]
+  const final = [...new Set(jobs.flatMap((job) => Object.keys(flat(job.metrics))))].map((name) => ({
+    name: `final ${name}`,
+    numeric: true,
+    text: (job: Job) => text(flat(job.metrics)[name]),
+  }))
+  const best = seriesOf(jobs).map((name) => ({
+    name: `best ${name}`,
+    numeric: true,
+    text: (job: Job) => text(job.best?.[name]),
+  }))
   return [
     ...varying.slice(0, 6).map((name) => ({
       name,
       numeric: jobs.every((job) => ['number', 'undefined'].includes(typeof flat(job.params)[name])),
       text: (job: Job) => text(flat(job.params)[name]),
     })),
-    ...results.slice(0, 5).map((name) => ({
-      name,
-      numeric: true,
-      text: (job: Job) => text(flat(job.metrics)[name] ?? job.latest[name]),
-    })),
+    ...[...final, ...best].slice(0, 5),
   ]
 }
