@@ -6,7 +6,7 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type BatchFacts, estimate, plannedEpochs, type RunningJob } from '../src/domain/eta/index.ts'
+import { type BatchFacts, estimate, plannedLengths, type RunningJob } from '../src/domain/eta/index.ts'
 import { randomFrom } from '../src/domain/random.ts'
 import { type Figure, median, printFigures } from './kit/report.ts'
 
@@ -46,7 +46,7 @@ function factsAt(sweep: Sweep, now: number): BatchFacts {
           startedAt: job.startedAt,
           lastSeenAt: epochs.at(-1)?.at ?? job.startedAt,
           epochs: epochs.length,
-          planned: job.planned,
+          planned: job.planned === null ? [] : [{ length: job.planned, inEpochs: true }],
           first: epochs[0] ?? null,
           middle: epochs[epochs.length >> 1] ?? null,
           recent: epochs.slice(-RECENT),
@@ -175,7 +175,7 @@ function tryOut(sweeps: Sweep[], share: number): Outcome {
     const whole = sweep.endedAt - begun
     const now = begun + share * whole
     const { batch } = estimate(factsAt(sweep, now))
-    if (batch === null) {
+    if (batch === null || batch === 'unknown_length') {
       outcome.missing++
       continue
     }
@@ -202,7 +202,7 @@ function recorded(): Sweep {
         startedAt: at,
         endedAt: Number.POSITIVE_INFINITY,
         completed: true,
-        planned: plannedEpochs(event.data),
+        planned: plannedLengths(event.data, null)[0]?.length ?? null,
         epochs: [],
       })
     }

@@ -41,7 +41,8 @@ builder.objectType(EtaType, {
     }),
     basis: t.string({
       nullable: true,
-      description: 'epochs, jobs, epochs+jobs or elapsed',
+      description:
+        'epochs, jobs or epochs+jobs; unknown_length: no estimate, because nothing says how long a running job is',
       resolve: ({ basis }) => basis,
     }),
   }),

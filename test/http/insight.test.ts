@@ -36,6 +36,8 @@ const epochs = (batch_id: string, job_id: string, from: number, each: number, co
 const done = (batch_id: string, job_id: string, seconds: number) =>
   makeEvent('job_done', { batch_id, job_id, source, timestamp: at(seconds) })
 
+const over = (batch_id: string) => makeEvent('batch_done', { batch_id, source, timestamp: at(0) })
+
 const NOTHING = { eta_s: null, low_s: null, high_s: null, eta_at: null, n_samples: 0, basis: null }
 
 describe('eta', () => {
@@ -100,11 +102,39 @@ describe('eta', () => {
     expect(eta.eta_s).toBeLessThan(125)
   })
 
-  test('assumes that a job is half done if nothing gives its length, and marks this as assumed', async () => {
+  test('is null with the reason if nothing gives the length of a job', async () => {
     await send(start('unsaid', -100, 1), job('unsaid', 'a', -100), ...epochs('unsaid', 'a', -100, 20, 5))
     const eta = await get('/api/batches/unsaid/eta')
-    expect(eta.basis).toBe('elapsed')
-    expect(eta.high_s / eta.low_s).toBeGreaterThan(10)
+    expect(eta).toEqual({ batch_id: 'unsaid', ...NOTHING, basis: 'unknown_length' })
+    const { items } = await get('/api/batches/unsaid/jobs/eta-all')
+    expect(items[0]).toMatchObject({ ...NOTHING, basis: 'unknown_length' })
+    // A job past its planned length has none either.
+    await send(
+      start('past', -100, 1),
+      job('past', 'a', -100, { epochs: 3 }),
+      ...epochs('past', 'a', -100, 20, 5),
+    )
+    expect(await get('/api/batches/past/eta')).toMatchObject({ ...NOTHING, basis: 'unknown_length' })
+    await send(over('past'))
+  })
+
+  test.each([
+    ['steps', { steps: 40, step_unit: 'step' }],
+    [
+      'steps, beside epochs that are not what the axis counts',
+      { max_steps: 40, num_train_epochs: 90, step_unit: 'step' },
+    ],
+    ['rounds', { n_estimators: 40 }],
+    ['epochs, beside steps', { epochs: 40, max_steps: 4_000 }],
+    ['steps, where -1 means no limit of them', { max_steps: -1, max_epochs: 40, step_unit: 'step' }],
+  ])('takes the planned length from %s', async (_, params) => {
+    const id = `planned ${JSON.stringify(params)}`
+    await send(start(id, -100, 1), job(id, 'a', -100, params), ...epochs(id, 'a', -100, 5, 20))
+    const eta = await get(`/api/batches/${encodeURIComponent(id)}/eta`)
+    expect(eta.basis).toBe('epochs')
+    expect(eta.eta_s).toBeGreaterThan(85)
+    expect(eta.eta_s).toBeLessThan(115)
+    await send(over(id))
   })
 
   test('of a batch that has ended is null', async () => {
@@ -199,10 +229,10 @@ describe('dashboard', () => {
     expect(all).toMatchObject({
       running: 1,
       stalled: 6,
-      completed: 1,
+      completed: 7,
       failed: 0,
       stopped: 0,
-      finished_24h: 1,
+      finished_24h: 7,
       failed_24h: 0,
     })
     expect(await get('/api/dashboard/summary?project=vision')).toEqual(all)

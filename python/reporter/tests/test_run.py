@@ -227,6 +227,19 @@ def test_a_step_may_count_tokens(real_server: RealServer, caplog: Any) -> None:
     assert any("from -(2^53 - 1) to 2^53 - 1" in line for line in said)
 
 
+def test_the_planned_length_is_a_parameter_of_the_job(real_server: RealServer) -> None:
+    given = {"lr": 0.1}
+    run = svc.init("vision", url=real_server.url, token=real_server.token, quiet=True, config=given, steps=100)
+    run.log({"loss": 1})
+    run.finish()
+    [job] = jobs_of(real_server, run.id)
+    assert job["params"] == {"lr": 0.1, "steps": 100}
+    assert given == {"lr": 0.1}
+    for wrong in (0, -1, 1.5, "ten", 2**53):
+        with pytest.raises(ValueError, match="steps must be a whole number"):
+            svc.init("vision", url=real_server.url, token=real_server.token, quiet=True, steps=wrong)
+
+
 def test_a_fractional_step_becomes_a_series_and_calls_are_counted_as_steps(real_server: RealServer) -> None:
     run = begin(real_server)
     for step in (0.25, 0.5, 1.0):

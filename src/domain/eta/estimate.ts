@@ -1,5 +1,6 @@
 import { itemAt } from '../../checked.ts'
 import { randomFrom } from '../random.ts'
+import type { PlannedLength } from './planned.ts'
 
 /**
  * The ETA of a batch and of its jobs, with a range (contract §4). Pure: takes the facts of one moment, so that
@@ -17,8 +18,8 @@ export interface RunningJob {
   lastSeenAt: number
   /** Distinct epochs. */
   epochs: number
-  /** Its last epoch according to its parameters; null if they do not say. */
-  planned: number | null
+  /** Its length according to its parameters, the likeliest first; empty if they do not say. */
+  planned: readonly PlannedLength[]
   /** Its first epoch, one near the middle, and its latest ones, by epoch; null before any. */
   first: EpochTime | null
   middle: EpochTime | null
@@ -53,11 +54,12 @@ export interface BatchFacts {
   ended: EndedJob[]
 }
 
-/**
- * The basis of an estimate: epochs of running jobs, ended jobs, both, or only the elapsed time (if nothing says how
- * long a job is, it is assumed to be half done, with a wide range).
- */
-export type EtaBasis = 'epochs' | 'jobs' | 'epochs+jobs' | 'elapsed'
+/** The basis of an estimate: epochs of running jobs, ended jobs, or both. */
+export type EtaBasis = 'epochs' | 'jobs' | 'epochs+jobs'
+/** There is no estimate, because nothing says how long a job is: neither its parameters nor jobs that have ended. */
+export const UNKNOWN_LENGTH = 'unknown_length'
+/** Null while there is too little data. */
+export type Estimate = Eta | typeof UNKNOWN_LENGTH | null
 
 export interface Eta {
   etaMs: number
@@ -70,9 +72,9 @@ export interface Eta {
 
 export interface Estimates {
   /** Null until three epochs or one job are completed. */
-  batch: Eta | null
+  batch: Estimate
   /** By job key; null likewise. */
-  jobs: Map<number, Eta | null>
+  jobs: Map<number, Estimate>
 }
 
 const DRAWS = 101
@@ -94,25 +96,29 @@ export function estimate(facts: BatchFacts): Estimates {
     rest: restOf(job, facts.now, usualEnd, durations),
   }))
   const enough = facts.epochs >= MIN_EPOCHS || facts.nCompleted >= 1
-  const jobs = new Map<number, Eta | null>()
+  const jobs = new Map<number, Estimate>()
   for (const { job, rest } of running) {
     const known = job.epochs >= MIN_EPOCHS || facts.nCompleted >= 1
     jobs.set(
       job.key,
-      known && rest !== null
-        ? summarise(
-            draws(DRAWS, () => rest.draw(random)),
-            rest,
-          )
-        : null,
+      rest === UNKNOWN_LENGTH
+        ? UNKNOWN_LENGTH
+        : known && rest !== null
+          ? summarise(
+              draws(DRAWS, () => rest.draw(random)),
+              rest,
+            )
+          : null,
     )
   }
+  // A job that has stopped without a word may not be waited for, but its length is no less unknown.
+  if (running.some(({ rest }) => rest === UNKNOWN_LENGTH)) return { batch: UNKNOWN_LENGTH, jobs }
   if (!enough) return { batch: null, jobs }
 
   const pending = Math.max(0, (facts.nTotal ?? 0) - facts.nStarted)
   const whole = pending === 0 ? null : wholeJob(ended, durations, running, facts.now, pending)
   const rests = running.map((r) => r.rest)
-  const known = rests.filter((rest) => rest !== null)
+  const known = rests.filter((rest) => rest !== null && rest !== UNKNOWN_LENGTH)
   if (known.length < rests.length || (pending > 0 && whole === null)) return { batch: null, jobs }
   const slots = slotsOf(facts, ended)
   const pause = pending === 0 ? 0 : pauseOf(facts, ended)
@@ -153,7 +159,12 @@ interface Rest {
   basis: EtaBasis
 }
 
-function restOf(job: RunningJob, now: number, usualEnd: number | null, siblings: Weighted): Rest | null {
+function restOf(
+  job: RunningJob,
+  now: number,
+  usualEnd: number | null,
+  siblings: Weighted,
+): Rest | typeof UNKNOWN_LENGTH | null {
   const elapsed = Math.max(0, now - job.startedAt)
   const pace = paceOf(job)
   const reached = job.recent.at(-1)
@@ -184,23 +195,21 @@ function restOf(job: RunningJob, now: number, usualEnd: number | null, siblings:
       basis: 'jobs',
     }
   }
-  if (job.epochs === 0 && elapsed === 0) return null
-  // Without other evidence a process that has run for t continues for t/9 to 9t in eight of ten cases.
-  return {
-    draw: (random) => (elapsed * random()) / Math.max(0.02, 1 - random()),
-    totalMs: elapsed * 2,
-    nSamples: job.epochs,
-    basis: 'elapsed',
-  }
+  return endOf(job, reached?.epoch ?? 0, usualEnd) === null ? UNKNOWN_LENGTH : null
 }
 
 /** The last epoch of a job: the planned one, unless the job is past it; else the one at which its siblings ended. */
 function endOf(job: RunningJob, reached: number, usualEnd: number | null): number | null {
-  // Epochs are counted from 0, or from 1 by those whose first epoch is 1.
-  const planned = job.planned === null ? null : job.planned - (job.first?.epoch === 1 ? 0 : 1)
-  if (planned !== null && planned >= reached) return planned
+  const planned = job.planned
+    .map((length) => lastOf(length, job.first?.epoch ?? 0))
+    .find((last) => last >= reached)
+  if (planned !== undefined) return planned
   return usualEnd !== null && usualEnd >= reached ? usualEnd : null
 }
+
+/** Epochs are counted from 0, or from 1 by those whose first epoch is 1; steps from 0 only if the first one is 0. */
+const lastOf = ({ length, inEpochs }: PlannedLength, first: number): number =>
+  length - ((inEpochs ? first === 1 : first > 0) ? 0 : 1)
 
 /** The pace of a job, in milliseconds per epoch. */
 interface Pace {
@@ -311,7 +320,7 @@ const only = ({ values, weights }: Weighted, keep: (value: number) => boolean): 
 function wholeJob(
   ended: EndedJob[],
   durations: Weighted,
-  running: { job: RunningJob; rest: Rest | null }[],
+  running: { job: RunningJob; rest: Rest | typeof UNKNOWN_LENGTH | null }[],
   now: number,
   pending: number,
 ): { draw: (random: () => number) => number; sigma: number } | null {
@@ -321,8 +330,7 @@ function wholeJob(
     weight: durations.weights[i] ?? Number.NaN,
   }))
   for (const { job, rest } of running) {
-    if (rest === null || rest.basis === 'jobs') continue
-    if (rest.basis === 'elapsed' && ended.length > 0) continue
+    if (rest === null || rest === UNKNOWN_LENGTH || rest.basis === 'jobs') continue
     // The estimate of a running job counts more the further it is.
     const weight = Math.max(0.05, Math.min(1, (now - job.startedAt) / Math.max(1, rest.totalMs)))
     known.push({ startedAt: job.startedAt, value: Math.max(1, rest.totalMs), weight })
@@ -391,9 +399,6 @@ function basisOf(rests: Rest[], whole: unknown, durations: Weighted): { nSamples
   const epochs = rests.filter((r) => r.basis === 'epochs')
   const usesJobs = durations.values.length > 0 && (whole !== null || rests.some((r) => r.basis === 'jobs'))
   const nSamples = epochs.reduce((n, r) => n + r.nSamples, 0) + (usesJobs ? durations.values.length : 0)
-  if (rests.some((r) => r.basis === 'elapsed') && !usesJobs) {
-    return { nSamples: rests.reduce((n, r) => n + r.nSamples, 0), basis: 'elapsed' }
-  }
   const basis = epochs.length > 0 && usesJobs ? 'epochs+jobs' : usesJobs ? 'jobs' : 'epochs'
   return { nSamples, basis }
 }

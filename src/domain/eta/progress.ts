@@ -1,5 +1,5 @@
 import type { Db } from '../../db/sql.ts'
-import { PLANNED_PARAMS, plannedEpochs } from './planned.ts'
+import { PLANNED_PARAMS, plannedLengths } from './planned.ts'
 
 /** The counts of a batch that its progress depends on. */
 export interface Counted {
@@ -46,17 +46,29 @@ export async function progressOf(db: Db, batches: readonly Counted[]): Promise<M
 /** By batch key, the sum over jobs that have not completed; absent if none of them has planned epochs. */
 async function unfinishedShares(db: Db, keys: number[]): Promise<Map<number, number>> {
   const rows = await db<
-    { key: number; running: boolean; ended: boolean; epochs: number; planned: Record<string, unknown> }[]
+    {
+      key: number
+      running: boolean
+      ended: boolean
+      epochs: number
+      last: number | null
+      step_unit: string | null
+      planned: Record<string, unknown>
+    }[]
   >`/* eta.progress */
     select b.key, j.status = 'running' running, b.status <> 'running' ended, p.epochs,
+      coalesce(p.max_step, p.max_epoch) last, j.step_unit,
       (select jsonb_object_agg(n, j.params -> n) from unnest(${[...PLANNED_PARAMS]}::text[]) n where j.params ? n) planned
     from batches b join jobs j on j.batch_key = b.key join job_progress p on p.job_key = j.key
     where b.key = any (${keys}::bigint[]) and j.status <> 'completed' and j.params ?| ${[...PLANNED_PARAMS]}::text[]`
   const shares = new Map<number, number>()
-  for (const { key, running, ended, epochs, planned } of rows) {
-    const plan = plannedEpochs(planned)
-    if (plan === null || !(running || ended)) continue
-    shares.set(key, (shares.get(key) ?? 0) + Math.min(1, epochs / plan))
+  for (const { key, running, ended, epochs, last, step_unit, planned } of rows) {
+    const lengths = plannedLengths(planned, step_unit)
+    const plan = lengths.find(({ length }) => length >= (last ?? 0)) ?? lengths[0]
+    if (plan === undefined || !(running || ended)) continue
+    // Not every step is logged.
+    const reached = plan.inEpochs ? epochs : (last ?? 0)
+    shares.set(key, (shares.get(key) ?? 0) + Math.min(1, Math.max(0, reached / plan.length)))
   }
   return shares
 }

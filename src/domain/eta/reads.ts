@@ -6,21 +6,22 @@ import { type Clock, isStalled } from '../liveness.ts'
 import {
   type BatchFacts,
   type EndedJob,
-  type Eta,
+  type Estimate,
   type EtaBasis,
   estimate,
   type RunningJob,
+  UNKNOWN_LENGTH,
 } from './estimate.ts'
-import { PLANNED_PARAMS, plannedEpochs } from './planned.ts'
+import { PLANNED_PARAMS, plannedLengths } from './planned.ts'
 
-/** An estimate as the API shows it (contract §4), in seconds; all null if there is none. */
+/** An estimate as the API shows it (contract §4), in seconds; without one all null, but for a basis that says why. */
 export interface ShownEta {
   etaS: number | null
   lowS: number | null
   highS: number | null
   etaAt: string | null
   nSamples: number
-  basis: EtaBasis | null
+  basis: EtaBasis | typeof UNKNOWN_LENGTH | null
 }
 
 export interface BatchEtas {
@@ -62,8 +63,9 @@ export async function etaOf(
 
 const seconds = (ms: number): number => Math.round(ms / 100) / 10
 
-function show(eta: Eta | null, now: Date): ShownEta {
+function show(eta: Estimate, now: Date): ShownEta {
   if (eta === null) return NO_ETA
+  if (eta === UNKNOWN_LENGTH) return { ...NO_ETA, basis: UNKNOWN_LENGTH }
   return {
     etaS: seconds(eta.etaMs),
     lowS: seconds(eta.lowMs),
@@ -95,6 +97,7 @@ interface RunningRow {
   last_seen: number
   epochs: number
   planned: Record<string, unknown> | null
+  step_unit: string | null
   max_epoch: number | null
 }
 /** Of a running job. */
@@ -127,7 +130,7 @@ async function loadFacts(db: Db, keys: number[], clock: Clock): Promise<Map<numb
       where b.key = any (${keys}::bigint[]) and b.status = 'running'`,
     db<RunningRow[]>`/* eta.running */
       select j.batch_key, j.key, ${ms('j.started_at')} started, ${ms('p.last_seen_at')} last_seen, p.epochs,
-        (select jsonb_object_agg(n, j.params -> n) from unnest(${[...PLANNED_PARAMS]}::text[]) n where j.params ? n) planned, coalesce(p.max_step, p.max_epoch) max_epoch
+        (select jsonb_object_agg(n, j.params -> n) from unnest(${[...PLANNED_PARAMS]}::text[]) n where j.params ? n) planned, j.step_unit, coalesce(p.max_step, p.max_epoch) max_epoch
       from batches b
       cross join lateral (
         select * from jobs where batch_key = b.key and status = 'running'
@@ -201,7 +204,7 @@ function runningJob(row: RunningRow, epochs: EpochsRow | undefined): RunningJob 
     startedAt: row.started,
     lastSeenAt: row.last_seen,
     epochs: row.epochs,
-    planned: row.planned === null ? null : plannedEpochs(row.planned),
+    planned: plannedLengths(row.planned ?? {}, row.step_unit),
     first: time(epochs?.first_epoch, epochs?.first_at),
     middle: time(epochs?.middle_epoch, epochs?.middle_at),
     recent: (epochs?.recent_epochs ?? []).map((epoch, i) => ({

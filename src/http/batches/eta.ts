@@ -15,9 +15,9 @@ const etaFields = {
   eta_at: shapes.instant.nullable(),
   n_samples: z.int().describe('Number of durations of epochs and jobs that the estimate uses'),
   basis: z
-    .enum(['epochs', 'jobs', 'epochs+jobs', 'elapsed'])
+    .enum(['epochs', 'jobs', 'epochs+jobs', 'unknown_length'])
     .nullable()
-    .describe('`elapsed`: the length of a job is unknown, so it is assumed to be half done'),
+    .describe('`unknown_length`: there is no estimate, because nothing says how long a running job is'),
 }
 
 const showEta = ({ etaS, lowS, highS, etaAt, nSamples, basis }: ShownEta) => ({

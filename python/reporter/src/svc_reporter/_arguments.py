@@ -7,6 +7,7 @@ import math
 import re
 from typing import Any
 
+from ._axes import whole
 from ._plain import text_of
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -36,6 +37,13 @@ def n_total(value: Any) -> int:
     number = int(value.__index__())
     if not 0 <= number <= 2**31 - 1:
         raise ValueError("n_total must be between 0 and 2,147,483,647")
+    return number
+
+
+def steps(value: Any) -> int:
+    number = whole(value)
+    if number is None or number < 1:
+        raise ValueError(f"steps must be a whole number from 1 to 2^53 - 1, got {value!r}")
     return number
 
 

@@ -50,12 +50,15 @@ def init(
     n_total: int = 1,
     job: str = MAIN,
     step_unit: str = "step",
+    steps: int | None = None,
     console: bool = True,
     environment: bool | Iterable[str] = True,
     quiet: bool = False,
     **reporter: Any,
 ) -> Run:
     """Start a run and print its address. `config` is a dictionary, an argparse namespace or a dataclass.
+
+    `steps` is the planned length, in the unit of the steps: the service estimates the end from it.
 
     `environment` is True, False or the names of the parts to record (`libraries`, `gpus`, `git`, `diff`, `entry`,
     `cluster`). With `console=False` printed lines are not sent to the run's log; `quiet=True` prints nothing. Other
@@ -71,6 +74,8 @@ def init(
         raise ValueError("step_unit must be 1 to 64 characters")
     parts = _environment.wanted_parts(environment)
     given = config_of(config)
+    if steps is not None:
+        given = {**given, "steps": _arguments.steps(steps)}
     made = Reporter(project, experiment_type, n_total, tags=tags, **reporter)
     if made.has_joined and job == MAIN:
         job = _job_of_joined(made, name)

@@ -43,6 +43,8 @@ class SvcCallback(keras.callbacks.Callback):
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         self._batches = 0
         params: dict[str, Any] = dict(self.params or {})
+        if "steps" in params:  # of one epoch; `steps` of a job is its planned length
+            params["steps_per_epoch"] = params.pop("steps")
         optimizer = getattr(self.model, "optimizer", None)
         if optimizer is not None:
             params["optimizer"] = type(optimizer).__name__
