@@ -18,6 +18,8 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from ._lifecycle import after_cells, before_cells
+
 LINES_PER_S = 1_000
 """Of both streams together. Of further lines only the last are sent, after a line with the number of the others."""
 _LAST_LINES = 50
@@ -72,10 +74,8 @@ class ConsoleCapture:
         if self._on:
             return
         self._on = True
-        for name in ("stdout", "stderr"):
-            stream = getattr(sys, name, None)
-            if stream is not None and not any(known.stream is stream for known in self._streams):
-                self._streams.append(_Stream(name, stream, self._on_write))
+        self._capture_streams()
+        before_cells(self._before_cell)
         _active.add(self)
         self._waiting = True
         self._thread = threading.Thread(target=self._run, name="svc-reporter-console", daemon=True)
@@ -84,10 +84,24 @@ class ConsoleCapture:
         except RuntimeError:  # out of threads: `drain` and `stop` send the lines
             self._thread = None
 
+    def _capture_streams(self) -> None:
+        for name in ("stdout", "stderr"):
+            stream = getattr(sys, name, None)
+            if stream is not None and not any(known.stream is stream for known in self._streams):
+                self._streams.append(_Stream(name, stream, self._on_write))
+
+    def _before_cell(self, *_: Any) -> None:
+        """IPython replaces `write` in each cell, and afterwards puts the one from before that cell back."""
+        if self._on and self._pid == os.getpid():
+            for stream in self._streams:
+                stream.wrap_again()
+            self._capture_streams()
+
     def stop(self) -> None:
         """Restore the streams and send the text that was written so far, incomplete last lines included."""
         if not self._on:
             return
+        after_cells(self._before_cell)
         for stream in self._streams:
             stream.restore()
         if self._pid == os.getpid():
@@ -207,11 +221,18 @@ class _Stream:
 
         def write_and_notify(text: Any) -> Any:
             written = write(text)
-            if isinstance(text, str) and text:
+            if isinstance(text, str) and text and me._wrapper is write_and_notify:
                 me._on_write(me, text)
             return written
 
         return write_and_notify
+
+    def wrap_again(self) -> None:
+        """Put a wrapper around the current `write`, unless it is the wrapper; an earlier one then passes text only."""
+        if self._wrapper is not None and self.stream.__dict__.get("write") is not self._wrapper:
+            self._write = self.stream.write
+            self._wrapper = self._wrap()
+            self.stream.write = self._wrapper
 
     def restore(self) -> None:
         """Remove the wrapper. If another one was put around it, both stay, and ours only passes the text on."""

@@ -28,6 +28,9 @@ ENDING_SIGNALS = ("SIGTERM", "SIGBREAK")
 """Signals with which schedulers and Windows end a training, where the system has them."""
 
 
+KERNEL_RESTARTED = "the kernel of the notebook was restarted before the run was finished"
+
+
 class OpenReporter(Protocol):
     def forget(self) -> None: ...
     def end_at_exit(self, failure: str | None) -> None: ...
@@ -43,6 +46,8 @@ _exit_failure: str | None = None
 """The status of the last call of sys.exit, if it means failure. Nothing else keeps it until interpreter exit."""
 _survived_error: BaseException | None = None
 """The error in sys.last_value after which the process went on, as a notebook or an interactive session does."""
+_kernel: Any = None
+"""The kernel of a notebook; at its end IPython no longer has it."""
 forked: list[Callable[[], None]] = []
 """Functions to be called in a forked child."""
 
@@ -54,7 +59,7 @@ def opened(reporter: OpenReporter) -> None:
         _hooked = True
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_after_fork)
-        _watch_cells()
+        before_cells(_goes_on)
     _goes_on()
     if _finalised_pid != os.getpid():
         _finalised_pid = os.getpid()
@@ -168,19 +173,40 @@ def _goes_on(*_: Any) -> None:
     _survived_error, _exit_failure = getattr(sys, "last_value", None), None
 
 
-def _watch_cells() -> None:
-    """In IPython and notebooks: a cell that begins shows that the process went on after the error of an earlier one."""
+def before_cells(action: Callable[..., object]) -> None:
+    """In IPython and notebooks: call `action` before each cell."""
+    global _kernel
     try:
         shell = sys.modules["IPython"].get_ipython()
-        shell.events.register("pre_run_cell", _goes_on)
+        shell.events.register("pre_run_cell", action)
+        _kernel = getattr(shell, "kernel", None)
     except Exception:
         return  # no IPython, or one without these events
+
+
+def after_cells(action: Callable[..., object]) -> None:
+    """Undo `before_cells`."""
+    try:
+        shell = sys.modules["IPython"].get_ipython()
+        shell.events.unregister("pre_run_cell", action)
+    except Exception:
+        return
+
+
+def _kernel_restarts() -> bool:
+    """Whether this is the kernel of a notebook whose user restarts it, which cuts off what it was doing."""
+    try:
+        return bool(_kernel._shutdown_message["content"]["restart"])
+    except Exception:
+        return False
 
 
 def _at_exit() -> None:
     # An uncaught exception; in a child of multiprocessing it is still on its way.
     error = sys.exc_info()[1] or getattr(sys, "last_value", None)
     failure = _exit_failure if error is None or error is _survived_error else reason_of(error)
+    if failure is None and _kernel_restarts():
+        failure = KERNEL_RESTARTED
     for reporter in reversed(_open):
         reporter.end_at_exit(failure)
     _interrupt.exit_with_stop_status()

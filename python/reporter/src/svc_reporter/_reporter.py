@@ -84,8 +84,9 @@ class Reporter:
         self._close_timeout_s = _arguments.timeout("close_timeout_s", close_timeout_s)
         self._settings = read_settings(url, token)
         self._rerun = read_rerun()
-        joined = os.environ.get("SVC_BATCH_ID") or None
-        own = None if batch_id is None else _arguments.batch_id(batch_id)
+        joined = os.environ.get("SVC_BATCH_ID", "").strip() or None
+        # An empty text is a variable without a value: f"{os.environ.get('ID', '')}".
+        own = None if batch_id is None or batch_id == "" else _arguments.batch_id(batch_id)
         worker = _ranks.is_worker_process()
         self.has_joined = (joined is not None and own in (None, joined)) or (worker and own is not None)
         """Whether this reporter has joined a batch: another process reports its start and end."""
