@@ -1,6 +1,12 @@
 import type { Page } from '@playwright/test'
 import { expect, test } from 'vitest'
+import {
+  mainLosses,
+  LOSSES as SERVICE_LOSSES,
+  LEARNING_RATES as SERVICE_RATES,
+} from '../../src/domain/metrics/main-series.ts'
 import { sectionsOf, seriesNames } from '../../web/src/charts/series-names.ts'
+import { LEARNING_RATES, LOSSES, mainSeries } from '../../web/src/lib/main-series.ts'
 import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
 import { send, seriousFindings } from './visit.ts'
@@ -73,6 +79,19 @@ test('series are in sections by the part before their first slash; pinned ones c
 test('losses come first, those of training and validation before those of parts of a model', () => {
   const latest = { acc: 1, 'mlp/loss': 1, 'train/loss': 1, lr: 1, epoch: 1, 'eval/loss': 1, val_loss: 1 }
   expect(seriesNames([{ latest }])).toEqual(['val_loss', 'eval/loss', 'train/loss', 'mlp/loss', 'acc', 'lr'])
+  const trainer = { learning_rate: 1, grad_norm: 1, loss: 1, eval_loss: 1 }
+  expect(seriesNames([{ latest: trainer }])).toEqual(['eval_loss', 'loss', 'grad_norm', 'learning_rate'])
+})
+
+test('the main series is the loss by the names that libraries log; service and page know the same names', () => {
+  expect(mainSeries(['acc', 'loss', 'eval_loss', 'train_loss'])).toBe('eval_loss')
+  expect(mainSeries(['acc', 'loss', 'learning_rate'])).toBe('loss')
+  expect(mainSeries(['acc', 'mlp/loss'])).toBe('mlp/loss')
+  expect(mainSeries(['acc', 'f1'])).toBe('acc')
+  expect(mainSeries([])).toBeUndefined()
+  expect({ LOSSES, LEARNING_RATES }).toEqual({ LOSSES: SERVICE_LOSSES, LEARNING_RATES: SERVICE_RATES })
+  expect(mainLosses(['loss', 'eval_loss', 'grad_norm', 'train_loss'])).toEqual(['train_loss', 'eval_loss'])
+  expect(mainLosses(['grad_norm', 'loss'])).toEqual(['loss'])
 })
 
 test('one click shows the batches of a project beside their charts, with one curve each, in one read', () =>

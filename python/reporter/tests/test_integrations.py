@@ -194,8 +194,8 @@ def test_keras_reports_every_epoch_and_stops_by_itself(make: Make, server: FakeI
         model().fit(x, y, epochs=3, verbose=0, validation_split=0.2, callbacks=[SvcCallback(run, job_id="a")])
     assert _epochs(server, "a") == [0, 1, 2]
     data = server.of("job_epoch")[0]["data"]
-    assert {"train_loss", "val_loss", "lr", "accuracy", "val_accuracy"} <= set(data)
-    assert data["lr"] == pytest.approx(0.001)
+    assert {"loss", "val_loss", "learning_rate", "accuracy", "val_accuracy"} <= set(data)
+    assert data["learning_rate"] == pytest.approx(0.001)
     assert server.of("job_start")[0]["data"]["model"] == "digits"
     assert "loss" in server.of("job_done")[0]["data"]["metrics"]
 
@@ -250,9 +250,9 @@ def test_hugging_face_logs_become_rows_by_step_and_a_stop_sets_the_control(make:
     assert step == 5
     rows = [(e["data"]["epoch"], set(e["data"]) - {"epoch"}) for e in server.of("job_epoch")]
     assert rows == [
-        (2, {"train_loss", "lr", "hf_epoch"}),
-        (4, {"train_loss", "lr", "hf_epoch"}),
-        (4, {"val_loss", "eval_acc"}),
+        (2, {"loss", "learning_rate", "hf_epoch"}),
+        (4, {"loss", "learning_rate", "hf_epoch"}),
+        (4, {"eval_loss", "eval_acc"}),
     ]
     assert server.of("job_start")[0]["data"]["model"] == "gpt2"
     assert _last(server) == "stop_requested"

@@ -43,6 +43,22 @@ def test_a_run_that_joins_a_batch_without_a_name_is_warned_that_it_reports_main(
     assert "name=" in said()
 
 
+@pytest.mark.parametrize("count", [1, 60])
+def test_events_of_a_process_that_joins_with_another_project_are_kept(
+    server: FakeIngest, monkeypatch: pytest.MonkeyPatch, spill: Path, said: Said, count: int
+) -> None:
+    monkeypatch.setenv("SVC_BATCH_ID", "b")
+    server.refuse_item = lambda _event: {"status": 409, "code": "batch_project_mismatch", "detail": "of project vision"}
+    with svc.Reporter("speech", url=server.url, token=server.token, resources_s=0, stop_poll_s=0) as run:
+        with run.job("a") as job:
+            for epoch in range(count):
+                job.epoch(epoch, loss=1.0)
+    assert run.delivery.dropped == 0
+    assert run.delivery.rejected == run.delivery.produced > count
+    assert len(list((spill / "rejected").iterdir())) == 1
+    assert "batch_project_mismatch" in said()
+
+
 HOLDS = """
 import os, sys, svc_reporter as svc
 run = svc.init("vision", batch_id="b", url=os.environ["URL"], token="em_live_test", environment=False, stop_poll_s=0)

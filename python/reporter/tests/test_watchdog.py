@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from svc_reporter import _watchdog_child
+
 from .conftest import lines_of
 from .kit import process
 from .kit.fake_ingest import FakeIngest
@@ -75,6 +77,21 @@ def test_a_sudden_death_ends_job_and_batch_as_failed_with_the_visible_reason(
         assert words in reason
     assert server.of("batch_failed")[0]["data"]["n_failed"] == 1
     until(lambda: _watchdogs() == [], 10)
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_the_signal_is_named_after_the_parent_has_collected_the_status(
+    monkeypatch: pytest.MonkeyPatch, knows: bool
+) -> None:
+    running = subprocess.Popen(["sleep", "100"])
+    parent = _watchdog_child.Parent(running.pid, "")
+    running.kill()
+    running.wait()
+    assert not parent.is_alive()
+    if not knows:  # a kernel before Linux 6.15
+        monkeypatch.setattr(_watchdog_child, "_PIDFD_GET_INFO", 0)
+    assert parent.describe_end().startswith(f"process {running.pid} ")
+    assert "SIGKILL" in parent.describe_end()
 
 
 def test_the_watchdog_of_a_run_that_ends_well_ends_with_it_and_logs_nothing(server: FakeIngest) -> None:

@@ -51,6 +51,42 @@ def test_xgboost_reports_its_parameters_curve_and_early_stop(make: Make, stored:
     assert [value for _, value in stored(run.batch_id).curve("boost", "valid/logloss")] == history["valid"]["logloss"]
 
 
+def test_a_continued_xgboost_training_has_the_best_round_of_its_own_early_stopping_only(
+    make: Make, stored: Any
+) -> None:
+    train, valid = xgboost.DMatrix(X[:300], Y[:300]), xgboost.DMatrix(X[300:], Y[300:])
+    params = {"objective": "binary:logistic", "max_depth": 3, "eta": 0.9, "nthread": 1}
+    shared: dict[str, Any] = {"evals": [(valid, "valid")], "verbose_eval": False}
+    earlier = xgboost.train(params, train, 60, early_stopping_rounds=3, **shared)
+    with make() as run:
+        plain = [XgBoost(run, job_id="plain")]
+        xgboost.train({**params, "eta": 0.1}, train, 5, xgb_model=earlier, callbacks=plain, **shared)
+        stopping = [XgBoost(run, job_id="stopping")]
+        model = xgboost.train(
+            params, train, 5, xgb_model=earlier, callbacks=stopping, early_stopping_rounds=2, **shared
+        )
+    jobs = stored(run.batch_id).jobs
+    assert not {"best_iteration", "best_score"} & set(jobs["plain"]["metrics"])
+    assert jobs["stopping"]["metrics"]["best_iteration"] == model.best_iteration > earlier.best_iteration
+    assert jobs["stopping"]["metrics"]["best_score"] == pytest.approx(model.best_score)
+
+
+def test_cross_validation_has_the_standard_deviations_too(make: Make, stored: Any) -> None:
+    with make() as run:
+        params = {"objective": "binary:logistic", "nthread": 1}
+        x = xgboost.cv(params, xgboost.DMatrix(X, Y), 4, nfold=3, callbacks=[XgBoost(run, job_id="x")])
+        light = {"objective": "binary", "verbosity": -1, "num_threads": 1, "min_data_in_leaf": 5}
+        made = lightgbm.cv(light, lightgbm.Dataset(X, Y), 4, nfold=3, callbacks=[LightGbm(run, job_id="l")])
+    batch = stored(run.batch_id)
+    values = {key: [value for _, value in batch.curve("x", f"test/logloss{key}")] for key in ("", "-std")}
+    assert values[""] == pytest.approx(list(x["test-logloss-mean"]))
+    assert values["-std"] == pytest.approx(list(x["test-logloss-std"]))
+    values = {key: [value for _, value in batch.curve("l", f"valid/binary_logloss{key}")] for key in ("", "-std")}
+    assert values[""] == pytest.approx(made["valid binary_logloss-mean"])
+    assert values["-std"] == pytest.approx(made["valid binary_logloss-stdv"])
+    assert min(values["-std"]) > 0
+
+
 def test_a_boosting_that_raised_is_failed_though_the_script_caught_it(make: Make, stored: Any) -> None:
     def boom(model: Any, data: Any) -> Any:
         raise RuntimeError("bad loss")
@@ -134,6 +170,21 @@ def test_each_fit_of_a_grid_search_is_a_job_with_its_true_duration(make: Make, s
         assert job["elapsed_s"] >= job["metrics"]["fit_time"] * 0.9
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_line_that_the_script_of_a_search_prints_adds_no_job(make: Make, stored: Any, n_jobs: int) -> None:
+    make()
+    quiet: dict[str, Any] = {"environment": False, "quiet": True, "stop_poll_s": 0, "resources_s": 0}
+    with svc.init("frameworks", n_total=2, **quiet) as run:
+        print("a grid of two")
+        with reporting(run, job_id="grid"):
+            GridSearchCV(LogisticRegression(max_iter=50), {"C": [1.0]}, cv=2, n_jobs=n_jobs).fit(X, Y)
+        print("done")
+    found = stored(run.id).wait(lambda batch: len(batch.jobs) >= 2)
+    assert sorted(found.jobs) == ["grid-0", "grid-1"]
+    lines = found._service.call("GET", f"/api/batches/{run.id}/log-lines")["items"]
+    assert [line["line"] for line in lines if line["line"] in ("a grid of two", "done")] == ["a grid of two", "done"]
+
+
 def test_cross_validation_reports_each_fold_and_a_fold_that_raised_is_failed(make: Make, stored: Any) -> None:
     class Fragile(LogisticRegression):  # type: ignore[misc]
         def fit(self, x: Any, y: Any) -> Any:
@@ -171,6 +222,31 @@ def test_optuna_trials_are_jobs_and_pruned_ones_are_told_apart(make: Make, store
     assert jobs["trial-0"]["metrics"]["value"] == study.trials[0].value
     assert jobs["trial-0"]["params"]["x"] == study.trials[0].params["x"]
     assert batch.curve("trial-3", "value") == sorted(study.trials[3].intermediate_values.items())
+
+
+def test_a_pruned_trial_that_leaves_the_block_of_its_job_is_a_pruned_job(make: Make, stored: Any) -> None:
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(
+        sampler=optuna.samplers.RandomSampler(seed=1), pruner=optuna.pruners.MedianPruner(n_startup_trials=2)
+    )
+    with make(n_total=10) as run:
+
+        def objective(trial: optuna.Trial) -> float:
+            x = trial.suggest_float("x", 0, 1)
+            with run.job(f"trial-{trial.number}", x=x) as job:
+                for step in range(3):
+                    job.epoch(step, value=x)
+                    trial.report(x, step)
+                    if trial.should_prune():
+                        raise optuna.TrialPruned
+            return x
+
+        study.optimize(objective, n_trials=10)
+    jobs = stored(run.batch_id).jobs
+    pruned = [trial.number for trial in study.trials if trial.state == optuna.trial.TrialState.PRUNED]
+    assert len(pruned) > 2
+    assert [n for n in range(10) if jobs[f"trial-{n}"]["pruned"]] == pruned
+    assert {job["status"] for job in jobs.values()} == {"completed"}
 
 
 def _work(run: svc.Reporter, seed: int) -> int:

@@ -50,10 +50,9 @@ def _trainer(callback: Any, folder: Path, **more: Any) -> Any:
         per_device_train_batch_size=4,
         report_to=[],
         learning_rate=0.01,
-        save_strategy="no",
         disable_tqdm=True,
         use_cpu=True,
-        **more,
+        **{"save_strategy": "no", **more},
     )
     return transformers.Trainer(
         model=model, args=arguments, train_dataset=rows, eval_dataset=rows[:8], callbacks=[callback]
@@ -72,8 +71,9 @@ def test_transformers_points_are_the_trainers_and_the_average_is_a_final_metric(
         average = trainer.train().training_loss
     batch = stored(run.batch_id)
     job = batch.jobs["train"]
-    assert batch.curve("train", "train_loss") == _history(trainer, "loss")
-    assert batch.curve("train", "val_loss") == _history(trainer, "eval_loss")
+    assert batch.curve("train", "loss") == _history(trainer, "loss")
+    assert batch.curve("train", "eval_loss") == _history(trainer, "eval_loss")
+    assert batch.curve("train", "learning_rate") == _history(trainer, "learning_rate")
     assert job["status"] == "completed"
     assert job["metrics"]["train_loss"] == pytest.approx(average)
     assert not batch.curve("train", "train_runtime")
@@ -100,10 +100,38 @@ def test_transformers_evaluate_and_predict_after_the_training_are_kept(
     callback._training.close()
     run.close()
     batch = stored(run.batch_id).wait(lambda b: "test_loss" in (b.jobs["train"]["metrics"] or {}))
-    assert batch.curve("train", "val_loss") == [(8, evaluated["eval_loss"])]
+    assert batch.curve("train", "eval_loss") == [(8, evaluated["eval_loss"])]
     assert batch.jobs["train"]["metrics"]["test_loss"] == predicted["test_loss"]
     assert batch.jobs["train"]["status"] == "completed"
     assert batch.status == "completed"
+
+
+def test_an_evaluation_of_the_best_model_is_a_final_metric_and_replaces_no_point(
+    make: Make, stored: Any, tmp_path: Path
+) -> None:
+    with make() as run:
+        trainer = _trainer(
+            HuggingFace(run),
+            tmp_path,
+            eval_strategy="steps",
+            eval_steps=2,
+            save_steps=2,
+            save_strategy="steps",
+            load_best_model_at_end=True,
+            metric_for_best_model="eval_loss",
+            greater_is_better=True,  # the first evaluation is the best one
+            lr_scheduler_type="constant",
+        )
+        trainer.train()
+        history = _history(trainer, "eval_loss")
+        best = trainer.evaluate()["eval_loss"]
+        trainer.evaluate(metric_key_prefix="again")
+    batch = stored(run.batch_id)
+    assert best != history[-1][1]
+    assert batch.curve("train", "eval_loss") == history
+    metrics = batch.jobs["train"]["metrics"]
+    assert metrics["eval_loss"] == best == metrics["again_loss"]
+    assert batch.curve("train", "again_loss") == [(8, best)]
 
 
 def test_a_transformers_training_that_raised_is_failed_though_the_script_caught_it(
@@ -187,6 +215,42 @@ def test_lightning_rows_are_those_of_its_own_csv_logger(make: Make, stored: Any,
     assert job["params"]["width"] == 3
 
 
+def test_lightning_keeps_series_that_are_called_loss_and_train_loss_apart(
+    make: Make, stored: Any, tmp_path: Path
+) -> None:
+    class Both(Line):
+        def training_step(self, batch: Any, index: int) -> Any:
+            loss = super().training_step(batch, index)
+            self.log("loss", loss * 2)
+            return loss
+
+    own = CSVLogger(str(tmp_path))
+    with make() as run:
+        trainer = _lightning(max_steps=4, logger=[own], callbacks=[Lightning(run)])
+        trainer.fit(Both(), _data())
+    for key in ("loss", "train_loss"):
+        expected = _csv(own.log_dir, key)
+        assert len(expected) == 4
+        assert [value for _, value in stored(run.batch_id).curve("fit", key)] == pytest.approx(
+            [value for _, value in expected]
+        )
+
+
+def test_a_validation_of_other_weights_after_a_lightning_fit_replaces_no_point(
+    make: Make, stored: Any, tmp_path: Path
+) -> None:
+    own = CSVLogger(str(tmp_path))
+    with make() as run:
+        trainer = _lightning(max_epochs=1, logger=[own], callbacks=[Lightning(run)])
+        trainer.fit(Line(), _data(), _data())
+        expected = _csv(own.log_dir, "val_loss")[-1]
+        later = trainer.validate(Line(), _data(), verbose=False)[0]["val_loss"]
+    batch = stored(run.batch_id)
+    assert later != pytest.approx(expected[1])
+    assert batch.curve("fit", "val_loss")[-1][1] == pytest.approx(expected[1])
+    assert batch.jobs["fit"]["metrics"]["val_loss"] == pytest.approx(later)
+
+
 def test_a_lightning_fit_that_raised_is_failed_with_the_exception(make: Make, stored: Any) -> None:
     class Broken(Line):
         def training_step(self, batch: Any, index: int) -> Any:
@@ -235,10 +299,11 @@ def test_accelerates_tracker_records_what_the_accelerator_logs(make: Make, store
         accelerator = accelerate.Accelerator(cpu=True, log_with=SvcTracker(run))
         accelerator.init_trackers("ignored", config={"lr": 0.1, "layers": [1, 2]})
         for step in range(5):
-            accelerator.log({"loss": 1 / (step + 1)}, step=step)
+            accelerator.log({"loss": 1 / (step + 1), "train_loss": 0.5}, step=step)
         accelerator.end_training()
     batch = stored(run.batch_id)
-    assert batch.curve("train", "train_loss") == [(step, 1 / (step + 1)) for step in range(5)]
+    assert batch.curve("train", "loss") == [(step, 1 / (step + 1)) for step in range(5)]
+    assert batch.curve("train", "train_loss") == [(step, 0.5) for step in range(5)]
     assert batch.jobs["train"]["params"] == {"lr": 0.1, "layers": [1, 2]}
     assert batch.jobs["train"]["status"] == "completed"
 
@@ -259,7 +324,7 @@ def test_keras_epochs_are_those_of_its_history_and_evaluate_is_kept(make: Make, 
         history = model.fit(x, y, epochs=3, verbose=0, validation_split=0.25, callbacks=callback_of).history
         evaluated = model.evaluate(x, y, verbose=0, callbacks=callback_of)
     batch = stored(run.batch_id)
-    assert [value for _, value in batch.curve("fit", "train_loss")] == pytest.approx(history["loss"])
+    assert [value for _, value in batch.curve("fit", "loss")] == pytest.approx(history["loss"])
     assert [value for _, value in batch.curve("fit", "val_loss")] == pytest.approx(history["val_loss"])
     assert batch.jobs["fit"]["metrics"]["evaluate_loss"] == pytest.approx(evaluated)
     assert batch.jobs["fit"]["params"]["optimizer"] == "SGD"
@@ -269,7 +334,7 @@ def test_keras_steps_are_recorded_when_asked_for(make: Make, stored: Any) -> Non
     model, x, y = _keras()
     with make() as run:
         model.fit(x, y, epochs=2, batch_size=16, verbose=0, callbacks=[Keras(run, log_freq="batch")])
-    assert [step for step, _ in stored(run.batch_id).curve("fit", "train_loss")] == list(range(1, 9))
+    assert [step for step, _ in stored(run.batch_id).curve("fit", "loss")] == list(range(1, 9))
 
 
 def test_a_keras_fit_that_raised_is_failed_though_the_script_caught_it(make: Make, stored: Any) -> None:

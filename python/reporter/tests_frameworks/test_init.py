@@ -63,24 +63,24 @@ def _lightning(folder: Path, **more: Any) -> None:
 
 def _with_lightning_callback(folder: Path) -> tuple[str, str]:
     _lightning(folder, callbacks=[Lightning()], logger=False)
-    return "fit", "train_loss"
+    return "fit", "loss"
 
 
 def _with_lightning_logger(folder: Path) -> tuple[str, str]:
     _lightning(folder, logger=SvcLogger())
-    return "fit", "train_loss"
+    return "fit", "loss"
 
 
 def _with_transformers(folder: Path) -> tuple[str, str]:
     _trainer(HuggingFace(), folder).train()
-    return "train", "train_loss"
+    return "train", "loss"
 
 
 def _with_keras(_folder: Path) -> tuple[str, str]:
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile(loss="mse")
     model.fit(X, Y, epochs=2, verbose=0, callbacks=[Keras()])
-    return "fit", "train_loss"
+    return "fit", "loss"
 
 
 def _with_accelerate(_folder: Path) -> tuple[str, str]:
@@ -89,7 +89,7 @@ def _with_accelerate(_folder: Path) -> tuple[str, str]:
     for step in range(3):
         accelerator.log({"loss": 1 / (step + 1)}, step=step)
     accelerator.end_training()
-    return "train", "train_loss"
+    return "train", "loss"
 
 
 def _with_xgboost(_folder: Path) -> tuple[str, str]:

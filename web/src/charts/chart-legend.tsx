@@ -10,10 +10,10 @@ import {
 import type { JobStore } from '../lib/live/batches.ts'
 import { type Focus, useFocused } from '../lib/live/focus.ts'
 import { useRow } from '../lib/live/row-store.ts'
+import { mainSeries } from '../lib/main-series.ts'
 import { useTheme } from '../lib/theme.ts'
 import { number, some } from '../lib/words.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
-import { standardMetric } from '../pages/compare/axes.ts'
 import { Button } from '../ui/controls.tsx'
 import { PopoverLater } from '../ui/popover-later.tsx'
 import { StatusShape } from '../ui/status.tsx'
@@ -35,7 +35,7 @@ interface Choices {
 /** The value beside a job: the one that orders the jobs, else its main metric. */
 function listedValue(job: Job, by: string | undefined): ReturnType<typeof orderedBy> {
   const names = Object.keys(job.latest).filter((name) => name !== 'epoch')
-  return orderedBy(job, by ?? `last.${standardMetric(names)}`)
+  return orderedBy(job, by ?? `last.${mainSeries(names)}`)
 }
 
 /** The legend of all charts: each job with its colour, to show, hide, pin or solo it. */

@@ -1,7 +1,7 @@
 import type { Job } from '../lib/api/types.ts'
+import { isLoss, LEARNING_RATES, LOSSES } from '../lib/main-series.ts'
 
-const FIRST = ['val_loss', 'train_loss']
-const LAST = ['lr', 'batch_time_ms']
+const LAST = [...LEARNING_RATES, 'batch_time_ms']
 /** The losses of training and validation, before those of parts of a model. */
 const WHOLE = /^(train|val|valid|validation|eval|test)(ing)?\//i
 
@@ -11,11 +11,11 @@ export function seriesNames(jobs: Iterable<Pick<Job, 'latest'>>): string[] {
   for (const job of jobs) for (const key of Object.keys(job.latest)) all.add(key)
   all.delete('epoch')
   const rank = (key: string): number =>
-    FIRST.includes(key)
-      ? FIRST.indexOf(key) - 9
+    LOSSES.includes(key)
+      ? LOSSES.indexOf(key) - LOSSES.length - 1
       : LAST.includes(key)
         ? 9
-        : /loss/i.test(key)
+        : isLoss(key)
           ? WHOLE.test(key)
             ? -1
             : 0

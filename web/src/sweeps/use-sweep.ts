@@ -1,17 +1,10 @@
 import { useCallback, useEffect, useMemo, useState } from 'react'
 import type { Compared } from '../charts/compared-jobs.ts'
 import { batchStore, type JobStore } from '../lib/live/batches.ts'
+import { mainSeries } from '../lib/main-series.ts'
 import type { SweepSearch } from '../lib/sweep-search.ts'
 import { useTheme } from '../lib/theme.ts'
-import {
-  type Axis,
-  axesOf,
-  shareOf,
-  standardAxes,
-  standardMetric,
-  within,
-  withScales,
-} from '../pages/compare/axes.ts'
+import { type Axis, axesOf, shareOf, standardAxes, within, withScales } from '../pages/compare/axes.ts'
 import { isLessBetter, metricColour } from './metric-colour.ts'
 
 /** While a sweep runs, the lines are redrawn at most this often. */
@@ -83,7 +76,7 @@ const isResult = (axis: Axis): boolean =>
 
 /** The requested metric, or the one that says most by its name, or the first. */
 function metricOf(metrics: readonly Axis[], requested: string | undefined): Axis | undefined {
-  const named = standardMetric(metrics.flatMap(({ id }) => (id.startsWith('best.') ? id.slice(5) : [])))
+  const named = mainSeries(metrics.flatMap(({ id }) => (id.startsWith('best.') ? id.slice(5) : [])))
   return (
     metrics.find((axis) => axis.id === requested) ??
     metrics.find((axis) => axis.id === `best.${named}`) ??

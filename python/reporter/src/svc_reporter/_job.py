@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
 from ._axes import STEP_RANGE, whole
-from ._failure import reason_of, trace_of
+from ._failure import is_early_end, reason_of, trace_of
 from ._metric_values import MetricValues
 from ._plain import entries_of, fields, plain, text_of
 from ._signals import postponed, raise_if_by_signal, recording, take_effect
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 class Job:
-    """Created by `run.job(...)`. Use it in a `with` statement, or call `done()` or `fail()` at its end.
+    """Created by `run.job(...)`. Use it in a `with` statement, or call `done()`, `prune()` or `fail()` at its end.
+
+    A `with` block that optuna.TrialPruned leaves, or the stop exception of another tuner, ends the job as pruned.
 
     Its methods raise only StopRequested: `epoch`, `log` and entering the `with` statement.
     """
@@ -65,7 +67,9 @@ class Job:
     ) -> None:
         self._in_context = False
         reason = reason_of(error)
-        if reason is None:
+        if is_early_end(error):
+            self.prune()
+        elif reason is None:
             self.done()
         else:
             self._end_failed(reason, trace_of(error, trace))
@@ -196,7 +200,13 @@ class Job:
             self.fail(failure)
 
     def fail(self, reason: object = "failed") -> None:
-        """End the job as failed; `reason` is text or an exception. For code that handles exceptions itself."""
+        """End the job as failed; `reason` is text or an exception. For code that handles exceptions itself.
+
+        An exception by which a tuner ends a trial (optuna.TrialPruned) prunes it.
+        """
+        if is_early_end(reason):
+            self.prune()
+            return
         self._end_failed(reason_of(reason) or "failed" if isinstance(reason, BaseException) else text_of(reason), None)
 
     def _end_failed(self, reason: str, trace: str | None) -> None:

@@ -364,6 +364,16 @@ class Reporter:
         if not self.has_joined:
             _rank_failure.publish(self.batch_id, job.id)
 
+    def hand_over(self, job_id: str) -> None:
+        """A job that another process reports is the newest: log lines of this process belong to it."""
+        if self._is_forked_copy() or not self._open():
+            return
+        with self._lock:
+            self._last_job_id = job_id
+            early, self._lines_before_job = self._lines_before_job, []
+        for line in early:
+            self.emit("log_line", job_id, line)
+
     def emit_finished_job_start(self, job_id: str, data: dict[str, Any], ms: int) -> None:
         """The start of a job that is reported after its end; lines from before the first job become lines of it."""
         if self._is_forked_copy():

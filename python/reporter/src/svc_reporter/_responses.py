@@ -12,6 +12,8 @@ from ._ids import now_ms
 from ._transport import Response
 from ._tuning import Tuning
 
+_OTHER_PROJECT = "batch_project_mismatch"
+"""Of events of a process that joined a batch of another project: its `project=` can be corrected."""
 NOT_FROM_SERVICE = "not from the service"
 """In the reason for a response of a proxy, a sign-in page or another server."""
 
@@ -70,7 +72,7 @@ def interpret(response: Response, count: int, as_array: bool, tuning: Tuning) ->
         return Interpretation(Step.RETRY, reason=reason)
     if status == 401:
         return Interpretation(Step.UNAUTHORISED, reason=reason)
-    if status in (403, 404):
+    if status in (403, 404) or _is_other_project(status, response.body):
         return Interpretation(Step.SETTLED, [Outcome.REJECTED] * count, reasons=dict.fromkeys(range(count), reason))
     if as_array and count > 1:
         return Interpretation(Step.SPLIT, reason=reason)
@@ -139,7 +141,7 @@ def _item_outcome(error: dict[str, Any]) -> Outcome:
     status = error.get("status")
     if isinstance(status, int) and (status >= 500 or status in (408, 429)):
         return Outcome.RETRY
-    if status in (401, 403, 404):
+    if status in (401, 403, 404) or error.get("code") == _OTHER_PROJECT:
         return Outcome.REJECTED
     return Outcome.DROPPED
 
@@ -150,6 +152,10 @@ def is_of_service(body: bytes) -> bool:
         return isinstance(json.loads(body)["code"], str)
     except (ValueError, KeyError, TypeError):
         return False
+
+
+def _is_other_project(status: int, body: bytes) -> bool:
+    return status == 409 and is_of_service(body) and json.loads(body)["code"] == _OTHER_PROJECT
 
 
 def _problem(body: bytes) -> str:

@@ -19,7 +19,7 @@ from ._axes import Axes, Metric
 from ._config import Config, config_of, plain_config
 from ._console import ConsoleCapture
 from ._delivery import Delivery
-from ._failure import reason_of, trace_of
+from ._failure import is_early_end, reason_of, trace_of
 from ._ids import now_ms
 from ._job import Job
 from ._plain import text_of
@@ -326,7 +326,9 @@ class Run:
             _rank_failure.report(self._reporter, error, trace)
         main = self._main
         if main is not None and not main._ended:
-            if reason is None:
+            if is_early_end(error):
+                main.prune(self._final_metrics())
+            elif reason is None:
                 main.done(self._final_metrics())
             else:
                 main._end_failed(reason, trace_of(error, trace))

@@ -24,6 +24,8 @@ if not __package__:  # as a script: the folder of the package, after the standar
 
 SEND_S = 8.0
 _TICK_S = 1.0
+_PIDFD_GET_INFO = 0xC040FF0B
+_PIDFD_INFO_EXIT = 1 << 3
 _STDERR_LINES = 20
 _IGNORED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGTSTP", "SIGPIPE")
 """Signals for the process group, which are meant for the training."""
@@ -116,17 +118,38 @@ class Parent:
         return True
 
     def describe_end(self) -> str:
-        """How the process ended. Its status can be read only until its parent collects it."""
-        fields = self._fields()
-        if fields is None or fields[0] not in "ZX" or len(fields) < 50 or not fields[49].isdigit():
-            return f"process {self.pid} ended unexpectedly"
-        code = int(fields[49])
+        """How the process ended."""
+        code = self._exit_code()
+        if code is None:
+            return f"process {self.pid} ended unexpectedly, as by SIGKILL or os._exit"
         if code & 127:
             try:
                 return f"process {self.pid} was ended by {signal.Signals(code & 127).name}"
             except ValueError:
                 return f"process {self.pid} was ended by signal {code & 127}"
         return f"process {self.pid} ended with exit status {code >> 8} without closing its run"
+
+    def _exit_code(self) -> int | None:
+        """The status as `wait` returns it; None if it is unknown.
+
+        /proc has it only until the parent has collected it; the pidfd also after that (Linux 6.15).
+        """
+        fields = self._fields()
+        if fields is not None and fields[0] in "ZX" and len(fields) > 49 and fields[49].isdigit():
+            return int(fields[49])
+        if self.handle is None:
+            return None
+        try:
+            import fcntl
+            import struct
+
+            info = bytearray(64)  # struct pidfd_info of linux/pidfd.h
+            struct.pack_into("=Q", info, 0, _PIDFD_INFO_EXIT)
+            fcntl.ioctl(self.handle, _PIDFD_GET_INFO, info)
+            (mask,) = struct.unpack_from("=Q", info, 0)
+            return int(struct.unpack_from("=i", info, 60)[0]) if mask & _PIDFD_INFO_EXIT else None
+        except (ImportError, OSError, ValueError):
+            return None
 
     def _fields(self) -> list[str] | None:
         """The fields of /proc/PID/stat from the third on; None if it cannot be read.

@@ -4,6 +4,7 @@ import { itemAt } from '../../lib/checked.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import type { Focus } from '../../lib/live/focus.ts'
 import { useIds } from '../../lib/live/row-store.ts'
+import { LOSSES } from '../../lib/main-series.ts'
 import { count, number, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { StatusShape } from '../../ui/status.tsx'
@@ -208,7 +209,8 @@ const Cell = memo(function Cell(props: {
   onPick: (job: string) => void
 }) {
   const { job, focus } = props
-  const said = `${job.id}: ${job.status}, ${some(job.epochs, 'epoch')}${job.latest.val_loss != null ? `, val_loss ${number(job.latest.val_loss)}` : ''}`
+  const loss = LOSSES.find((name) => job.latest[name] != null)
+  const said = `${job.id}: ${job.status}, ${some(job.epochs, 'epoch')}${loss ? `, ${loss} ${number(job.latest[loss])}` : ''}`
   const highlight = (): void => focus.set(job.id)
   const unlight = (): void => focus.set(null)
   return (

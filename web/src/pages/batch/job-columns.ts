@@ -9,6 +9,7 @@ import {
 import { seriesNames } from '../../charts/series-names.ts'
 import type { Job } from '../../lib/api/types.ts'
 import { flatOf } from '../../lib/flat.ts'
+import { isLoss } from '../../lib/main-series.ts'
 import { duration, fixedLike, number } from '../../lib/words.ts'
 
 export const features = tableFeatures({
@@ -158,7 +159,6 @@ export function numericOf(jobs: readonly Job[], sort?: string): ReadonlySet<stri
 
 function seriesOf(jobs: readonly Job[]): { losses: string[]; others: string[] } {
   const names = seriesNames(jobs).slice(0, MAX_COLUMNS)
-  const isLoss = (name: string): boolean => /loss/i.test(name)
   return { losses: names.filter(isLoss), others: names.filter((name) => !isLoss(name)) }
 }
 

@@ -151,10 +151,6 @@ export function standardAxes(axes: readonly Axis[], metric: string | undefined):
   return [...params.slice(0, 6), ...(metric === undefined ? [] : [`best.${metric}`])]
 }
 
-/** The default metric, without `best.`, `last.` or `final.`. */
-export const standardMetric = (names: readonly string[]): string | undefined =>
-  ['val_loss', 'val/loss', 'loss', 'train_loss'].find((one) => names.includes(one)) ?? names[0]
-
 /** Whether a job is within every brushed range. */
 export const within = (
   row: Compared,

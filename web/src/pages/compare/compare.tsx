@@ -14,12 +14,13 @@ import type { CompareSearch } from '../../lib/compare-search.ts'
 import { links } from '../../lib/links.ts'
 import { createFocus } from '../../lib/live/focus.ts'
 import { createPointBus } from '../../lib/live/points.ts'
+import { mainSeries } from '../../lib/main-series.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { Section } from '../../ui/section.tsx'
 import { useSearchChange } from '../../ui/use-search-change.ts'
-import { axesOf, differs, standardAxes, standardMetric, within, withScales } from './axes.ts'
+import { axesOf, differs, standardAxes, within, withScales } from './axes.ts'
 import { BestEpochs } from './best.tsx'
 import { AddButton, ComparedBatches, CompareHeader } from './compare-header.tsx'
 import { LeftOut, useCounted } from './counted.tsx'
@@ -205,7 +206,7 @@ function Shown({
 function useShownAxes(rows: readonly Compared[], search: CompareSearch) {
   const axes = useMemo(() => withScales(axesOf(rows), search.scales), [rows, search.scales])
   const series = axes.filter((axis) => axis.id.startsWith('last.')).map((axis) => axis.id.slice(5))
-  const metric = search.keys?.[0] ?? standardMetric(series)
+  const metric = search.keys?.[0] ?? mainSeries(series)
   const keys = search.keys ?? (metric === undefined ? [] : [metric])
   const chosen = search.axes ?? standardAxes(axes, metric)
   const shownIds = chosen.join('\n')

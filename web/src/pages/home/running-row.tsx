@@ -9,6 +9,7 @@ import { colourOf } from '../../lib/charts/colours.ts'
 import { links } from '../../lib/links.ts'
 import { elapsedOf, endOf } from '../../lib/live/batches.ts'
 import { useChannel } from '../../lib/live/stream.ts'
+import { LOSSES } from '../../lib/main-series.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { duration, etaText, number } from '../../lib/words.ts'
@@ -20,16 +21,6 @@ import { StatusBadge } from '../../ui/status.tsx'
 const POINTS = 96
 /** In characters, as `≈ 14:20 (13:50–15:10)` with room for another clock. */
 const MAX_ETA = 30
-/** The main metric, by the names that frameworks use, in order of preference. */
-const WATCHED = [
-  'val_loss',
-  'val/loss',
-  'eval_loss',
-  'eval/loss',
-  'train_loss',
-  'train/loss',
-  'loss',
-] as const
 interface Point {
   job_id: string
   values: Record<string, Numeric>
@@ -102,8 +93,8 @@ function Watched({ id }: { id: string }) {
   const first = useQuery({
     queryKey: ['spark', id],
     queryFn: async () => {
-      const series = await metricsOf(id)({ keys: WATCHED, points: POINTS })
-      const key = WATCHED.find((one) => series.some((s) => s.key === one))
+      const series = await metricsOf(id)({ keys: LOSSES, points: POINTS })
+      const key = LOSSES.find((one) => series.some((s) => s.key === one))
       const newest = series.filter((s) => s.key === key).at(-1)
       if (newest === undefined) return null
       return { job: newest.job_id, key: newest.key, values: newest.values.map(Number) }
@@ -114,7 +105,7 @@ function Watched({ id }: { id: string }) {
     setLive((before) => {
       let now = before ?? (first.data ? { ...first.data, job: String(first.data.job) } : null)
       for (const { job_id, values } of points as Point[]) {
-        const key = now?.key ?? WATCHED.find((one) => values[one] !== undefined)
+        const key = now?.key ?? LOSSES.find((one) => values[one] !== undefined)
         const value = key === undefined ? undefined : values[key]
         if (key === undefined || value === undefined) continue
         const same = now !== null && now.job === job_id

@@ -1,6 +1,7 @@
 import type { FieldValue } from '../../lib/api/projects.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { type KnownNames, lessIsBetter } from '../../lib/batch-query.ts'
+import { mainSeries } from '../../lib/main-series.ts'
 import { number } from '../../lib/words.ts'
 
 /** The columns of the project table: fixed ones, and fields with user-defined names. */
@@ -53,9 +54,7 @@ export const narrowColumn = (sort: string): string => (isField(sort) ? sort : 'p
 
 /** The main metric: a loss, if there is one. */
 export const watchedOf = (known: KnownNames | undefined): string | undefined =>
-  ['val_loss', 'val/loss', 'eval_loss', 'loss', 'train_loss'].find((one) => known?.series.includes(one)) ??
-  known?.series.find((one) => /loss/i.test(one)) ??
-  known?.series[0]
+  mainSeries(known?.series ?? [])
 
 export const bestOf = (series: string): string => `${lessIsBetter(series) ? 'min' : 'max'}.${series}`
 

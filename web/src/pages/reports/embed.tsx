@@ -17,6 +17,7 @@ import { flat } from '../../lib/flat.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore, elapsedOf } from '../../lib/live/batches.ts'
 import { useChannel } from '../../lib/live/stream.ts'
+import { mainSeries } from '../../lib/main-series.ts'
 import { batchQuery, jobsQuery, useBatch } from '../../lib/queries.ts'
 import type { ReportBlock } from '../../lib/report-blocks.ts'
 import { stepUnit } from '../../lib/step-unit.ts'
@@ -125,7 +126,6 @@ function BatchLine({ batch }: { batch: Batch }) {
   )
 }
 
-const WATCHED = ['val_loss', 'train_loss', 'loss']
 const seriesOf = (jobs: readonly Job[]): string[] =>
   [...new Set(jobs.flatMap((job) => Object.keys(job.latest)))].filter((name) => name !== 'epoch')
 
@@ -136,7 +136,7 @@ function Curves({ wanted }: { wanted: readonly string[] }) {
   const [zoom, setZoom] = useState<[number, number]>()
   const zooms = useRef<([number, number] | undefined)[]>([])
   const known = seriesOf(jobs)
-  const first = WATCHED.find((name) => known.includes(name)) ?? known[0]
+  const first = mainSeries(known)
   const keys = wanted.length > 0 ? wanted.filter((name) => known.includes(name)) : first ? [first] : []
   const missing = wanted.filter((name) => !known.includes(name))
   const shown = useMemo(() => jobs.slice(0, MAX_CURVES), [jobs])

@@ -16,11 +16,11 @@ from .._ranks import PacedAgreement, any_rank
 from .._reporter import Reporter
 from .._run import Run, current_run, details_of, print_start
 
-_NAMES = {"loss": "train_loss", "eval_loss": "val_loss", "learning_rate": "lr"}
 _LOSSES = ("loss", "rmse", "rmsle", "mae", "mape", "mse", "l1", "l2", "error", "merror", "deviance", "entropy")
 _RESERVED = ("model", "dataset")
 """Parameters that the service reads as text."""
 NOT_ENDED = "ended without its end"
+_MAX_NAMES = 10_000
 
 
 class OpenedRun:
@@ -62,6 +62,8 @@ class Training:
         self._job: Job | None = None
         self._last_job: Job | None = None
         self._borrowed: Reporter | None = None
+        self._last_at: dict[str, int] = {}
+        """By series of the current job, or of the last one: its highest step so far."""
         self._paced = PacedAgreement()
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Training:
@@ -86,6 +88,7 @@ class Training:
         known = {str(name): value for name, value in given.items() if str(name) not in _RESERVED}
         if model is not None:
             known["model"] = model
+        self._last_at = {}
         self._job = self._last_job = self.run.job((job_id or self._job_id) + self._copy, **known)
         self._job.at_run_end = self._end_unheard
         self._job.begin()
@@ -97,24 +100,44 @@ class Training:
 
     def record(self, number: int, metrics: Mapping[str, Any]) -> None:
         """Record a row of the current training, or of the last one (a later evaluation)."""
-        row = {_NAMES.get(name, name): value for name, value in metrics.items()}
-        if self._job is not None:
-            try:
-                self._job.epoch(number, **row)
-            except StopRequested:
-                pass  # should_stop returns it, and the library stops early
-        elif self._last_job is not None:
-            self.amend(number, row, metrics)
+        if self._job is None:
+            self.amend(number, metrics, metrics)
+            return
+        self._note(number, metrics)
+        try:
+            self._job.epoch(number, **metrics)
+        except StopRequested:
+            pass  # should_stop returns it, and the library stops early
+
+    def record_new(self, number: int, metrics: Mapping[str, Any]) -> None:
+        """Record the values of series that have none at this step or later: the others are of a later evaluation."""
+        row = self._new_at(number, metrics)
+        if row:
+            self.record(number, row)
 
     def amend(self, number: int | None, points: Mapping[str, Any], metrics: Mapping[str, Any]) -> None:
-        """Add points and final metrics, with the library's names, after the end of the training."""
+        """Add points and final metrics after the end of the training.
+
+        A step that has a value keeps it: a later evaluation may be of another model, such as the best one.
+        """
         job = self._last_job
         if job is None:
             return
+        if number is not None:
+            points = self._new_at(number, points)
+            self._note(number, points)
         if self._owned is not None and self.run is self._owned and self._owned.is_closed:
             self.run = self._borrowed = self._owned.reopen()
             job.move_to(self.run)
         job.amend(number, points, metrics)
+
+    def _new_at(self, number: int, metrics: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in metrics.items() if number > self._last_at.get(name, number - 1)}
+
+    def _note(self, number: int, metrics: Mapping[str, Any]) -> None:
+        for name in self._new_at(number, metrics):
+            if name in self._last_at or len(self._last_at) < _MAX_NAMES:
+                self._last_at[name] = number
 
     def should_stop(self, agree: Callable[[bool], bool] | None = None) -> bool:
         """Whether a stop was requested on any rank; every rank must call it at the same points."""

@@ -15,8 +15,9 @@ class SvcCallback(TrainerCallback):
     """Records what the Trainer logs, by global step (training and evaluation of one step share a row).
 
     The summary at the end (`train_runtime`, the run's average `train_loss`, …) becomes final metrics, under the
-    Trainer's own names, as `test_*` of `predict` do. `evaluate()` after `train()` adds to the same job; without a
-    training it is the job `<job_id>-evaluate`. All TrainingArguments and the model's config are parameters.
+    Trainer's own names, as `test_*` of `predict` do. `evaluate()` after `train()` adds to the same job: a point where
+    its step has none, and final metrics. Without a training it is the job `<job_id>-evaluate`. All TrainingArguments
+    and the model's config are parameters.
 
     On stop it sets `control.should_training_stop` on all ranks at the same step, so that the Trainer
     finishes the step, saves if so configured, and leaves its loop on every rank.
@@ -47,7 +48,7 @@ class SvcCallback(TrainerCallback):
             self._evaluate_alone(args, state, kwargs.get("model"), metrics)
             return
         self._final.update({name: value for name, value in metrics.items() if isinstance(value, (int, float))})
-        self._training.record(state.global_step, metrics)
+        self._training.record_new(state.global_step, metrics)
 
     def on_predict(self, args: Any, state: Any, control: Any, metrics: dict[str, Any], **kwargs: Any) -> None:
         if not _is_first(state):

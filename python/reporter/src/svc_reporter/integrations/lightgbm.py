@@ -13,7 +13,7 @@ from ._training import Training, named_series
 
 
 class SvcCallback:
-    """Records each boosting round's evaluations as `<data set>/<metric>`.
+    """Records each boosting round's evaluations as `<data set>/<metric>`; of `lightgbm.cv` the means, and `…-std`.
 
     LightGBM tells no callback that training is over. The job ends with the last planned round, or with the early
     stop or exception of another callback, which it watches for; with `best_iteration` and `best_score` as metrics.
@@ -36,8 +36,10 @@ class SvcCallback:
             params["num_boost_round"] = env.end_iteration - env.begin_iteration
             self._training.begin("lightgbm", params=params)
             self._watch_others(sys._getframe(1).f_locals.get("callbacks_after_iter"))
-        results = {(row[0], row[1]): row[2] for row in env.evaluation_result_list or []}
+        results = {(row[0], row[1]): row[2] for row in _rows(env)}
         self._last = named_series(results)
+        # In cross-validation a row also has the standard deviation.
+        self._last.update({f"{row[0]}/{row[1]}-std": row[4] for row in _rows(env) if row[4:] and row[4] is not None})
         if self._training.epoch(env.iteration, self._last):
             self.end()
             raise EarlyStopException(env.iteration, env.evaluation_result_list)
@@ -66,6 +68,11 @@ class SvcCallback:
             last = at == len(callbacks) - 1
             callbacks[at] = _Watched(callbacks[at], self, last)
             self._has_others = True
+
+
+def _rows(env: Any) -> list[tuple[Any, ...]]:
+    """The evaluations of a round, as tuples in every version: data set, metric, value, higher is better, deviation."""
+    return [tuple(row) for row in env.evaluation_result_list or []]
 
 
 class _Watched:

@@ -45,7 +45,9 @@ def reporting(run: Reporter | Run | None = None, *, job_id: str = "fit") -> Iter
 
 def _delayed(original: Any, run: Reporter, job_id: str, numbers: Iterator[int]) -> Callable[[Any], Any]:
     def delayed(function: Any) -> Any:
-        return original(_Fit(function, run, f"{job_id}-{next(numbers)}"))
+        name = f"{job_id}-{next(numbers)}"
+        run.hand_over(name)
+        return original(_Fit(function, run, name))
 
     return delayed
 

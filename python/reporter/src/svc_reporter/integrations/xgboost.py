@@ -15,7 +15,8 @@ from ._training import Training, is_training_set, named_series
 class SvcCallback(TrainingCallback):
     """Records each boosting round's evaluations as `<data set>/<metric>`; on stop the round is the last.
 
-    The booster's parameters are the job's, and `best_iteration` and `best_score` of an early stop its metrics.
+    The booster's parameters are the job's, and `best_iteration` and `best_score` of an early stop its metrics. Of
+    `xgboost.cv` it records the means, and the standard deviations as `<data set>/<metric>-std`.
     """
 
     def __init__(
@@ -24,26 +25,33 @@ class SvcCallback(TrainingCallback):
         super().__init__()
         self._training = Training(run, project, job_id, reporter)
         self._last: dict[str, Any] = {}
+        self._best_before: dict[str, Any] = {}
+        """Of an earlier training that this one continues (`xgb_model=`): the model still has its attributes."""
 
     def before_training(self, model: Any) -> Any:
         self._last = {}
+        self._best_before = _best(model)
         self._training.begin("xgboost", params=_parameters(model))
         return model
 
     def after_iteration(self, model: Any, epoch: int, evals_log: dict[str, dict[str, list[Any]]]) -> bool:
         results: dict[tuple[str, str], float] = {}
+        deviations: dict[str, float] = {}
         for data, metrics in evals_log.items():
             for metric, history in metrics.items():
                 value = history[-1]
-                results[data, metric] = value[0] if isinstance(value, tuple) else value  # cv: (mean, deviation)
+                if isinstance(value, tuple):  # cross-validation
+                    value, deviations[f"{data}/{metric}-std"] = value
+                results[data, metric] = value
         # Early stopping watches the last evaluation set; the first one, validation_0 of XGBClassifier, often is the
         # training set.
         watched = next((data for data in reversed(evals_log) if not is_training_set(data)), None)
-        self._last = named_series(results, watched)
+        self._last = {**named_series(results, watched), **deviations}
         return self._training.epoch(epoch, self._last)
 
     def after_training(self, model: Any) -> Any:
-        self._training.end({**self._last, **_best(model)})
+        best = _best(model)
+        self._training.end({**self._last, **(best if best != self._best_before else {})})
         self._training.close()
         return model
 
