@@ -79,7 +79,7 @@ test('series are in sections by the part before their first slash; pinned ones c
 test('losses come first, those of training and validation before those of parts of a model', () => {
   const latest = { acc: 1, 'mlp/loss': 1, 'train/loss': 1, lr: 1, epoch: 1, 'eval/loss': 1, val_loss: 1 }
   expect(seriesNames([{ latest }])).toEqual(['val_loss', 'eval/loss', 'train/loss', 'mlp/loss', 'acc', 'lr'])
-  const trainer = { learning_rate: 1, grad_norm: 1, loss: 1, eval_loss: 1 }
+  const trainer = { epoch: 1, learning_rate: 1, grad_norm: 1, loss: 1, eval_loss: 1 }
   expect(seriesNames([{ latest: trainer }])).toEqual(['eval_loss', 'loss', 'grad_norm', 'learning_rate'])
 })
 
