@@ -8,6 +8,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
@@ -63,7 +64,7 @@ def test_a_run_that_a_restart_of_the_kernel_cut_off_is_not_completed(
     with client.setup_kernel():
         client.execute_cell(client.nb.cells[0], 0)
         assert client.km is not None
-        client.km.restart_kernel(now=False)
+        run_sync(client.km.restart_kernel)(now=False)
     batch = stored("nb-restart").wait(lambda b: b.status != "running")
     assert batch.status == "failed"
     reason = service.call("GET", "/api/batches/nb-restart")["failure_reason"]
@@ -76,7 +77,7 @@ def test_a_finished_run_stays_completed_when_the_kernel_restarts(stored: Any, ke
     with client.setup_kernel():
         client.execute_cell(client.nb.cells[0], 0)
         assert client.km is not None
-        client.km.restart_kernel(now=False)
+        run_sync(client.km.restart_kernel)(now=False)
     assert stored("nb-done").wait(lambda b: b.status != "running").status == "completed"
 
 
