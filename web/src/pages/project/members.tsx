@@ -116,8 +116,8 @@ function Remove({ project, member, onClose }: { project: Project; member: Member
       onClose={onClose}
     >
       {project.visibility === 'public' ? 'They can still read this public project' : 'They no longer see it'}
-      {member.role === 'member' && ', and events that their scripts send to it are refused'} from now on. Public
-      links that they made stop working. What they sent is kept, and you can add them again.
+      {member.role === 'member' && ', and events that their scripts send to it are refused'} from now on.
+      Public links that they made stop working. What they sent is kept, and you can add them again.
     </Confirm>
   )
 }
