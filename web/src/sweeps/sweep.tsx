@@ -58,7 +58,7 @@ export function BatchSweep() {
         chosenAxes={sweep.chosenAxes}
         shownAxes={shownAxes}
         // Brushes of jobs that are not shown would cover the whole of every axis.
-        search={search.only ? { ...search, brush: undefined } : search}
+        search={search.only ? withoutBrush(search) : search}
         change={change}
         strokeOf={strokeOf}
         focus={focus}
@@ -199,4 +199,8 @@ function SweepScatter(props: {
       )}
     </Section>
   )
+}
+
+function withoutBrush({ brush: _, ...search }: SweepSearch): SweepSearch {
+  return search
 }
