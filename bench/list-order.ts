@@ -6,17 +6,14 @@ import { performance } from 'node:perf_hooks'
 import { startApp } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import { openSql, PAGED_READS, type Sql } from '../src/db/sql.ts'
-import {
-  type BatchField,
-  type BatchOrder,
-  EVERY_BATCH,
-  type FieldCondition,
-  listBatches,
-  readCondition,
-  readField,
-} from '../src/domain/batches/index.ts'
 import type { Known } from '../src/domain/caller.ts'
 import { NEWEST_FIRST } from '../src/domain/keyset-pages.ts'
+import {
+  type BatchOrder,
+  EVERY_BATCH,
+  listBatches,
+  readQueries,
+} from '../src/domain/lists/index.ts'
 import { createWriter } from '../src/stream/commit.ts'
 import { storeFieldsOfBatches } from '../src/workers/batch-fields.ts'
 import { seedManyBatches } from './kit/many-batches.ts'
@@ -31,7 +28,7 @@ const ROUNDS = 21
 const COMPUTED_ROUNDS = 5
 
 const by = (text: string, descending = false): BatchOrder => ({
-  by: readField(text) as BatchField,
+  by: { name: text },
   descending,
 })
 
@@ -62,7 +59,7 @@ export async function benchListOrder(): Promise<Figure[]> {
       credentialId: admin,
     }
     const page = async (order: BatchOrder, where: string[], rounds: number): Promise<number> => {
-      const filter = { ...EVERY_BATCH, where: where.map((text) => readCondition(text) as FieldCondition) }
+      const filter = { ...EVERY_BATCH, where: readQueries('batch', where) }
       const times: number[] = []
       for (let round = 0; round < rounds; round++) {
         const begin = performance.now()

@@ -180,6 +180,8 @@ export const PROBLEM_CODES: ProblemCode[] = keysOf(PROBLEMS)
 export interface FieldError {
   path: string
   message: string
+  /** The character of the value at which the fault is, counted from 1. */
+  position?: number
 }
 
 export interface ProblemDetails {

@@ -1,6 +1,7 @@
 import type { Fragment } from 'postgres'
 import type { Db } from '../db/sql.ts'
-import { some } from './conditions.ts'
+import { NUMBER_PATTERN, numberIn, type Operator as QueryOperator } from '../query/index.ts'
+import { every, some } from './conditions.ts'
 import { numberOf } from './numbers.ts'
 
 /** Conditions on fields that users name: parameters and metrics, which are in JSON columns or come from series. */
@@ -11,21 +12,18 @@ export type Operator = 'lt' | 'le' | 'eq' | 'ne' | 'ge' | 'gt'
  * One condition on one field, with a number or a text. A field that is missing or of the other type does not meet it.
  * NaN equals NaN here, because users search for diverged runs; it is neither below nor above any number.
  */
-export interface Comparison<Op = Operator> {
+export interface Comparison {
   key: string
-  op: Op
+  op: Operator
   number?: number | undefined
   text?: string | undefined
 }
-
-/** `has`: a text that holds this one, in any case; a number only if it is equal. */
-export type SearchOperator = Operator | 'has'
 
 const OPERATORS = { '<': 'lt', '<=': 'le', '=': 'eq', '!=': 'ne', '>=': 'ge', '>': 'gt' } as const
 const MAX_NAMED = 512
 
 /** The three parts of `lr<0.01` or `lr < 0.01`; null if the text is no comparison. */
-export function partsOfComparison(text: string): { key: string; op: Operator; value: string } | null {
+function partsOfComparison(text: string): { key: string; op: Operator; value: string } | null {
   const [, before = '', sign = '', after = ''] = /^([^<>=!]+)(<=|>=|!=|<|>|=)(.+)$/u.exec(text) ?? []
   const op = OPERATORS[sign as keyof typeof OPERATORS]
   const [key, value] = [before.trim(), after.trim()]
@@ -33,7 +31,7 @@ export function partsOfComparison(text: string): { key: string; op: Operator; va
 }
 
 /** The right side of a comparison: a number, the name of a number that JSON cannot write, or else a text. */
-export function comparedWith(value: string): Pick<Comparison, 'number' | 'text'> {
+function comparedWith(value: string): Pick<Comparison, 'number' | 'text'> {
   const number = numberOf(/^[-+]?(\d|\.\d)/.test(value) ? Number(value) : value)
   return number !== undefined && (value === 'NaN' || !Number.isNaN(number)) ? { number } : { text: value }
 }
@@ -74,12 +72,7 @@ export function fieldOf(
   }
 }
 
-export function holds(
-  db: Db,
-  field: Field,
-  { op, number, text }: Omit<Comparison<SearchOperator>, 'key'>,
-): Fragment {
-  if (op === 'has') return has(db, field, { number, text })
+export function holds(db: Db, field: Field, { op, number, text }: Omit<Comparison, 'key'>): Fragment {
   if (text !== undefined) {
     if (field.text === undefined) return db`false`
     return db`coalesce((${field.text}) collate "C" ${operator(db, op)} ${text}, false)`
@@ -95,14 +88,54 @@ export function holds(
     : db`coalesce(${compared}, false)`
 }
 
-function has(db: Db, field: Field, { number, text = '' }: Pick<Comparison, 'number' | 'text'>): Fragment {
-  const ways: Fragment[] = []
-  if (number !== undefined && field.number !== undefined)
-    ways.push(db`coalesce((${field.number}) = ${number}::float8, false)`)
-  if (field.text !== undefined)
-    ways.push(db`coalesce(strpos(lower(${field.text}), lower(${text})) > 0, false)`)
-  return ways.length === 0 ? db`false` : some(db, ways)
+/** SQL for whether a field meets a condition of a query; the meaning is that of `meets` in src/query/values.ts. */
+export function holdsValue(db: Db, field: Field, op: QueryOperator, value: string): Fragment {
+  const { text } = field
+  const wanted = numberIn(value)
+  const numbers =
+    wanted === undefined
+      ? []
+      : [field.number, text && numberInText(db, text)].flatMap((one) => (one === undefined ? [] : [one]))
+  switch (op) {
+    case 'eq':
+    case 'ne':
+    case 'has': {
+      const equal = some(db, [
+        ...numbers.map((number) => db`coalesce((${number}) = ${wanted ?? 0}::float8, false)`),
+        ...(text === undefined ? [] : [db`coalesce(lower(${text}) = lower(${value}), false)`]),
+      ])
+      if (op === 'eq') return equal
+      if (op === 'ne') return every(db, [isPresent(db, field), db`not ${equal}`])
+      return text === undefined
+        ? equal
+        : some(db, [equal, db`coalesce(strpos(lower(${text}), lower(${value})) > 0, false)`])
+    }
+    default:
+      if (wanted === undefined)
+        return text === undefined
+          ? db`false`
+          : db`coalesce((${text}) collate "C" ${operator(db, op)} ${value}, false)`
+      // In PostgreSQL NaN is greater than every number.
+      if (Number.isNaN(wanted)) return db`false`
+      return some(
+        db,
+        numbers.map(
+          (number) =>
+            db`coalesce((${number}) <> 'NaN' and (${number}) ${operator(db, op)} ${wanted}::float8, false)`,
+        ),
+      )
+  }
 }
+
+export const isPresent = (db: Db, { number, text }: Field): Fragment =>
+  some(
+    db,
+    [number, text].flatMap((one) => (one === undefined ? [] : [db`(${one}) is not null`])),
+  )
+
+/** SQL for the number that a text reads as; null if it does not. */
+export const numberInText = (db: Db, text: Fragment): Fragment =>
+  db`case when (${text}) ~ ${NUMBER_PATTERN} then (${text})::float8 end`
 
 function operator(db: Db, op: Operator): Fragment {
   switch (op) {

@@ -1,18 +1,10 @@
 import type { Db } from '../db/sql.ts'
 import { hostsOfBatches } from './agents/index.ts'
-import {
-  aliveAt,
-  type BatchField,
-  type BatchRow,
-  type BatchView,
-  batchView,
-  canOf,
-  type FieldValue,
-  fieldsOf,
-} from './batches/index.ts'
+import { aliveAt, type BatchRow, type BatchView, batchView, canOf } from './batches/index.ts'
 import type { Caller } from './caller.ts'
 import { type BatchEtas, etaOf, progressOf, recentEtasOf } from './eta/index.ts'
 import { type JobField, type JobRow, type JobView, jobView, jobViewOf } from './jobs/index.ts'
+import { columnsOf, type FieldValue } from './lists/index.ts'
 import { type Clock, isStalled } from './liveness.ts'
 import { publicBatch, publicJob } from './shares/index.ts'
 
@@ -67,13 +59,13 @@ export async function viewsOfBatches(
 export async function presentColumns(
   db: Db,
   rows: readonly BatchRow[],
-  columns: readonly (BatchField | 'eta')[],
+  columns: readonly string[],
   clock: Clock,
 ): Promise<Map<number, Record<string, FieldValue>>> {
   const keys = rows.map((row) => row.key)
   const fields = columns.filter((column) => column !== 'eta')
   const [values, etas] = await Promise.all([
-    fieldsOf(db, keys, fields),
+    columnsOf(db, keys, fields),
     columns.includes('eta') ? etasOfBatches(db, rows, clock) : undefined,
   ])
   return new Map(

@@ -1,24 +1,15 @@
 import { z } from 'zod'
+import type { BatchStatus } from '../domain/batches/index.ts'
 import {
   BATCH_COLUMNS,
-  type BatchField,
   type BatchFilter,
   type BatchOrder,
-  type BatchStatus,
-  readField,
-} from '../domain/batches/index.ts'
+  nameFault,
+  readQueries,
+} from '../domain/lists/index.ts'
 import { Problem } from '../problem.ts'
 import { builder } from './builder.ts'
-import {
-  conditionsIn,
-  conditionTexts,
-  Direction,
-  listed,
-  WHERE_TEXT,
-  type Words,
-  word,
-  words,
-} from './filters.ts'
+import { Direction, listed, queryTexts, WHERE_TEXT, type Words, word, words } from './filters.ts'
 
 /**
  * Filters and orders of lists of batches (contract §4, §6): the GraphQL inputs, and their conversion for the domain;
@@ -56,7 +47,7 @@ export const BatchFilterInput = builder
       q: t.stringList({
         description: 'Text in the id, name, group, experiment type, command, notes or tags',
       }),
-      where: t.stringList({ description: `Of a job of the batch. ${WHERE_TEXT}` }),
+      where: t.stringList({ description: WHERE_TEXT }),
     }),
   })
   .validate(
@@ -74,7 +65,7 @@ export const BatchFilterInput = builder
       starred: marks,
       archived: marks,
       q: words,
-      where: conditionTexts,
+      where: queryTexts,
     }),
   )
 
@@ -103,17 +94,20 @@ export const batchFilter = (filter: BatchFilterValue | null | undefined): BatchF
   starred: listed(filter?.starred),
   archived: listed(filter?.archived),
   q: listed(filter?.q),
-  where: conditionsIn(filter?.where),
+  where: readQueries('batch', listed(filter?.where)),
   deleted: false,
 })
 
-const FIELD = '`param.<name>`, `last.<series>`, `min.<series>` or `max.<series>`'
-
-export const ETA = 'eta'
-/** Names of columns: fields over the jobs of a batch, or `eta`. */
-export const columnsIn = (names: readonly string[]): (BatchField | typeof ETA)[] =>
-  names.map((name) => (name === ETA ? ETA : (readField(name) ?? refuse('names', `must be eta, ${FIELD}`))))
-export const COLUMNS_DESCRIPTION = `Fields over its jobs, \`param.<name>\`, \`last.<series>\`, \`min.<series>\` and \`max.<series>\`, or \`eta\`, the range of seconds in which it should end`
+/** Names of columns, as in queries, or `eta`. */
+export function columnsIn(names: readonly string[]): readonly string[] {
+  for (const name of names) {
+    const fault = nameFault(name)
+    if (fault !== null) refuse('names', fault)
+  }
+  return names
+}
+export const COLUMNS_DESCRIPTION =
+  'Values under names as in queries: fields, parameters, values of the configuration and metrics; or `eta`, the range of seconds in which it should end'
 
 function refuse(path: string, message: string): never {
   throw new Problem('invalid_query', { detail: `${path} ${message}`, errors: [{ path, message }] })
@@ -139,7 +133,7 @@ export const BatchOrderInput = builder
       'Among equals the newest comes first. In both directions numbers come before texts, then NaN, then batches without the field.',
     fields: (t) => ({
       by: t.field({ type: BatchOrderBy, required: true }),
-      field: t.string({ description: `For FIELD: ${FIELD}` }),
+      field: t.string({ description: 'For FIELD: a name as in queries' }),
       direction: t.field({ type: Direction, required: true, defaultValue: 'desc' }),
     }),
   })
@@ -147,7 +141,7 @@ export const BatchOrderInput = builder
     z
       .object({
         by: z.enum([...BATCH_COLUMNS, 'field']),
-        field: word.refine((name) => readField(name) !== null, `must be ${FIELD}`).nullish(),
+        field: word.refine((name) => nameFault(name) === null, 'needs a name after its prefix').nullish(),
         direction: z.enum(['asc', 'desc']),
       })
       .refine(
@@ -164,6 +158,5 @@ export interface BatchOrderValue {
 
 export function batchOrder(order: BatchOrderValue | null | undefined): BatchOrder {
   const { by = 'started_at', field, direction = 'desc' } = order ?? {}
-  const named = by === 'field' ? (readField(field ?? '') ?? refuse('field', `must be ${FIELD}`)) : by
-  return { by: named, descending: direction === 'desc' }
+  return { by: by === 'field' ? { name: field ?? '' } : by, descending: direction === 'desc' }
 }

@@ -2,18 +2,17 @@ import type { GraphQLResolveInfo } from 'graphql'
 import { z } from 'zod'
 import { itemAt } from '../checked.ts'
 import type { BatchCan } from '../domain/access.ts'
-import type { BatchScope } from '../domain/batches/index.ts'
-import {
-  type BatchView,
-  batchFields,
-  countBatches,
-  type Environment,
-  type FoundBatch,
-  searchBatches,
-} from '../domain/batches/index.ts'
+import { type BatchView, batchFields, type Environment } from '../domain/batches/index.ts'
 import { sortCursor } from '../domain/cursors.ts'
 import { graphqlName } from '../domain/field.ts'
 import { positionOf } from '../domain/keyset-pages.ts'
+import {
+  type BatchScope,
+  countBatches,
+  type FoundBatch,
+  placesOfBatches,
+  searchBatches,
+} from '../domain/lists/index.ts'
 import { LOOKED_UP, type LookedUp, presentColumns } from '../domain/present.ts'
 import {
   type BatchFilterValue,
@@ -164,7 +163,7 @@ builder.node(BatchType, {
 
 const parentOfJobs = ({ row, share }: BatchNode): JobParent => ({ key: row.key, share, total: row.n_jobs })
 
-export const BatchConnection = connectionType<typeof BatchType, BatchNode>('Batch', BatchType)
+export const BatchConnection = connectionType<typeof BatchType, BatchNode>('Batch', BatchType, true)
 
 export interface BatchArgs {
   first: number
@@ -191,8 +190,11 @@ export async function batchPages(
   const cursors = sortCursor(JSON.stringify(['batches', 'each' in scope, order]))
   const after = cursors.read(args.after, 'after')
   const page = { limit: args.first + 1, after }
+  const places = await placesOfBatches(context.db, context.caller, scope, filter, order)
   const rows =
-    args.first === 0 ? [] : await searchBatches(context.db, context.caller, scope, filter, order, page)
+    args.first === 0
+      ? []
+      : await searchBatches(context.db, context.caller, scope, filter, order, page, places)
   const nodes = await batchNodes(context, rows, lookedUpIn(info, ['edges', 'node']))
   const pages = new Map<number, { rows: FoundBatch[]; nodes: BatchNode[] }>()
   for (const [i, row] of rows.entries()) {
@@ -212,9 +214,10 @@ export async function batchPages(
       after,
       cursorOf: (row) => cursors.write(positionOf(row)),
       total: async () => {
-        counted ??= countBatches(context.db, context.caller, scope, filter)
+        counted ??= countBatches(context.db, context.caller, scope, filter, places)
         return (await counted).get(parent) ?? 0
       },
+      unknown: places.unknown,
     })
   })
 }

@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { type FieldCondition, type JobStatus, readCondition } from '../domain/batches/index.ts'
-import type { JobOrder, JobSearch } from '../domain/jobs/index.ts'
+import type { JobStatus } from '../domain/batches/index.ts'
 import type { Comparison, Operator } from '../domain/json-field.ts'
+import { type JobOrder, type JobSearch, nameFault, readQueries } from '../domain/lists/index.ts'
 import { isStorable } from '../domain/storable-text.ts'
-import { Problem } from '../problem.ts'
 import { builder } from './builder.ts'
 
 /** Filters of lists of jobs (contract §6 "GraphQL"): the GraphQL inputs, and their conversion for the domain. */
@@ -74,16 +73,14 @@ export const ComparisonInput = builder
 
 const comparisons = z.array(z.unknown()).max(20, 'at most 20 comparisons').nullish()
 
-export const conditionTexts = z.array(word).max(50, 'at most 50 conditions').nullish()
+const queryText = z
+  .string()
+  .regex(/\S/, 'a query must not be empty')
+  .refine(isStorable, 'must be without NUL characters and lone surrogates')
+/** Queries, which `readQueries` parses. */
+export const queryTexts = z.array(queryText).max(50, 'at most 50 queries').nullish()
 export const WHERE_TEXT =
-  'Conditions such as `lr<0.01`, `optimizer:sgd` or `last.val_loss<=1`: a name, `:` (holds the text), <, <=, =, !=, >= or >, and a number or a text; all of them together'
-export const conditionsIn = (texts: Words): FieldCondition[] =>
-  listed(texts).map((text) => {
-    const condition = readCondition(text)
-    if (condition !== null) return condition
-    const message = 'must be conditions such as lr<0.01 or last.val_loss<=1'
-    throw new Problem('invalid_query', { detail: `where ${message}`, errors: [{ path: 'where', message }] })
-  })
+  'Queries such as `lr<0.01 (optimizer:sgd OR best.val_loss<0.3) NOT status:failed`; all of them together. The page "Queries" of the documentation has the language'
 
 export const JobFilterInput = builder
   .inputType('JobFilter', {
@@ -110,7 +107,7 @@ export const JobFilterInput = builder
       params: comparisons,
       finalMetrics: comparisons,
       latest: comparisons,
-      where: conditionTexts,
+      where: queryTexts,
     }) as z.ZodType<JobFilterValue>,
   )
 
@@ -149,7 +146,7 @@ export const jobSearch = (where: JobFilterValue | null | undefined, textless: bo
   params: compared(where?.params),
   finalMetrics: compared(where?.finalMetrics),
   latest: compared(where?.latest),
-  where: conditionsIn(where?.where),
+  where: readQueries('job', listed(where?.where)),
   textless,
 })
 
@@ -164,6 +161,7 @@ const JobOrderBy = builder.enumType('JobOrderBy', {
     PARAM: { value: 'param' },
     FINAL_METRIC: { value: 'final_metric' },
     LATEST: { value: 'latest' },
+    FIELD: { value: 'field', description: 'What `key` names, as in queries' },
   } as const,
 })
 
@@ -173,20 +171,24 @@ export const JobOrderInput = builder
       'Among equals the newest comes first. In both directions numbers come before texts, then NaN, then jobs without the field.',
     fields: (t) => ({
       by: t.field({ type: JobOrderBy, required: true }),
-      key: t.string({ description: 'For PARAM, FINAL_METRIC and LATEST: of which name' }),
+      key: t.string({ description: 'For PARAM, FINAL_METRIC, LATEST and FIELD: of which name' }),
       direction: t.field({ type: Direction, required: true, defaultValue: 'desc' }),
     }),
   })
   .validate(
     z
       .object({
-        by: z.enum(['started_at', 'status', 'param', 'final_metric', 'latest']),
+        by: z.enum(['started_at', 'status', 'param', 'final_metric', 'latest', 'field']),
         key: z.string().min(1).max(512).refine(isStorable).nullish(),
         direction: z.enum(['asc', 'desc']),
       })
       .refine(
         ({ by, key }) => (key == null) === (by === 'started_at' || by === 'status'),
-        'PARAM, FINAL_METRIC and LATEST take a key, the others none',
+        'PARAM, FINAL_METRIC, LATEST and FIELD take a key, the others none',
+      )
+      .refine(
+        ({ by, key }) => by !== 'field' || nameFault(key ?? '') === null,
+        'a name needs more than a prefix, and at most 140 characters',
       ),
   )
 

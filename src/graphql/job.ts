@@ -2,18 +2,9 @@ import type { GraphQLResolveInfo } from 'graphql'
 import { itemAt } from '../checked.ts'
 import { sortCursor } from '../domain/cursors.ts'
 import { graphqlName } from '../domain/field.ts'
-import {
-  countJobs,
-  type FoundJob,
-  JOB_FIELDS,
-  JOB_PARTS,
-  type JobField,
-  type JobParents,
-  type JobPart,
-  jobFields,
-  searchJobs,
-} from '../domain/jobs/index.ts'
+import { JOB_FIELDS, JOB_PARTS, type JobField, type JobPart, jobFields } from '../domain/jobs/index.ts'
 import { positionOf } from '../domain/keyset-pages.ts'
+import { countJobs, type FoundJob, type JobParents, placesOfJobs, searchJobs } from '../domain/lists/index.ts'
 import { builder } from './builder.ts'
 import type { Context } from './context.ts'
 import { JOB_SERIES } from './costs.ts'
@@ -56,7 +47,7 @@ builder.node(JobType, {
   }),
 })
 
-export const JobConnection = connectionType<typeof JobType, JobNode>('Job', JobType)
+export const JobConnection = connectionType<typeof JobType, JobNode>('Job', JobType, true)
 
 /** The batch or project whose jobs are read. */
 export interface JobParent {
@@ -156,7 +147,8 @@ async function readPages(
   const search = jobSearch(args.where, textless)
   const after = cursors.read(args.after, 'after')
   const page = { limit: args.first + 1, after }
-  const rows = args.first === 0 ? [] : await searchJobs(context.db, scope, search, order, page, parts)
+  const places = await placesOfJobs(context.db, context.caller, scope, search, order)
+  const rows = args.first === 0 ? [] : await searchJobs(context.db, scope, search, order, page, parts, places)
   const nodes = await jobNodes(context, rows, (row) => shareOf(row as FoundJob), fields)
   const pages = new Map<number, { rows: FoundJob[]; nodes: JobNode[] }>()
   for (const [i, row] of rows.entries()) {
@@ -177,9 +169,10 @@ async function readPages(
       cursorOf: (row) => cursors.write(positionOf(row)),
       total: async () => {
         if (total !== undefined) return total
-        counted ??= countJobs(context.db, scope, search)
+        counted ??= countJobs(context.db, scope, search, places)
         return (await counted).get(parent) ?? 0
       },
+      unknown: places.unknown,
     })
   }
 }

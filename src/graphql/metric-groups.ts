@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { writeNumber } from '../domain/events/index.ts'
+import { groupValueOf } from '../domain/lists/index.ts'
 import {
   type Clip,
   createPercentiles,
   drawSeries,
   type Group,
-  groupByOf,
   type Percentiles,
   readGroups,
   reading,
@@ -79,7 +79,7 @@ builder.objectFields(BatchType, (t) => ({
     args: {
       groupBy: t.arg.string({
         required: true,
-        description: '`param.<name>`, `status`, `model` or `dataset`',
+        description: 'A name as in queries: a field, a parameter, a value of the configuration or a metric',
       }),
       keys: t.arg.stringList(),
       jobs: t.arg.idList(),
@@ -88,11 +88,13 @@ builder.objectFields(BatchType, (t) => ({
     },
     validate: z.looseObject({
       ...named,
-      groupBy: z.string().refine((text) => groupByOf(text) !== undefined, 'names nothing to group by'),
+      groupBy: z
+        .string()
+        .refine((text) => isStorable(text) && groupValueOf(text) !== undefined, 'names nothing to group by'),
     }),
     resolve: async ({ row, share }, given, context) => {
       const args = await storedNames(context, share, row.key, given)
-      const groupBy = groupByOf(args.groupBy)
+      const groupBy = groupValueOf(args.groupBy, share?.anonymous)
       if (groupBy === undefined) throw new TypeError('the arguments were not validated')
       const groups = await readGroups(context.db, row.key, {
         ...drawingOf(args),

@@ -23,6 +23,8 @@ export interface Connection<Node> {
   }
   /** Called only if the query selects it. */
   total: () => Promise<number> | number
+  /** The names of the filter and the order that nothing in the list has; undefined for lists without names. */
+  unknown?: readonly string[] | undefined
 }
 
 /** The largest page sizes. A page of jobs is what a notebook reads in one request. */
@@ -48,10 +50,14 @@ export const firstArgument = (most: number) =>
 export const pageSizes = (most: number) =>
   z.looseObject({ first: firstArgument(most).nullish(), last: firstArgument(most).nullish() })
 
-/** @param named the type of the rows, such as Job: the types are JobConnection and JobEdge */
+/**
+ * @param named the type of the rows, such as Job: the types are JobConnection and JobEdge
+ * @param hasNames whether its filter has names of fields
+ */
 export function connectionType<Type extends OutputType<typeof builder.$inferSchemaTypes>, Node>(
   named: string,
   type: Type,
+  hasNames = false,
 ) {
   const edge = builder.objectRef<Edge<Node>>(`${named}Edge`)
   builder.objectType(edge, {
@@ -69,6 +75,12 @@ export function connectionType<Type extends OutputType<typeof builder.$inferSche
         description: 'The number of rows that match these filters, on all pages',
         resolve: ({ total }) => total(),
       }),
+      ...(hasNames && {
+        unknownNames: t.stringList({
+          description: 'The names in the queries and the order that nothing in this list has',
+          resolve: ({ unknown }) => unknown ?? [],
+        }),
+      }),
     }),
   })
   return connection
@@ -83,6 +95,7 @@ export function pageOf<Row, Node>(
     after: unknown
     cursorOf: (row: Row) => string
     total: () => Promise<number> | number
+    unknown?: readonly string[]
   },
 ): Connection<Node> {
   const { first, cursorOf } = options
@@ -102,6 +115,7 @@ export function pageOf<Row, Node>(
       },
     },
     total: options.total,
+    unknown: options.unknown,
   }
 }
 

@@ -1,6 +1,6 @@
 import { instantOf } from '../db/instant.ts'
 import type { Prisma } from '../db/prisma.ts'
-import { type KnownFields, knownFields } from '../domain/batches/index.ts'
+import { type KnownFields, knownFields } from '../domain/lists/index.ts'
 import { projectFields } from '../domain/projects/index.ts'
 import { builder } from './builder.ts'
 import { type Context, sees } from './context.ts'

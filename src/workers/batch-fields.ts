@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Sql } from '../db/sql.ts'
-import { findUnstored, storeFields } from '../domain/batches/index.ts'
+import { findUnstored, storeFields } from '../domain/lists/index.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import { type Loop, startLoop } from './loop.ts'
 

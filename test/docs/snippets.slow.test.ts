@@ -68,6 +68,11 @@ const WAYS: Record<string, [string, Way][]> = {
     ['const id', { test: 'test/live/clients.slow.test.ts' }],
     ['subscription {', { graphql: true }],
   ],
+  'docs/query.md': [
+    ['lr<0.01', { unrun: 'a query; test/http/queries.test.ts has many' }],
+    ['curl -G', run],
+    ['{\n  batches', { graphql: true }],
+  ],
   'docs/architecture.md': [['cli ──▶', { unrun: 'a drawing' }]],
   'docs/contract.md': [
     ['{"schema_version"', { unrun: 'a shape with omissions; docs/api.md has one to run' }],

@@ -100,11 +100,13 @@ test.each(LISTS)('batches by %s are the same as in REST', async (rest, graphql) 
 })
 
 test.each([
-  ['batches(filter: {where: ["lr"]}) { totalCount }', /conditions such as/],
+  ['batches(filter: {where: ["a<1 lr<"]}) { totalCount }', /lr< needs a value.*at character 5/],
+  ['jobs(where: {where: ["(lr<1"]}) { totalCount }', /bracket is not closed.*at character 1/],
   ['batches(orderBy: {by: FIELD}) { totalCount }', /FIELD takes a field/],
   ['batches(orderBy: {by: ID, field: "last.loss"}) { totalCount }', /FIELD takes a field/],
-  ['batches(orderBy: {by: FIELD, field: "loss"}) { totalCount }', /must be/],
-  ['batches { edges { node { columns(names: ["loss"]) } } }', /must be eta/],
+  ['batches(orderBy: {by: FIELD, field: "last."}) { totalCount }', /needs a name/],
+  ['jobs(orderBy: {by: FIELD, key: "last."}) { totalCount }', /needs more than a prefix/],
+  ['batches { edges { node { columns(names: ["last."]) } } }', /needs a name/],
 ])('%s is refused', async (query, why) => {
   const { body } = await post(stage.app, `{ ${query} }`, { token: stage.batchOwner.token })
   expect(body.errors[0].message).toMatch(why)

@@ -2,18 +2,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Crowd, seedManyBatches } from '../../bench/kit/many-batches.ts'
 import { openSql, PAGED_READS, type Sql } from '../../src/db/sql.ts'
 import { visibleProjectKeys } from '../../src/domain/access.ts'
+import type { Known } from '../../src/domain/caller.ts'
+import { type SortPosition, startPosition } from '../../src/domain/keyset-pages.ts'
 import {
   type BatchFilter,
   type BatchOrder,
   EVERY_BATCH,
-  type FieldCondition,
+  EVERY_JOB,
   listBatches,
-  readCondition,
+  listJobs,
+  readQueries,
   searchBatches,
-} from '../../src/domain/batches/index.ts'
-import type { Known } from '../../src/domain/caller.ts'
-import { EVERY_JOB, listJobs } from '../../src/domain/jobs/index.ts'
-import { type SortPosition, startPosition } from '../../src/domain/keyset-pages.ts'
+} from '../../src/domain/lists/index.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 
 /** Read from the plan that PostgreSQL really takes on 10,000 batches: a page must cost about a page. */
@@ -166,9 +166,9 @@ describe.each(['member', 'admin'] as const)('the sorted list of 10,000 batches, 
   // Values without an index are computed: the project is read, and once more for batches without a value.
   test.each<[string, BatchOrder]>([
     ['a host', { by: 'host', descending: false }],
-    ['a parameter', { by: { of: 'param', name: 'lr' }, descending: true }],
-    ['the least of a series', { by: { of: 'min', name: 'val_loss' }, descending: false }],
-    ['the last of a series', { by: { of: 'last', name: 'val_loss' }, descending: false }],
+    ['a parameter', { by: { name: 'param.lr' }, descending: true }],
+    ['the least of a series', { by: { name: 'min.val_loss' }, descending: false }],
+    ['the last of a series', { by: { name: 'last.val_loss' }, descending: false }],
   ])('%s reads only batches and jobs of that project, through indexes', async (_, order) => {
     const nodes = await planOf(() => search(order))
     for (const table of ['batches', 'jobs', 'job_progress']) {
@@ -189,18 +189,17 @@ describe.each(['member', 'admin'] as const)('with stored fields, as %s', (who) =
     await database.sql.unsafe('vacuum analyze')
   })
   const caller = () => (who === 'admin' ? as(crowd.admin, 'admin') : as(crowd.member, 'user'))
-  const condition = (text: string) => readCondition(text) as FieldCondition
 
   // A member sees three projects of twenty, and reads past the batches of the others.
   test.each<[string, BatchOrder, string[]]>([
-    ['the last of a series', { by: { of: 'last', name: 'loss' }, descending: false }, []],
-    ['the greatest of a series', { by: { of: 'max', name: 'loss' }, descending: true }, []],
-    ['what no batch has', { by: { of: 'last', name: 'none' }, descending: false }, []],
-    ['a series within a bound', { by: { of: 'last', name: 'loss' }, descending: false }, ['last.loss>500']],
+    ['the last of a series', { by: { name: 'last.loss' }, descending: false }, []],
+    ['the greatest of a series', { by: { name: 'max.loss' }, descending: true }, []],
+    ['what no batch has', { by: { name: 'last.none' }, descending: false }, []],
+    ['a series within a bound', { by: { name: 'last.loss' }, descending: false }, ['last.loss>500']],
     ['a rare value', { by: 'started_at', descending: true }, ['last.loss<1']],
     ['a frequent value', { by: 'started_at', descending: true }, ['loss<500']],
   ])('all batches by %s read a few pages of rows through indexes', async (_, order, where) => {
-    const filter = { ...EVERY_BATCH, where: where.map(condition) }
+    const filter = { ...EVERY_BATCH, where: readQueries('batch', where) }
     const nodes = await planOf(() =>
       listBatches(sql, caller(), filter, { limit: PAGE, after: undefined }, order),
     )

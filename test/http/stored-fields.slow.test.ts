@@ -1,18 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Sql } from '../../src/db/sql.ts'
-import {
-  type BatchField,
-  countBatches,
-  EVERY_BATCH,
-  type FieldCondition,
-  listBatches,
-  readCondition,
-  readField,
-} from '../../src/domain/batches/index.ts'
-import { metByStored } from '../../src/domain/batches/stored-fields.ts'
 import type { Known } from '../../src/domain/caller.ts'
 import { every } from '../../src/domain/conditions.ts'
 import { positionOf, type SortPosition } from '../../src/domain/keyset-pages.ts'
+import {
+  type BatchOrder,
+  countBatches,
+  EVERY_BATCH,
+  FIELD_KINDS,
+  listBatches,
+  placesOfBatches,
+  readQueries,
+} from '../../src/domain/lists/index.ts'
+import { metByStored } from '../../src/domain/lists/stored-conditions.ts'
+import { matches, type Name, type Query, type Row, readName, termsOf } from '../../src/query/index.ts'
 import { createWriter } from '../../src/stream/commit.ts'
 import { storeFieldsOfBatches } from '../../src/workers/batch-fields.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
@@ -26,7 +27,18 @@ let admin: Known
 let member: Known
 
 type Value = number | string | boolean | null | { [name: string]: Value }
+interface BatchField {
+  of: Exclude<Name['of'], 'any'>
+  name: string
+}
+const readField = (text: string): BatchField => {
+  const { of, key } = readName(text)
+  return { of: of as BatchField['of'], name: key }
+}
 interface Job {
+  model: string | null
+  status: string
+  metrics: Record<string, Value>
   params: Record<string, Value>
   /** Last, least and greatest of each series. */
   series: Record<string, [number, number, number]>
@@ -35,6 +47,8 @@ interface Job {
 }
 interface Batch {
   key: number
+  id: string
+  config: Record<string, Value>
   project: number
   start: number
   deleted: boolean
@@ -59,7 +73,7 @@ function makeParam(name: (typeof PARAMS)[number]): Value {
     case 'opt':
       return oneOf(['adam', 'sgd', 'Adam', 'ädam', '', true])
     case 'mixed':
-      return oneOf([1, 2, 'two', 'NaN', null, { deep: 1 }])
+      return oneOf([1, 2, 'two', '2', '1e-1', '0010', 'NaN', null, { deep: 1 }])
     case 'a/b':
       return oneOf([1, 2])
     case 'long':
@@ -88,6 +102,8 @@ beforeAll(async () => {
   for (let i = 0; i < N; i++) {
     const batch: Batch = {
       key: 0,
+      id: `b${i}`,
+      config: { lr: oneOf([0.1, 5]), nest: { deep: below(3) }, only: oneOf(['10', '1e-1', 'x']) },
       project: projects[below(3)]?.key as number,
       // Several start at the same instant.
       start: Date.UTC(2026, 0, 1) + below(40) * 1000,
@@ -97,7 +113,7 @@ beforeAll(async () => {
     const [made] = await sql<{ key: number }[]>`
       insert into batches (id, project_key, owner_id, status, started_at, deleted_at, config)
       values (${`b${i}`}, ${batch.project}, ${a?.id as string}, 'completed', ${new Date(batch.start)},
-        ${batch.deleted ? new Date() : null}, ${JSON.stringify({ lr: oneOf([0.1, 5]), nest: { deep: below(3) } })}::text::jsonb)
+        ${batch.deleted ? new Date() : null}, ${JSON.stringify(batch.config)}::text::jsonb)
       returning key`
     batch.key = made?.key as number
     await sql`insert into batch_progress (batch_key, first_seen_at, last_seen_at) values (${batch.key}, now(), now())`
@@ -113,11 +129,14 @@ beforeAll(async () => {
         const finite = Number.isFinite(value) ? value : below(3) === 0 ? 1 : Number.NaN
         series[name] = [value, finite - below(2), finite + below(2)]
       }
+      const metrics = { loss: oneOf([0.5, 2, 'NaN', '0.5']), done: oneOf([1, 2]) }
+      const model = oneOf(['tiny', 'large', null])
+      const status = oneOf(['completed', 'failed'])
       const [job] = await sql<{ key: number }[]>`
         insert into jobs (batch_key, project_key, id, status, started_at, params, metrics, model)
-        values (${batch.key}, ${batch.project}, ${`j${j}`}, 'completed', ${new Date(batch.start)}, ${JSON.stringify(params)}::text::jsonb,
-          ${JSON.stringify({ loss: oneOf([0.5, 2, 'NaN']) })}::text::jsonb, ${oneOf(['tiny', 'large', null])}) returning key`
-      batch.jobs.push({ params, series, seen: below(3), key: job?.key as number })
+        values (${batch.key}, ${batch.project}, ${`j${j}`}, ${status}, ${new Date(batch.start)}, ${JSON.stringify(params)}::text::jsonb,
+          ${JSON.stringify(metrics)}::text::jsonb, ${model}) returning key`
+      batch.jobs.push({ params, metrics, model, status, series, seen: below(3), key: job?.key as number })
     }
     for (const job of batch.jobs) await saveProgress(batch, job)
     batches.push(batch)
@@ -190,12 +209,8 @@ function inOrder(field: BatchField, descending: boolean, among: readonly Batch[]
     .map(({ key }) => key)
 }
 
-async function listed(
-  caller: Known,
-  order: { by: BatchField; descending: boolean } | undefined,
-  where: string[] = [],
-): Promise<number[]> {
-  const filter = { ...EVERY_BATCH, where: where.map((text) => readCondition(text) as FieldCondition) }
+async function listed(caller: Known, order: BatchOrder | undefined, where: string[] = []): Promise<number[]> {
+  const filter = { ...EVERY_BATCH, where: readQueries('batch', where) }
   const keys: number[] = []
   let after: SortPosition | undefined
   do {
@@ -225,9 +240,9 @@ async function compareOrders(): Promise<void> {
   const [own] = await sql<{ key: number }[]>`select key from projects where slug = 'p1'`
   for (const caller of [admin, member]) {
     for (const text of FIELDS) {
-      const by = readField(text) as BatchField
+      const by = readField(text)
       for (const descending of [false, true])
-        expect(await listed(caller, { by, descending }), `${text} ${descending}`).toEqual(
+        expect(await listed(caller, { by: { name: text }, descending }), `${text} ${descending}`).toEqual(
           inOrder(by, descending, seenBy(caller, own?.key as number)),
         )
     }
@@ -292,15 +307,16 @@ describe('lists ordered by fields of jobs', () => {
     for (const stored of [false, true]) {
       if (stored) await storeAll()
       for (const text of FIELDS.filter((name) => !name.startsWith('param.long'))) {
-        const by = readField(text) as BatchField
+        const by = readField(text)
         for (const rest of ['<=0.5', '>0', '=0.5', '=NaN', '>=sgd']) {
           const keys = new Set(
             found.get(`${text}${rest}`) ?? (await listed(admin, undefined, [`${text}${rest}`])),
           )
           for (const descending of [false, true])
-            expect(await listed(admin, { by, descending }, [`${text}${rest}`]), `${text}${rest}`).toEqual(
-              inOrder(by, descending, seenBy(admin, 0)).filter((key) => keys.has(key)),
-            )
+            expect(
+              await listed(admin, { by: { name: text }, descending }, [`${text}${rest}`]),
+              `${text}${rest}`,
+            ).toEqual(inOrder(by, descending, seenBy(admin, 0)).filter((key) => keys.has(key)))
         }
       }
     }
@@ -312,7 +328,12 @@ describe('lists ordered by fields of jobs', () => {
     // As one that was never stored.
     await sql`update batch_progress set last_seen_at = last_seen_at where batch_key = ${key}`
     await sql`delete from batch_fields where batch_key = ${key}`
-    const met = await metByStored(sql, readCondition(condition) as FieldCondition)
+    const [query] = readQueries('batch', [condition])
+    if (query === undefined) throw new Error('there is a query')
+    const filter = { ...EVERY_BATCH, where: [query] }
+    const order = { by: 'started_at', descending: true } as const
+    const places = await placesOfBatches(sql, admin, { together: null }, filter, order)
+    const met = await metByStored(sql, query, places)
     await storeAll()
     const rows = await sql<
       { key: number }[]
@@ -350,4 +371,118 @@ describe('lists ordered by fields of jobs', () => {
     await storeAll()
     await compareOrders()
   })
+})
+
+/** A batch as the reference evaluates queries on it. */
+function rowOf(batch: Batch): Row {
+  const { jobs } = batch
+  const kept = (json: Record<string, Value>, name: string): Value =>
+    json[name] === undefined ? inside(json, name) : (json[name] ?? null)
+  return {
+    field: (name) =>
+      name === 'status'
+        ? ['completed']
+        : name === 'model'
+          ? jobs.map(({ model }) => model)
+          : name === 'id'
+            ? [batch.id]
+            : [],
+    values: (of, name) => {
+      switch (of) {
+        case 'param':
+          return name === 'model'
+            ? jobs.map(({ model }) => model)
+            : jobs.map(({ params }) => (name in params ? params[name] : inside(params, name)))
+        case 'final':
+          return jobs.map(({ metrics }) => kept(metrics, name))
+        case 'config':
+          return [kept(batch.config, name)]
+        case 'best':
+          return valuesInBatch(batch, { of: 'min', name })
+        default:
+          return valuesInBatch(batch, { of, name })
+      }
+    },
+    texts: [batch.id],
+  }
+}
+/** One value: the lowest or highest of the jobs, NaN where none is finite. */
+function valuesInBatch(batch: Batch, field: BatchField): readonly unknown[] {
+  const all = valuesOf(batch, field) as number[]
+  const finite = all.filter((one) => !Number.isNaN(one))
+  if (all.length === 0) return []
+  return [
+    finite.length === 0
+      ? Number.NaN
+      : field.of === 'max'
+        ? Math.max(...finite)
+        : field.of === 'min'
+          ? Math.min(...finite)
+          : finite[0],
+  ]
+}
+
+const NAMES = [
+  ...['loss', 'lr', 'opt', 'mixed', 'nest/deep', 'model', 'only', 'done', 'val/acc', 'none'],
+  ...[
+    'param.mixed',
+    'param.lr',
+    'last.loss',
+    'min.loss',
+    'best.loss',
+    'final.loss',
+    'config.only',
+    'config.lr',
+  ],
+  ...['status', 'id'],
+]
+const OPERATORS = [':', '=', '!=', '<', '<=', '>', '>=']
+const VALUES = [
+  '0.5',
+  '1',
+  '2',
+  '10',
+  '1e-1',
+  '0.1',
+  'NaN',
+  'adam',
+  'ADAM',
+  'two',
+  'tiny',
+  'x',
+  'true',
+  'b1',
+  '"a b"',
+]
+
+function makeQuery(depth: number): string {
+  const kind = below(depth > 2 ? 6 : 9)
+  if (kind === 6) return `NOT (${makeQuery(depth + 1)})`
+  if (kind > 6) return `(${makeQuery(depth + 1)}${kind === 7 ? ' OR ' : ' '}${makeQuery(depth + 1)})`
+  if (kind === 5) return oneOf(['b1', 'nowhere'])
+  const name = oneOf(NAMES)
+  if (name === 'status') return oneOf(['status:completed', 'status!=failed', 'status:running'])
+  return `${name}${oneOf(OPERATORS)}${oneOf(VALUES)}`
+}
+
+test('queries find in SQL what the reference finds, with all, some and no fields stored', async () => {
+  const shown = batches.filter(({ deleted }) => !deleted)
+  const newest = shown.toSorted((x, y) => y.start - x.start || y.key - x.key)
+  const asked = Array.from({ length: 150 }, () => makeQuery(0))
+  let some = 0
+  for (const stored of ['no', 'all', 'some']) {
+    if (stored === 'no') await sql`update batch_progress set fields_known = false`
+    else await storeAll()
+    if (stored === 'some')
+      await sql`update batch_progress set last_seen_at = last_seen_at where batch_key % 3 = 0`
+    for (const text of asked) {
+      const [query] = readQueries('batch', [text]) as [Query]
+      const wanted = newest.filter((batch) => matches(query, rowOf(batch), FIELD_KINDS.batch))
+      if (wanted.length > 0 && wanted.length < shown.length && termsOf(query).length > 1) some++
+      expect(await listed(admin, undefined, [text]), `${text} with ${stored} fields stored`).toEqual(
+        wanted.map(({ key }) => key),
+      )
+    }
+  }
+  expect(some).toBeGreaterThan(30)
 })

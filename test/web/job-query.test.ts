@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { jobNames, namesOf, parseJobQuery } from '../../web/src/lib/job-query.ts'
 import { complete, completions } from '../../web/src/lib/query.ts'
 
-type Job = Parameters<ReturnType<typeof parseJobQuery>['matches']>[0]
+type Job = Parameters<NonNullable<ReturnType<typeof parseJobQuery>['matches']>>[0]
 const job = (id: string, status: string, params: object, latest: object = {}): Job =>
   ({
     id,
@@ -23,7 +23,9 @@ const JOBS = [
   job('no-params', 'running', {}),
 ]
 const NAMES = namesOf(JOBS)
-const found = (text: string): string[] => JOBS.filter(parseJobQuery(text, NAMES).matches).map(({ id }) => id)
+const BATCH = { config: { loss: 'dice', depth: '10' }, host: 'box7' } as never
+const found = (text: string): string[] =>
+  JOBS.filter(parseJobQuery(text, NAMES, BATCH).matches ?? (() => false)).map(({ id }) => id)
 
 test.each([
   ['', ['a', 'b', 'c', 'no-params']],
@@ -37,7 +39,15 @@ test.each([
   ['optimizer=sgd lr>=0.1', ['b']],
   ['lr=1e-3', ['a']],
   ['model:"resnet 50" lr>0', ['a', 'b', 'c']],
-  ['"resnet 50" adamw', ['c']],
+  ['"resnet 50" optimizer:adamw', ['c']],
+  ['lr<0.002 OR status:failed', ['a', 'b']],
+  ['NOT (lr<0.002 OR status:failed)', ['c', 'no-params']],
+  ['loss:dice depth=10 host:BOX7', ['a', 'b', 'c', 'no-params']],
+  ['lr:"1e-3"', ['a']],
+  ['lr==0.1', ['b']],
+  ['lr<high', []],
+  ['lrr<1', []],
+  ['id:no', ['no-params']],
   ['no-par', ['no-params']],
   ['tag:night', ['b']],
   ['tag:nigh', []],
@@ -50,19 +60,26 @@ test.each([
 })
 
 test.each([
-  ['lr=<1', 'lr=<1: did you mean lr<=1?'],
-  ['lr<<0.1', 'lr<<0.1: did you mean lr<0.1?'],
-  ['lr==0.1', 'lr==0.1: did you mean lr=0.1?'],
-  ['lr:>=0.1', 'lr:>=0.1: did you mean lr>=0.1?'],
+  ['lr=<1', 'lr=<1: did you mean lr<=1? (at character 1)'],
+  ['lr<<0.1', 'lr<<0.1: did you mean lr<0.1? (at character 1)'],
+  ['lr:>=0.1', 'lr:>=0.1: did you mean lr>=0.1? (at character 1)'],
+  ['status:done', 'done is not a status: running, completed, failed, stopped, lost (at character 1)'],
+  ['lr<', 'lr< needs a value, such as lr<0.1 (at character 1)'],
+  ['"open', 'A quotation mark in "open is not closed (at character 1)'],
+])('%s is explained', (text, problem) => {
+  expect(parseJobQuery(text, NAMES).problems).toEqual([problem])
+})
+
+test.each([
   ['lrr<1', 'No job has lrr: did you mean lr?'],
   ['xyz<1', 'No job has xyz'],
   ['optimize:sgd', 'No job has optimize: did you mean optimizer?'],
-  ['lr<high', 'lr< compares numbers, and high is not one'],
-  ['status:done', 'done is not a status: running, completed, failed, stopped, lost'],
-  ['lr<', 'lr< needs a value, such as lr<0.1'],
-  ['"open', 'A quotation mark in "open is not closed'],
-])('%s is explained', (text, problem) => {
-  expect(parseJobQuery(text, NAMES).problems).toEqual([problem])
+])('%s is named', (text, hint) => {
+  expect(parseJobQuery(text, NAMES)).toMatchObject({ problems: [], hints: [hint] })
+})
+
+test('only the service knows the best values of a job', () => {
+  expect(parseJobQuery('best.val_loss<0.3', NAMES).matches).toBeNull()
 })
 
 test('names and values complete the last word', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { batchNames, matches, parseQuery } from '../../web/src/lib/batch-query.ts'
-import { complete, completions, toggle, without } from '../../web/src/lib/query.ts'
+import { batchNames, parseQuery } from '../../web/src/lib/batch-query.ts'
+import { complete, completions, fromAddress, toggle, withAnd, without } from '../../web/src/lib/query.ts'
 import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
 import { type Event, send, seriousFindings } from './visit.ts'
@@ -66,59 +66,72 @@ const KNOWN = {
   values: { optimizer: ['adamw', 'sgd'] },
 }
 
-test('a query has filters, conditions and plain words; mistakes are explained', () => {
-  expect(
-    parseQuery('status:running lr<0.01 tag:"two words" best.val_loss<=0.3 best.acc>0.9 res net').filter,
-  ).toEqual({
-    status: ['running'],
-    tag: ['two words'],
-    where: ['lr<0.01', 'min.val_loss<=0.3', 'max.acc>0.9'],
-    q: ['res net'],
-  })
-  expect(parseQuery('model="wide net" optimizer:sgd').filter).toEqual({
-    where: ['model=wide net', 'optimizer:sgd'],
-  })
-  expect(parseQuery('starred:true group:a status!=failed').filter).toEqual({
-    starred: [true],
-    group: ['a'],
-    status: ['running', 'completed', 'stopped', 'lost'],
-  })
-  const mistyped = 'No recent batch has optimiser: did you mean optimizer?'
-  expect(parseQuery('optimiser:sgd', KNOWN)).toMatchObject({ problems: [mistyped], hints: [], filter: {} })
-  // Older batches may have it.
-  expect(parseQuery('optimiser=sgd', KNOWN)).toMatchObject({
+test('a query is asked as it was typed; mistakes are explained', () => {
+  const text = 'status:running lr<0.01 (tag:"two words" OR best.val_loss<=0.3) res net'
+  expect(parseQuery(text)).toMatchObject({
+    filter: { where: [text] },
+    words: ['status:running', 'lr<0.01', 'tag:"two words" OR best.val_loss<=0.3', 'res', 'net'],
     problems: [],
-    hints: [mistyped],
-    filter: { where: ['optimiser=sgd'] },
+    hints: [],
   })
+  expect(parseQuery(' ').filter).toEqual({})
+  const mistyped = 'No recent batch has optimiser: did you mean optimizer?'
+  expect(parseQuery('optimiser:sgd', KNOWN)).toMatchObject({ problems: [], hints: [mistyped] })
   expect(parseQuery('optimizer:sgd best.loss<1', KNOWN)).toMatchObject({ problems: [], hints: [] })
+  expect(parseQuery('lr<fast', KNOWN).hints[0]).toContain('compares texts, because fast is not a number')
+  const spaced = { ...KNOWN, series: ['avg model score'] }
+  expect(parseQuery('avg model score>0.5', spaced).hints[0]).toContain('"avg model score"')
   for (const [text, why] of [
     ['host<3', 'write host:3'],
-    ['starred:yes', 'starred is true or false'],
+    ['starred:yess', 'starred is true or false'],
     ['status:runing', 'runing is not a status'],
     ['lr<', 'lr< needs a value'],
-    ['lr<fast', 'fast is not one'],
     ['tag:', 'tag: needs a value'],
     ['"open', 'not closed'],
+    ['lr<1 OR', 'missing after OR'],
   ] as const) {
-    const { problems, filter } = parseQuery(text)
+    const { problems } = parseQuery(text)
     expect([text, problems.length]).toEqual([text, 1])
     expect(problems[0]).toContain(why)
-    expect(filter).toEqual({})
+    expect(problems[0]).toContain('at character')
   }
 })
 
 test('words of a query can be added, removed and completed', () => {
-  expect(toggle('lr<1 tag:a', 'tag', 'b c')).toBe('lr<1 tag:a tag:"b c"')
+  expect(toggle('lr<1 tag:a', 'tag', 'b c')).toBe('lr<1 (tag:a OR tag:"b c")')
+  expect(toggle('lr<1 (tag:a OR tag:"b c")', 'tag', 'A')).toBe('lr<1 tag:"b c"')
   expect(toggle('lr<1 tag:"b c"', 'tag', 'b c')).toBe('lr<1')
   expect(without('a "b c" lr<1', 'lr<1')).toBe('a "b c"')
   const known = batchNames(KNOWN)
   expect(completions('status:', known)).toContain('status:running')
   expect(completions('x tag:n', known)).toEqual(['tag:night'])
+  expect(completions('x (tag:n', known)).toEqual(['tag:night'])
+  expect(complete('x (tag:n', 'tag:night')).toBe('x (tag:night ')
   expect(completions('lr', known).slice(0, 2)).toEqual(['lr=', 'lr_end='])
   expect(completions('optimizer:', known)).toEqual(['optimizer:adamw', 'optimizer:sgd'])
   expect(complete('x tag:n', 'tag:night')).toBe('x tag:night ')
-  expect(matches({ status: 'running', tags: [] } as never, { status: ['RUNNING'] })).toBe(true)
+  const spaced = batchNames({ ...KNOWN, series: ['avg score'] })
+  expect(completions('"avg', spaced)[0]).toBe('"avg score"<')
+  expect(complete('lr<1 "avg', '"avg score"<')).toBe('lr<1 "avg score"<')
+})
+
+test('addresses of earlier versions mean the same: values of one filter are joined by OR', () => {
+  expect(fromAddress('status:failed lr<1 status:lost')).toBe('(status:failed OR status:lost) lr<1')
+  expect(fromAddress('tag:a tag:"b c" tag:d')).toBe('tag:a OR tag:"b c" OR tag:d')
+  for (const text of ['tag:a lr<1', 'lr<1 lr>0', 'tag:a AND tag:b', 'text text', 'lr<'])
+    expect(fromAddress(text)).toBe(text)
+  expect(withAnd('tag:a tag:b lr<1')).toBe('tag:a AND tag:b AND lr<1')
+  expect(withAnd('lr<1  tag:a')).toBe('lr<1  tag:a')
+})
+
+test('a batch from the stream is judged by the page as far as it knows the values', () => {
+  const batch = { status: 'running', tags: ['Night'], host: 'box7', starred: false, archived: false }
+  const judge = (text: string) => parseQuery(text).matches?.(batch as never)
+  expect(judge('status:running tag:night NOT host:box8')).toBe(true)
+  expect(judge('archived:true OR tag:day')).toBe(false)
+  expect(judge('')).toBe(true)
+  expect(judge('lr<1')).toBeUndefined()
+  expect(parseQuery('').matches?.({ ...batch, archived: true } as never)).toBe(false)
 })
 
 test('a click on a column header sorts on the server and is in the address; any metric or parameter can be a column', async () => {
@@ -169,7 +182,13 @@ test('conditions filter the list, chips remove them, completion suggests words, 
   await shows(page, ['live', 'best', 'middle'])
   await field.fill('hots:box8 worst')
   await page.getByText('No recent batch has hots: did you mean host?').waitFor()
-  await shows(page, ['worst'])
+  await page.getByRole('heading', { name: 'Nothing matches' }).waitFor()
+  await field.fill('(lr<0.05 OR host:box8')
+  await page.getByRole('heading', { name: 'The query is not understood' }).waitFor()
+  await page.getByText('This bracket is not closed (at character 1)').first().waitFor()
+  expect(await order(page)).toEqual([])
+  await field.fill('(lr<0.005 OR host:box8) NOT tag:day')
+  await shows(page, ['best', 'worst'])
   await field.fill('nothing-is-called-that')
   await page.getByRole('heading', { name: 'Nothing matches' }).waitFor()
   await page.getByRole('link', { name: 'Clear the filters' }).click()

@@ -25,8 +25,6 @@ export {
   withoutHosts,
 } from './delivery.ts'
 export { type Details, MAX_LABEL, MAX_NOTES } from './details.ts'
-export { type BatchField, type FieldCondition, readCondition, readField } from './field-names.ts'
-export { type FieldValue, fieldsOf, type KnownFields, knownFields } from './fields.ts'
 export {
   createBatches,
   type LoadedBatch,
@@ -36,20 +34,10 @@ export {
   saveBatchSummaries,
 } from './for-ingest.ts'
 export type { Process } from './process.ts'
-export { type BatchFilter, EVERY_BATCH, readBatches, readVisibleBatches } from './reads.ts'
+export { batchColumns, batchJoins, readBatches, readVisibleBatches } from './reads.ts'
 export { clockSkewS, correctionMs, eventSkews } from './receipts.ts'
-export {
-  BATCH_COLUMNS,
-  type BatchOrder,
-  type BatchScope,
-  countBatches,
-  type FoundBatch,
-  listBatches,
-  searchBatches,
-} from './search.ts'
 export { createSenderTally, type SenderCounts, saveSenders } from './senders.ts'
 export { settleJobs } from './settle-jobs.ts'
-export { findUnstored, storeFields } from './stored-fields.ts'
 export {
   aliveAt,
   type BatchExtras,

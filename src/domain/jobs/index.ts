@@ -20,26 +20,16 @@ export {
 } from './job.ts'
 export { JOB_STATES, type JobView, jobFields } from './job-fields.ts'
 export {
+  findJobs,
   JOB_PARTS,
+  type JobName,
   type JobPart,
+  jobColumns,
+  jobJoins,
+  jobsNamed,
   readJobs,
   visibleJob,
   visibleJobKeys,
 } from './reads.ts'
-export {
-  countJobs,
-  EVERY_JOB,
-  type FoundJob,
-  findJobs,
-  type JobFilter,
-  type JobName,
-  type JobOrder,
-  type JobParents,
-  type JobSearch,
-  jobsNamed,
-  listJobs,
-  listJobsOfBatch,
-  searchJobs,
-} from './search.ts'
 export { JOB_FIELDS, type JobField, type JobRow, jobView, jobViewOf } from './view.ts'
 export { editJob } from './writes.ts'

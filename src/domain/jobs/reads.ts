@@ -1,4 +1,5 @@
 import type { Fragment } from 'postgres'
+import { entryOf } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
 import { Problem } from '../../problem.ts'
@@ -6,6 +7,7 @@ import { type BatchAccess, visibleBatches, visibleProjectsFilter } from '../acce
 import { eventSkews } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
 import { columnsOf } from '../field.ts'
+import { isStorable } from '../storable-text.ts'
 import { jobFields } from './job-fields.ts'
 import type { JobRow } from './view.ts'
 
@@ -26,6 +28,42 @@ export async function visibleJob(
   const [batch] = await visibleBatches(db, caller, job === undefined ? [] : [job.batch_id])
   if (job === undefined || batch === undefined) throw new Problem('job_not_found')
   return { job, batch }
+}
+
+export interface JobName {
+  batchId: string
+  id: string
+}
+
+/** The jobs that the caller may see, with their batches, in no order. */
+export async function findJobs(
+  db: Db,
+  caller: Caller,
+  names: readonly JobName[],
+): Promise<{ job: JobRow; batch: BatchAccess }[]> {
+  const wanted = names.filter((name) => isStorable(name.batchId) && isStorable(name.id))
+  const batches = await visibleBatches(db, caller, [...new Set(wanted.map((name) => name.batchId))])
+  if (batches.length === 0) return []
+  const byId = new Map(batches.map((batch) => [batch.id, batch]))
+  const rows = await jobsNamed(
+    db,
+    wanted.flatMap(({ batchId, id }) => {
+      const batch = byId.get(batchId)
+      return batch === undefined ? [] : [{ batchKey: batch.key, id }]
+    }),
+  )
+  return rows.map((job) => ({ job, batch: entryOf(byId, job.batch_id) }))
+}
+
+/** The jobs with these names that exist, in no order. The permissions were checked before. */
+export async function jobsNamed(
+  db: Db,
+  names: readonly { batchKey: number; id: string }[],
+): Promise<JobRow[]> {
+  return wideRows(db<JobRow[]>`/* jobs.find */
+    select ${jobColumns(db)}
+    from unnest(${names.map((name) => name.batchKey)}::bigint[], ${names.map((name) => name.id)}::text[]) as w (batch_key, id)
+    join jobs j on j.batch_key = w.batch_key and j.id = w.id ${jobJoins(db)}`)
 }
 
 /** The keys of jobs that the caller may see, in the given order; others are left out without an error. */

@@ -1,6 +1,5 @@
 import type { Db } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
-import { isStorable } from '../storable-text.ts'
 import { type Drawing, type DrawnSeries, drawSeries, isTimed, reading } from './drawing.ts'
 import { type ReadOptions, readJobSeries } from './read-series.ts'
 import { epochBounds, type Scope, type SeriesQuery } from './series-names.ts'
@@ -12,13 +11,6 @@ import { epochBounds, type Scope, type SeriesQuery } from './series-names.ts'
 
 /** What jobs are grouped by. */
 export type GroupBy = NonNullable<ReadOptions['groupBy']>
-
-/** `param.lr`, or a field of the job; undefined for other text. */
-export function groupByOf(text: string): GroupBy | undefined {
-  if (!isStorable(text)) return undefined
-  if (text.startsWith('param.') && text.length > 6) return { param: text.slice(6) }
-  return text === 'status' || text === 'model' || text === 'dataset' ? { field: text } : undefined
-}
 
 export interface Group {
   /** The common value as text; null for jobs without one. */

@@ -10,7 +10,7 @@ export {
   mergeEpochs,
   recountExtremes,
 } from './for-ingest.ts'
-export { type Group, type GroupBy, groupByOf, readGroups } from './groups.ts'
+export { type Group, type GroupBy, readGroups } from './groups.ts'
 export { MIN_POINTS, type Sampled, sample } from './m4.ts'
 export { declaredSeries, mainLosses, seriesLimit } from './main-series.ts'
 export { findPackable, newestJobKey, type Packable, type PackingSizes, packJobs } from './packing.ts'

@@ -45,7 +45,8 @@ export interface ReadOptions extends SeriesQuery {
   beside?: string | undefined
   /** Times as values: one series per job; its name is ignored. */
   timesAlone?: boolean | undefined
-  groupBy?: { param: string } | { field: 'status' | 'model' | 'dataset' | 'batch' } | undefined
+  /** The value of a group as SQL over a row `j` of jobs. */
+  groupBy?: ((db: Db) => Fragment) | undefined
 }
 
 /** The most points in memory, plus at most one series: 16 bytes each, twice while they are joined. */
@@ -260,7 +261,7 @@ function planJobs(
   return db<PlannedJob[]>`/* series.plan */
     select j.key, j.batch_key "batchKey", j.id, floor(extract(epoch from j.started_at) * 1000)::float8 "startedAt", p.epochs, s.names, s.numbers,
       array_position(p.series, ${beside}::text) - 1 beside,
-      ${groupOf(db, query.groupBy)} "group"
+      ${query.groupBy?.(db) ?? db`null::text`} "group"
     from jobs j
     join job_progress p on p.job_key = j.key
     cross join lateral (
@@ -272,16 +273,4 @@ function planJobs(
       and (${jobs}::text[] is null or j.id = any (${jobs}::text[]))
     order by j.id, j.key
     limit ${JOBS_A_PAGE}`
-}
-
-function groupOf(db: Db, groupBy: ReadOptions['groupBy']): Fragment {
-  if (groupBy === undefined) return db`null::text`
-  if ('field' in groupBy)
-    return groupBy.field === 'batch'
-      ? db`(select b.id from batches b where b.key = j.batch_key)`
-      : db`j.${db(groupBy.field)}`
-  // JSON keeps a number as it was written: 1 and 1.0 are one value.
-  const param = db`j.params -> ${groupBy.param}::text`
-  const text = db`j.params ->> ${groupBy.param}::text`
-  return db`case jsonb_typeof(${param}) when 'number' then trim_scale((${text})::numeric)::text else ${text} end`
 }

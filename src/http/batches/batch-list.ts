@@ -2,29 +2,27 @@ import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { itemAt } from '../../checked.ts'
-import {
-  BATCH_STATES,
-  type BatchField,
-  type BatchFilter,
-  type BatchRow,
-  type BatchView,
-  listBatches,
-} from '../../domain/batches/index.ts'
+import { BATCH_STATES, type BatchRow, type BatchView } from '../../domain/batches/index.ts'
 import { positionOf } from '../../domain/keyset-pages.ts'
+import { type BatchFilter, findBatches, readQueries } from '../../domain/lists/index.ts'
 import { presentBatches, presentColumns } from '../../domain/present.ts'
 import { clockOf, type Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import {
+  batchSort,
   columnsQuery,
-  conditionsQuery,
+  direction,
   listCursor,
   marked,
   oneOfStates,
-  sortQuery,
+  unknownNames,
+  whereQuery,
   words,
 } from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { asMade, listedBatch } from './batch-shapes.ts'
+
+const ETA = 'eta'
 
 /** The list of batches with its filters, orders and columns (contract §4). */
 export function batchListRoutes(app: FastifyInstance, services: Services): void {
@@ -59,25 +57,35 @@ export function batchListRoutes(app: FastifyInstance, services: Services): void 
             .default('false')
             .describe('Deleted batches that you may restore, instead of the others'),
           id: words('Id of a batch, exactly'),
-          where: conditionsQuery('that a job of the batch meets'),
-          sort: sortQuery,
-          order: z.enum(['asc', 'desc']).default('desc').describe('Direction of `sort`'),
+          where: whereQuery,
+          sort: batchSort,
+          order: direction,
           columns: columnsQuery,
         }),
-        response: { 200: pageOf(listedBatch) },
+        response: { 200: pageOf(listedBatch).extend({ unknown_names: unknownNames }) },
       },
     },
     async (request) => {
-      const { limit, cursor: text, deleted, sort, order, columns, ...asked } = request.query
-      const filter: BatchFilter = { ...asked, deleted: deleted === 'true' }
+      const { limit, cursor: text, deleted, sort, order, columns, where, ...asked } = request.query
+      const filter: BatchFilter = {
+        ...asked,
+        deleted: deleted === 'true',
+        where: readQueries('batch', where),
+      }
       const caller = filter.deleted ? await request.known() : await request.caller()
       const by = { by: sort, descending: order === 'desc' }
       const cursor = listCursor('batches', [filter, by])
       const page = { limit: limit + 1, after: cursor.read(text) }
-      const found = await listBatches(sql, caller, filter, page, by)
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, positionOf)
+      const names = columns.filter((name) => name !== ETA)
+      const found = await findBatches(sql, caller, filter, page, by, names)
+      const { rows, next_cursor } = pageFrom(found.rows, limit, cursor, positionOf)
       const items = await presentBatches(sql, caller, rows, clockOf(services))
-      return { items: await withColumns(services, items, rows, columns), next_cursor }
+      const isNamed = where.length > 0 || names.length > 0 || typeof sort !== 'string'
+      return {
+        items: await withColumns(services, items, rows, columns),
+        next_cursor,
+        ...(isNamed && { unknown_names: [...found.unknown] }),
+      }
     },
   )
 }
@@ -87,7 +95,7 @@ async function withColumns(
   services: Services,
   items: BatchView[],
   rows: readonly BatchRow[],
-  columns: readonly (BatchField | 'eta')[],
+  columns: readonly string[],
 ) {
   if (columns.length === 0) return items
   const values = await presentColumns(services.sql, rows, columns, clockOf(services))

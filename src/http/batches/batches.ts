@@ -14,8 +14,8 @@ import {
   restoreBatch,
 } from '../../domain/batches/index.ts'
 import type { Caller } from '../../domain/caller.ts'
-import { listJobsOfBatch } from '../../domain/jobs/index.ts'
 import { positionOf } from '../../domain/keyset-pages.ts'
+import { listJobsOfBatch } from '../../domain/lists/index.ts'
 import { presentBatches, presentJobs } from '../../domain/present.ts'
 import { isStorable } from '../../domain/storable-text.ts'
 import { Problem } from '../../problem.ts'

@@ -6,8 +6,8 @@ import { ANONYMOUS } from '../../domain/caller.ts'
 import { cursorOf } from '../../domain/cursors.ts'
 import { shapeOf } from '../../domain/field.ts'
 import { instantText } from '../../domain/instant-text.ts'
-import { listJobsOfBatch } from '../../domain/jobs/index.ts'
 import { positionOf } from '../../domain/keyset-pages.ts'
+import { listJobsOfBatch } from '../../domain/lists/index.ts'
 import { presentBatches, presentJobs } from '../../domain/present.ts'
 import {
   anonymizeBatch,

@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { MAX_NOTES } from '../../domain/batches/index.ts'
-import { editJob, JOB_STATES, listJobs, readJobs, visibleJob } from '../../domain/jobs/index.ts'
+import { editJob, JOB_STATES, readJobs, visibleJob } from '../../domain/jobs/index.ts'
 import { positionOf } from '../../domain/keyset-pages.ts'
+import { listJobs, readQueries } from '../../domain/lists/index.ts'
 import { presentJobs } from '../../domain/present.ts'
 import { isStorable } from '../../domain/storable-text.ts'
 import { Problem } from '../../problem.ts'
@@ -10,7 +11,17 @@ import { clockOf, type Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { asMade, jobShape } from '../batches/batch-shapes.ts'
 import { personOnly, readersOnly } from '../request/credentials.ts'
-import { comparisonsQuery, conditionsQuery, listCursor, oneOfStates, words } from '../request/filters.ts'
+import {
+  comparisonsQuery,
+  direction,
+  jobOrderOf,
+  jobSort,
+  listCursor,
+  oneOfStates,
+  unknownNames,
+  whereQuery,
+  words,
+} from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
@@ -31,7 +42,7 @@ function listJobsRoute(routes: Routes, services: Services): void {
       ...asMade,
       schema: {
         tags,
-        summary: 'Jobs of all batches, newest first',
+        summary: 'Jobs of all batches, newest first unless sorted',
         description:
           'Filters ignore case, except ids of batches. A job must match one value of each filter and all comparisons.',
         querystring: z.strictObject({
@@ -46,19 +57,35 @@ function listJobsRoute(routes: Routes, services: Services): void {
           params: comparisonsQuery('A condition on a parameter'),
           final_metrics: comparisonsQuery('A condition on a metric of job_done'),
           latest: comparisonsQuery('A condition on the last value of a series, or on `epoch`'),
-          where: conditionsQuery('that the job meets'),
+          where: whereQuery,
+          sort: jobSort,
+          order: direction,
         }),
-        response: { 200: pageOf(jobShape) },
+        response: { 200: pageOf(jobShape).extend({ unknown_names: unknownNames }) },
       },
     },
     async (request) => {
-      const { limit, cursor: text, final_metrics: finalMetrics, ...others } = request.query
-      const filter = { ...others, finalMetrics }
+      const {
+        limit,
+        cursor: text,
+        final_metrics: finalMetrics,
+        sort,
+        order,
+        where,
+        ...others
+      } = request.query
+      const filter = { ...others, finalMetrics, where: readQueries('job', where) }
+      const by = jobOrderOf(sort, order === 'desc')
       const caller = await request.caller()
-      const cursor = listCursor('jobs', filter)
-      const found = await listJobs(sql, caller, filter, { limit: limit + 1, after: cursor.read(text) })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, positionOf)
-      return { items: await presentJobs(sql, caller, rows, clockOf(services)), next_cursor }
+      const cursor = listCursor('jobs', [filter, by])
+      const page = { limit: limit + 1, after: cursor.read(text) }
+      const found = await listJobs(sql, caller, filter, page, by)
+      const { rows, next_cursor } = pageFrom(found.rows, limit, cursor, positionOf)
+      return {
+        items: await presentJobs(sql, caller, rows, clockOf(services)),
+        next_cursor,
+        ...((where.length > 0 || by.by === 'field') && { unknown_names: [...found.unknown] }),
+      }
     },
   )
 }

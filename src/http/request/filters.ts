@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { BATCH_COLUMNS, type BatchField, readCondition, readField } from '../../domain/batches/index.ts'
 import { type Cursor, sortCursor } from '../../domain/cursors.ts'
 import { readComparison } from '../../domain/json-field.ts'
 import type { SortPosition } from '../../domain/keyset-pages.ts'
+import { BATCH_COLUMNS, type BatchOrder, type JobOrder, nameFault } from '../../domain/lists/index.ts'
+import { isStorable } from '../../domain/storable-text.ts'
 
 /**
  * Text that a filter accepts. Text that the database cannot store is refused; otherwise the answer would always be
@@ -41,8 +42,6 @@ export const listCursor = (list: string, asked: unknown): Cursor<SortPosition> =
 const digestOf = (filter: unknown): string =>
   createHash('sha256').update(JSON.stringify(filter)).digest('base64url').slice(0, 12)
 
-const FIELD = '`param.<name>`, `last.<series>`, `min.<series>` or `max.<series>`'
-
 const read = <T>(of: (text: string) => T | null, message: string) =>
   filterText.transform((text, context): T => {
     const found = of(text)
@@ -51,28 +50,44 @@ const read = <T>(of: (text: string) => T | null, message: string) =>
     return z.NEVER
   })
 
+const NAMES =
+  'a field of a batch or job, a parameter, a value of the configuration or a metric; the prefixes `param.`, `config.`, `last.`, `min.`, `max.`, `best.` and `final.` choose one'
+
+/** A name as in queries. */
+const name = filterText.superRefine((text, context) => {
+  const message = nameFault(text)
+  if (message !== null) context.addIssue({ code: 'custom', message })
+})
+
 const isColumn = (text: string): text is (typeof BATCH_COLUMNS)[number] =>
   BATCH_COLUMNS.some((one) => one === text)
-
-export const sortQuery = read(
-  (text): (typeof BATCH_COLUMNS)[number] | BatchField | null => (isColumn(text) ? text : readField(text)),
-  `must be one of ${BATCH_COLUMNS.join(', ')}, or ${FIELD}`,
-)
+export const batchSort = name
+  .transform((text): BatchOrder['by'] => (isColumn(text) ? text : { name: text }))
   .default('started_at')
-  .describe(`Order of the list: ${BATCH_COLUMNS.join(', ')}, ${FIELD}`)
+  .describe(`Order of the list: ${BATCH_COLUMNS.join(', ')}, or ${NAMES}`)
+export const jobSort = name.default('started_at').describe(`Order of the list: ${NAMES}`)
+export const jobOrderOf = (sort: string, descending: boolean): JobOrder =>
+  sort === 'started_at' ? { by: sort, descending } : { by: 'field', key: sort, descending }
+export const direction = z.enum(['asc', 'desc']).default('desc').describe('Direction of `sort`')
 
-export const columnsQuery = repeatable(
-  read((text) => (text === 'eta' ? ('eta' as const) : readField(text)), `must be eta, ${FIELD}`),
-).describe(
-  `Fields of its jobs to add to each batch: ${FIELD}; \`eta\`: the range of seconds in which it should end. Repeatable`,
+export const columnsQuery = repeatable(name).describe(
+  `Values to add to each batch: ${NAMES}; \`eta\`: the range of seconds in which it should end. Repeatable`,
 )
 
-const CONDITION_TEXT =
-  'a name, `:`, <, <=, =, !=, >= or >, and a number or a text; `optimizer:sgd` finds texts that contain it. A name alone is a parameter, a final metric or the last value of a series; the prefixes `param.`, `final.`, `last.`, `min.`, `max.` and `config.` choose one'
-export const conditionsQuery = (who: string) =>
-  repeatable(read(readCondition, 'must be a condition such as lr<0.01 or last.val_loss<=1')).describe(
-    `A condition ${who}: ${CONDITION_TEXT}. Repeat it for AND`,
-  )
+/** Queries, which `readQueries` parses: it says at which character one is not understood. */
+export const whereQuery = repeatable(
+  z
+    .string()
+    .regex(/\S/, 'must not be empty')
+    .refine(isStorable, 'must be without NUL characters and lone surrogates'),
+).describe(
+  'A query such as `lr<0.01 (optimizer:sgd OR best.val_loss<0.3) NOT status:failed`; see the page "Queries" of the documentation. Repeat it for AND',
+)
+
+export const unknownNames = z
+  .array(z.string())
+  .optional()
+  .describe('With `where`, `sort` or `columns`: the names in them that nothing in the list has')
 
 const MAX_COMPARISONS = 20
 /** Conditions on parameters and metrics of a job, the same as in GraphQL's filter of jobs. */

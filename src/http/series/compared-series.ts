@@ -1,11 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { visibleJobKeys } from '../../domain/jobs/index.ts'
+import { groupValueOf } from '../../domain/lists/index.ts'
 import {
   createPercentiles,
   drawSeries,
-  type GroupBy,
-  groupByOf,
   readGroups,
   reading,
   readJobSeries,
@@ -20,10 +19,11 @@ import {
   axesQuery,
   clipShape,
   drawingOf,
-  groupShape,
+  groupName,
+  groupsAnswer,
+  groupsShape,
   metricShape,
   placesOnAxis,
-  writeGroup,
 } from './metric-shapes.ts'
 import { answerSeries } from './series-frames.ts'
 import type { ShownSeries } from './series-json.ts'
@@ -47,13 +47,7 @@ const groupsQuery = z
     ...ofJobs,
     ...axes,
     points: points.describe('Buckets of the x-axis; default 1000'),
-    group_by: z
-      .string()
-      .refine(
-        (text) => groupingOf(text) !== undefined,
-        'must be param.<name>, status, model, dataset or batch',
-      )
-      .describe('`param.<name>`, `status`, `model`, `dataset` or `batch`'),
+    group_by: groupName,
   })
   .superRefine(placesOnAxis)
 const clipQuery = z
@@ -64,8 +58,6 @@ const clipQuery = z
   })
   .superRefine(placesOnAxis)
 
-const groupingOf = (text: string): GroupBy | undefined =>
-  text === 'batch' ? { field: 'batch' } : groupByOf(text)
 const tags = ['series']
 
 /**
@@ -119,19 +111,19 @@ function groupsRoute(routes: Routes, services: Services): void {
         summary: 'One series, aggregated over jobs of any batches, grouped by a parameter or by batch',
         description: 'Like the groups of one batch: from every point of every job, without sampling.',
         querystring: groupsQuery,
-        response: { 200: z.object({ groups: z.array(groupShape) }) },
+        response: { 200: groupsShape() },
       },
     },
     async (request, reply) => {
       const { query } = request
-      const groupBy = groupingOf(query.group_by)
+      const groupBy = groupValueOf(query.group_by)
       if (groupBy === undefined) throw new TypeError('the query was not validated')
       const jobs = await visibleJobKeys(sql, await request.caller(), query.job_keys)
       const groups = await readFrom(services, request, reply, 'primary', (db) =>
         readGroups(db, jobs, { ...drawingOf(query), keys: [query.key], groupBy }),
       )
       for (const { totalPoints } of groups) countPoints(request, totalPoints)
-      return { groups: groups.map(writeGroup) }
+      return groupsAnswer(query.group_by, groups)
     },
   )
 }

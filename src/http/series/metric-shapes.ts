@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { writeNumber } from '../../domain/events/index.ts'
+import { groupValueOf } from '../../domain/lists/index.ts'
 import { type Drawing, type Group, MIN_POINTS } from '../../domain/metrics/index.ts'
 import { isStep, STEP_RANGE } from '../../domain/step.ts'
+import { isStorable } from '../../domain/storable-text.ts'
 import { numberText } from '../request/number-text.ts'
 import type { byId } from '../request/shapes.ts'
 
@@ -35,6 +37,20 @@ export const metricShape = seriesShape.extend({
     .describe(
       'The state of the mean after the last point: a next value v makes mean·w + v·(1−w) and mass·w + (1−w), and the smoothed value is mean ÷ mass',
     ),
+})
+export const groupName = z
+  .string()
+  .refine((text) => isStorable(text) && groupValueOf(text) !== undefined, 'must be a name as in queries')
+  .describe('A name as in queries: a field, a parameter, a value of the configuration, a metric, or `batch`')
+export const groupsShape = () =>
+  z.object({
+    groups: z.array(groupShape),
+    unknown_names: z.array(z.string()).optional().describe('The name, if no job with a series has a value'),
+  })
+/** The answer of a route for groups. */
+export const groupsAnswer = (name: string, groups: readonly Group[]) => ({
+  groups: groups.map(writeGroup),
+  ...(groups.length > 0 && groups.every(({ group }) => group === null) && { unknown_names: [name] }),
 })
 export const points = numberText(z.int().min(MIN_POINTS).max(1_000_000))
   .optional()

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
+import { groupValueOf } from '../../domain/lists/index.ts'
 import {
   type Clip,
   createPercentiles,
   drawSeries,
-  groupByOf,
   type Percentiles,
   readGroups,
   reading,
@@ -23,11 +23,12 @@ import {
   axesQuery,
   clipShape,
   drawingOf,
-  groupShape,
+  groupName,
+  groupsAnswer,
+  groupsShape,
   metricShape,
   placesOnAxis,
   points,
-  writeGroup,
 } from './metric-shapes.ts'
 import { answerSeries } from './series-frames.ts'
 import type { ShownSeries } from './series-json.ts'
@@ -54,10 +55,7 @@ const groupsQuery = z
     points: points.describe(
       'Buckets of the x-axis; default 1000. While there are no more epochs, one epoch each',
     ),
-    group_by: z
-      .string()
-      .refine((text) => groupByOf(text) !== undefined, 'must be param.<name>, status, model or dataset')
-      .describe('`param.<name>`, `status`, `model` or `dataset`'),
+    group_by: groupName,
   })
   .superRefine(placesOnAxis)
 const tags = ['series']
@@ -138,13 +136,13 @@ function groupsRoute(routes: Routes, services: Services): void {
           'Of each bucket of the x-axis the mean, deviation, least and greatest over every point of every job of the group: nothing is sampled. With `smooth`, of each job its smoothed values.',
         params: byId,
         querystring: groupsQuery,
-        response: { 200: z.object({ groups: z.array(groupShape) }) },
+        response: { 200: groupsShape() },
       },
     },
     async (request, reply) => {
       const batch = await visibleBatch(sql, await request.caller(), request.params.id)
       const { query } = request
-      const groupBy = groupByOf(query.group_by)
+      const groupBy = groupValueOf(query.group_by)
       if (groupBy === undefined) throw new TypeError('the query was not validated')
       const groups = await readFrom(services, request, reply, 'primary', (db) =>
         readGroups(db, batch.key, {
@@ -155,7 +153,7 @@ function groupsRoute(routes: Routes, services: Services): void {
         }),
       )
       for (const { totalPoints } of groups) countPoints(request, totalPoints)
-      return { groups: groups.map(writeGroup) }
+      return groupsAnswer(query.group_by, groups)
     },
   )
 }

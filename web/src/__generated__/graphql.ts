@@ -44,7 +44,7 @@ export type BatchFilter = {
   starred?: Array<boolean> | null | undefined;
   status?: Array<BatchStatus> | null | undefined;
   tag?: Array<string> | null | undefined;
-  /** Of a job of the batch. Conditions such as `lr<0.01`, `optimizer:sgd` or `last.val_loss<=1`: a name, `:` (holds the text), <, <=, =, !=, >= or >, and a number or a text; all of them together */
+  /** Queries such as `lr<0.01 (optimizer:sgd OR best.val_loss<0.3) NOT status:failed`; all of them together. The page "Queries" of the documentation has the language */
   where?: Array<string> | null | undefined;
 };
 
@@ -52,7 +52,7 @@ export type BatchFilter = {
 export type BatchOrder = {
   by: BatchOrderBy;
   direction?: Direction;
-  /** For FIELD: `param.<name>`, `last.<series>`, `min.<series>` or `max.<series>` */
+  /** For FIELD: a name as in queries */
   field?: string | null | undefined;
 };
 
@@ -110,7 +110,7 @@ export type JobFilter = {
   q?: Array<string> | null | undefined;
   status?: Array<JobStatus> | null | undefined;
   tag?: Array<string> | null | undefined;
-  /** Conditions such as `lr<0.01`, `optimizer:sgd` or `last.val_loss<=1`: a name, `:` (holds the text), <, <=, =, !=, >= or >, and a number or a text; all of them together */
+  /** Queries such as `lr<0.01 (optimizer:sgd OR best.val_loss<0.3) NOT status:failed`; all of them together. The page "Queries" of the documentation has the language */
   where?: Array<string> | null | undefined;
 };
 
@@ -276,7 +276,7 @@ export type BatchesQueryVariables = Exact<{
 }>;
 
 
-export type BatchesQuery = { streamCursor: string, batches: { edges: Array<{ node: { columns?: Record<string, unknown> | null, id: string, name: string | null, status: BatchStatus, stalled: boolean, stopRequested: boolean, host: string | null, hostId: string | null, user: string | null, commit: string | null, command: string | null, experimentType: string | null, tags: Array<string>, notes: string, group: string | null, starred: boolean, archived: boolean, nTotal: number | null, nDone: number, nFailed: number, nRunning: number, startedAt: string, endedAt: string | null, lastSeenAt: string, lastReceivedAt: string | null, clockSkewS: number | null, progress: number | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', etaS: number | null, failureReason: string | null, rerunOf: string | null, project: string, env_snapshot: Record<string, unknown> | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type BatchesQuery = { streamCursor: string, batches: { unknownNames: Array<string>, edges: Array<{ node: { columns?: Record<string, unknown> | null, id: string, name: string | null, status: BatchStatus, stalled: boolean, stopRequested: boolean, host: string | null, hostId: string | null, user: string | null, commit: string | null, command: string | null, experimentType: string | null, tags: Array<string>, notes: string, group: string | null, starred: boolean, archived: boolean, nTotal: number | null, nDone: number, nFailed: number, nRunning: number, startedAt: string, endedAt: string | null, lastSeenAt: string, lastReceivedAt: string | null, clockSkewS: number | null, progress: number | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', etaS: number | null, failureReason: string | null, rerunOf: string | null, project: string, env_snapshot: Record<string, unknown> | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type JobsQueryVariables = Exact<{
   where?: JobFilter | null | undefined;
@@ -1031,6 +1031,7 @@ export const BatchesDocument = new TypedDocumentString(`
     query Batches($filter: BatchFilter, $orderBy: BatchOrder, $first: Int!, $after: String, $columns: [String!]!, $withColumns: Boolean!) {
   streamCursor
   batches(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
+    unknownNames
     edges {
       node {
         ...BatchRow

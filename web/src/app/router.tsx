@@ -13,6 +13,7 @@ import { readCompareSearch } from '../lib/compare-search.ts'
 import { links } from '../lib/links.ts'
 import { readLogSearch } from '../lib/log-search.ts'
 import { batchQuery, fieldsQuery, jobsQuery, projectQuery, projectViewsQuery } from '../lib/queries.ts'
+import { fromAddress } from '../lib/query.ts'
 import { queryClient } from '../lib/query-client.ts'
 import { readSweepSearch } from '../lib/sweep-search.ts'
 import { readTableSearch } from '../lib/table-search.ts'
@@ -53,7 +54,7 @@ const home = createRoute({
   beforeLoad: signedIn,
   validateSearch: only((given): { q?: string } => {
     const q = text(given.q)
-    return q === undefined ? {} : { q }
+    return q === undefined ? {} : { q: fromAddress(q) }
   }),
   component: page(() => import('../pages/home/home.tsx'), 'Home'),
 })

@@ -1,121 +1,122 @@
+import {
+  bestOf,
+  faultOf,
+  fieldNamed,
+  lessIsBetter,
+  matches,
+  numberIn,
+  parse,
+  printComparison,
+  type Query,
+  quotedName,
+  readName,
+  STATES,
+  termsOf,
+} from '../../../src/query/index.ts'
+import { FIELD_KINDS } from '../__generated__/field-kinds.ts'
 import type { BatchFilter } from './api/batches.ts'
 import type { Batch } from './api/types.ts'
-import { didYouMean, type QueryNames, type QueryWord, readQuery, STATES } from './query.ts'
+import { didYouMean, type QueryNames, wordsOf } from './query.ts'
 
-/** Parses a query over batches into filters and conditions of the service. */
+export { lessIsBetter }
+
+/** Queries over batches. The service evaluates them; the page says what is wrong with them. */
 
 const LISTS = ['status', 'tag', 'host', 'owner', 'group', 'project'] as const
 const MARKS = ['starred', 'archived'] as const
 const FILTERS: readonly string[] = [...LISTS, ...MARKS]
 
 export interface ParsedQuery {
+  /** What the service is asked. With a problem it would be refused, so nothing is asked. */
   filter: BatchFilter
-  /** The words of the query as typed. */
+  /** The parts of the query that must all hold. */
   words: string[]
-  /** Words that could not be parsed, with the reason. */
+  /** What is not understood. */
   problems: string[]
-  /** Names that no recent job has. */
+  /** What may be mistyped. */
   hints: string[]
+  /** Whether a batch from the stream matches; null if only the service knows. */
+  matches: ((batch: Batch) => boolean) | null
 }
-
-/** Whether lower values of the metric are better, judging by its name. */
-export const lessIsBetter = (name: string): boolean =>
-  /loss|err|perplexity|ppl|(^|[/_])(mse|mae|rmse|nll|wer|cer|fid)|time|duration/i.test(name)
 
 /** `best.val_loss` means its minimum or maximum, depending on which is better. */
 export const fieldId = (id: string): string =>
-  id.replace(/^best\.(.+)$/u, (_, name: string) => `${lessIsBetter(name) ? 'min' : 'max'}.${name}`)
+  id.replace(/^best\.(.+)$/u, (_, name: string) => `${bestOf(name)}.${name}`)
 
 export function parseQuery(text: string, known?: KnownNames): ParsedQuery {
-  const lists: Partial<Record<(typeof LISTS)[number], string[]>> = {}
-  const marks: Partial<Record<(typeof MARKS)[number], boolean[]>> = {}
-  const where: string[] = []
-  const plain: string[] = []
-  const problems: string[] = []
-  const hints: string[] = []
-  const read = readQuery(text)
-  for (const word of read) {
-    const { name, sign, value } = word
-    const problem =
-      word.problem ??
-      (isFilter(name) ? problemOfFilter(word) : sign === ':' ? unknownName(name, known) : null)
-    if (problem !== null) problems.push(problem)
-    else if (sign === '') {
-      if (value !== '') plain.push(value)
-    } else if (isMark(name)) marks[name] = [(value.toLowerCase() === 'true') !== (sign === '!=')]
-    else if (name === 'status' && sign === '!=')
-      lists.status = STATES.filter((one) => one !== value.toLowerCase())
-    else if (isList(name)) lists[name] = [...(lists[name] ?? []), value]
-    else {
-      where.push(`${fieldId(name)}${sign}${value}`)
-      const unknown = unknownName(name, known)
-      if (unknown !== null) hints.push(unknown)
-    }
-  }
+  const { query, fault: badForm } = parse(text)
+  const fault = badForm ?? faultOf(query, FIELD_KINDS.batch)
   return {
-    words: read.map((word) => word.text),
-    problems,
-    hints,
-    filter: {
-      ...lists,
-      ...marks,
-      ...(where.length > 0 && { where }),
-      // Adjacent plain words are searched as one phrase.
-      ...(plain.length > 0 && { q: [plain.join(' ')] }),
-    },
+    words: wordsOf(text),
+    problems: fault === null ? [] : [`${fault.message} (at character ${fault.from + 1})`],
+    hints: fault === null ? hintsOf(query, known) : [],
+    filter: query === null && fault === null ? {} : { where: [text] },
+    matches: matcherOf(query),
   }
 }
+
+/** Names that no recent batch has, and texts that are compared in order. */
+function hintsOf(query: Query | null, known: KnownNames | undefined): string[] {
+  return termsOf(query).flatMap((term) => {
+    if (term.kind !== 'is') return []
+    const { name, op, value } = term
+    const isOrdered = op !== 'has' && op !== 'eq' && op !== 'ne'
+    const isField = fieldNamed(FIELD_KINDS.batch, name) !== undefined
+    const order =
+      isOrdered && !isField && numberIn(value) === undefined
+        ? [`${printComparison(term)} compares texts, because ${value} is not a number`]
+        : []
+    const unknown = isField ? null : unknownName(name, known)
+    return unknown === null ? order : [...order, unknown]
+  })
+}
+
 /** A hint if no recent batch of the project has the name; null if one has it, or the names are unknown. */
 function unknownName(name: string, known: KnownNames | undefined): string | null {
   const names = known && [...known.params, ...known.series]
-  const isOf = /^(best|last|min|max|param|final|config)\./.test(name)
-  if (names === undefined || isOf || names.includes(name.split('/')[0] ?? '') || names.includes(name))
+  const { of } = readName(name)
+  if (names === undefined || of !== 'any' || names.includes(name.split('/')[0] ?? '') || names.includes(name))
     return null
-  return `No recent batch has ${name}${didYouMean(name, [...FILTERS, ...names])}`
-}
-const isList = (name: string): name is (typeof LISTS)[number] => LISTS.some((one) => one === name)
-const isMark = (name: string): name is (typeof MARKS)[number] => MARKS.some((one) => one === name)
-const isFilter = (name: string): boolean => FILTERS.includes(name)
-
-function problemOfFilter({ text, name, sign, value }: QueryWord): string | null {
-  if (/^[<>]/.test(sign) || (sign === '!=' && isList(name) && name !== 'status'))
-    return `${text}: write ${name}:${value}`
-  if (isMark(name) && !/^(true|false)$/i.test(value)) return `${name} is true or false, not ${value}`
-  return null
+  // Names with spaces are mostly typed without quotation marks.
+  const longer = names.find((one) => one.endsWith(` ${name}`))
+  return longer === undefined
+    ? `No recent batch has ${name}${didYouMean(name, [...FILTERS, ...names])}`
+    : `No recent batch has ${name}: quote a name with spaces, ${quotedName(longer)}`
 }
 
-/**
- * Whether a batch from the stream belongs in the list, as the server would decide. Only the server evaluates
- * conditions.
- */
-export function matches(batch: Batch, filter: BatchFilter): boolean {
-  const { status, tag, host, owner, group, project, starred, archived, q } = filter
-  const among = (
-    wanted: readonly string[] | undefined,
-    values: readonly (string | null | undefined)[],
-  ): boolean =>
-    wanted === undefined ||
-    wanted.some((one) => values.some((value) => value?.toLowerCase() === one.toLowerCase()))
-  const text = [
-    batch.id,
-    batch.name,
-    batch.group,
-    batch.experiment_type,
-    batch.command,
-    batch.notes,
-    ...batch.tags,
-  ]
-  return (
-    among(status, [batch.status]) &&
-    among(tag, batch.tags) &&
-    among(host, [batch.host]) &&
-    among(owner, [batch.owner?.id, batch.owner?.name]) &&
-    among(group, [batch.group]) &&
-    among(project, [batch.project]) &&
-    (starred ?? [batch.starred]).includes(batch.starred) &&
-    (archived ?? [false]).includes(batch.archived ?? false) &&
-    (q === undefined || q.some((one) => text.some((part) => part?.toLowerCase().includes(one.toLowerCase()))))
-  )
+/** The fields of a batch that the page has of every batch. */
+const LOCAL: ReadonlySet<string> = new Set([
+  ...['status', 'tags', 'host', 'owner', 'group', 'project', 'starred', 'archived'],
+  ...['id', 'name', 'experiment_type', 'command', 'commit', 'user', 'notes', 'rerun_of'],
+])
+
+function matcherOf(query: Query | null): ((batch: Batch) => boolean) | null {
+  const terms = termsOf(query)
+  const fields = terms.map((term) => (term.kind === 'is' ? fieldNamed(FIELD_KINDS.batch, term.name) : 'id'))
+  if (fields.some((field) => field === undefined || !LOCAL.has(field))) return null
+  const archived = fields.includes('archived')
+  return (batch) =>
+    (archived || batch.archived !== true) &&
+    matches(
+      query,
+      {
+        field: (name) =>
+          name === 'owner'
+            ? [batch.owner?.name].filter((one) => one !== undefined)
+            : [batch[name as keyof Batch]],
+        values: () => [],
+        texts: [
+          batch.id,
+          batch.name,
+          batch.group,
+          batch.experiment_type,
+          batch.command,
+          batch.notes,
+          ...batch.tags,
+        ],
+      },
+      FIELD_KINDS.batch,
+    )
 }
 
 export interface KnownNames {
@@ -144,8 +145,11 @@ export function batchNames(known: KnownNames | undefined, projects?: readonly st
   return {
     names: [
       ...filters.map((one) => `${one}:`),
-      ...(known?.params ?? []).map((one) => `${one}${values.has(one) ? ':' : '='}`),
-      ...(known?.series ?? []).flatMap((one) => [`${one}<`, `best.${one}<`]),
+      ...(known?.params ?? []).map((one) => `${quotedName(one)}${values.has(one) ? ':' : '='}`),
+      ...(known?.series ?? []).flatMap((one) => [
+        `${quotedName(one)}<`,
+        ...['best', 'last'].map((of) => `${quotedName(`${of}.${one}`)}<`),
+      ]),
     ],
     valuesOf: (name) => values.get(name.replace(/^param\./, '')) ?? [],
   }

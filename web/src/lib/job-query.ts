@@ -1,117 +1,131 @@
-import type { Job } from './api/types.ts'
-import { didYouMean, type QueryNames, readQuery, STATES } from './query.ts'
+import {
+  faultOf,
+  fieldNamed,
+  matches,
+  parse,
+  type Query,
+  quotedName,
+  readName,
+  STATES,
+  termsOf,
+} from '../../../src/query/index.ts'
+import { FIELD_KINDS } from '../__generated__/field-kinds.ts'
+import type { Batch, Job } from './api/types.ts'
+import { didYouMean, type QueryNames } from './query.ts'
 
-/**
- * A query (query.ts) over jobs that the page has loaded. A name refers to a field, a parameter, the last value of a
- * series, or a result.
- */
+/** Queries over the jobs of a batch, which the page has loaded. They mean the same as over any list of the service. */
 export interface JobQuery {
-  matches: (job: Job) => boolean
-  /** Words that could not be parsed, with the reason. */
+  /** Null if only the service knows: for the lowest, highest and best values of a metric. */
+  matches: ((job: Job) => boolean) | null
+  /** What is not understood. No job matches then. */
   problems: string[]
+  /** Names that no job has. */
+  hints: string[]
 }
 
-/** Prefixes that say which kind of name is meant. */
-const OF = /^(param|last|final)\./
+const KINDS = FIELD_KINDS.job
+/** Fields that name a job, for completion and for columns. */
+const OFFERED = ['status', 'id', 'model', 'dataset', 'tag', 'epochs', 'elapsed', 'reason', 'gpu_count']
 
-type Field = (job: Job) => unknown
-const FIELDS: Readonly<Record<string, Field>> = {
-  status: (job) => job.status,
-  name: (job) => job.id,
-  model: (job) => job.model,
-  dataset: (job) => job.dataset,
-  tag: (job) => job.tags,
-  epochs: (job) => job.epochs,
-  elapsed: (job) => job.elapsed_s,
-  reason: (job) => job.failure_reason,
+type OfBatch = Pick<Batch, 'config'> & Partial<Batch>
+
+function valuesOf(job: Job, batch: OfBatch | undefined, of: string, key: string): readonly unknown[] {
+  const at = (values: Readonly<Record<string, unknown>> | null | undefined): unknown =>
+    values === null || values === undefined
+      ? undefined
+      : Object.hasOwn(values, key)
+        ? values[key]
+        : key
+            .split('/')
+            .reduce<unknown>(
+              (value, name) =>
+                typeof value === 'object' && value !== null
+                  ? (value as Record<string, unknown>)[name]
+                  : undefined,
+              values,
+            )
+  switch (of) {
+    case 'param':
+      return [
+        at(job.params) ??
+          (/^(model|dataset|gpu_count|step_unit)$/.test(key) ? fieldOf(job, batch, key) : undefined),
+      ]
+    case 'config':
+      return [at(batch?.config)]
+    case 'last':
+      return [Object.hasOwn(job.latest, key) ? job.latest[key] : undefined]
+    case 'final':
+      return [at(job.metrics)]
+    default:
+      return []
+  }
 }
 
-/** All values that a job has under this name. */
-function valuesOf(job: Job, name: string): unknown[] {
-  const bare = name.replace(OF, '')
-  const of = name === bare ? '' : name.slice(0, name.indexOf('.'))
-  const all: [string, unknown][] = [
-    ['', FIELDS[bare]?.(job)],
-    ['param', job.params[bare]],
-    ['last', job.latest[bare]],
-    ['final', job.metrics[bare]],
-  ]
-  return all
-    .filter(([where, value]) => (of === '' || of === where) && value !== undefined && value !== null)
-    .flatMap(([where, value]) => (where === '' && Array.isArray(value) ? value : [value]))
+/** Of a field that both have, the one of the job. */
+function fieldOf(job: Job, batch: OfBatch | undefined, name: string): unknown {
+  const value = name in job ? job[name as keyof Job] : batch?.[name as keyof OfBatch]
+  return name === 'owner' ? batch?.owner?.name : value
 }
 
 /** Names that conditions over these jobs can use. */
-export function namesOf(jobs: readonly Job[]): string[] {
-  const names = new Set(Object.keys(FIELDS))
+export function namesOf(jobs: readonly Job[], batch?: OfBatch): string[] {
+  const names = new Set(OFFERED)
   for (const job of jobs)
     for (const part of [job.params, job.latest, job.metrics]) for (const name in part) names.add(name)
+  for (const name in batch?.config) names.add(name)
   return [...names].sort()
 }
 
-function holds(value: unknown, sign: string, wanted: string): boolean {
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
-  const [left, right] = [Number(value), Number(wanted)]
-  const numeric = wanted.trim() !== '' && !Number.isNaN(right) && !Number.isNaN(left)
-  const same = numeric ? left === right : text.toLowerCase() === wanted.toLowerCase()
-  switch (sign) {
-    case ':':
-      return numeric ? same : text.toLowerCase().includes(wanted.toLowerCase())
-    case '=':
-      return same
-    case '!=':
-      return !same
-    case '<':
-      return numeric && left < right
-    case '>':
-      return numeric && left > right
-    case '<=':
-      return numeric && left <= right
-    default:
-      return numeric && left >= right
+export function parseJobQuery(text: string, names: readonly string[], batch?: OfBatch): JobQuery {
+  const { query, fault: badForm } = parse(text)
+  const fault = badForm ?? faultOf(query, KINDS)
+  if (fault !== null) {
+    const problem = `${fault.message} (at character ${fault.from + 1})`
+    return { matches: () => false, problems: [problem], hints: [] }
   }
-}
-
-export function parseJobQuery(text: string, names: readonly string[]): JobQuery {
-  const known = new Set(names)
-  const problems: string[] = []
-  const tests: ((job: Job) => boolean)[] = []
-  for (const { name, sign, value, problem } of readQuery(text)) {
-    const bare = name.replace(OF, '')
-    if (problem !== null && (known.has(bare) || !/needs a value|compares numbers/.test(problem)))
-      problems.push(problem)
-    else if (sign === '') {
-      const plain = value.toLowerCase()
-      if (plain !== '') tests.push((job) => textOf(job).includes(plain))
-    } else if (!known.has(bare)) problems.push(`No job has ${name}${didYouMean(name, names)}`)
-    else
-      tests.push((job) => {
-        const values = valuesOf(job, name)
-        // Tags match whole, as in lists of batches. Jobs without tags match `tag!=`.
-        if (name === 'tag' && sign === ':') return values.some((one) => holds(one, '=', value))
-        return sign === '!='
-          ? (name === 'tag' || values.length > 0) && values.every((one) => holds(one, sign, value))
-          : values.some((one) => holds(one, sign, value))
-      })
+  const isLocal = (one: Query): boolean =>
+    termsOf(one).every((term) => term.kind === 'words' || !/^(min|max|best)$/.test(readName(term.name).of))
+  const row = (job: Job) => ({
+    field: (name: string) => [fieldOf(job, batch, name)],
+    values: (of: string, key: string) => valuesOf(job, batch, of, key),
+    texts: [job.id, job.model, job.dataset, job.failure_reason],
+    wholes: job.tags,
+  })
+  return {
+    matches: query === null || isLocal(query) ? (job) => matches(query, row(job), KINDS) : null,
+    problems: [],
+    hints: termsOf(query).flatMap((term) => {
+      if (term.kind !== 'is') return []
+      const { key } = readName(term.name)
+      const isKnown =
+        fieldNamed(KINDS, term.name) !== undefined ||
+        names.includes(key) ||
+        names.includes(key.split('/')[0] ?? '')
+      return isKnown ? [] : [`No job has ${term.name}${didYouMean(key, names)}`]
+    }),
   }
-  return { matches: (job) => tests.every((test) => test(job)), problems }
-}
-
-/** All text of a job that free text is searched in. */
-function textOf(job: Job): string {
-  const params = Object.entries(job.params).map(([name, value]) => `${name}=${JSON.stringify(value)}`)
-  return [job.id, job.model, job.dataset, job.failure_reason, ...job.tags, ...params].join(' ').toLowerCase()
 }
 
 /** Completions for queries over these jobs. */
-export function jobNames(jobs: readonly Job[], names: readonly string[]): QueryNames {
+export function jobNames(jobs: readonly Job[], names: readonly string[], batch?: OfBatch): QueryNames {
+  const all = (name: string): unknown[] => {
+    const field = fieldNamed(KINDS, name)
+    return jobs.flatMap((job) => {
+      const own = field === undefined ? undefined : fieldOf(job, batch, field)
+      const values = [
+        own,
+        ...['param', 'config', 'last', 'final'].flatMap((of) => valuesOf(job, batch, of, name)),
+      ]
+      return values.flat().filter((value) => value !== undefined && value !== null)
+    })
+  }
   const isText = (name: string): boolean =>
-    jobs.some((job) => valuesOf(job, name).some((value) => typeof value === 'string' && value !== 'NaN'))
+    all(name).some((value) => typeof value === 'string' && value !== 'NaN')
   return {
-    names: names.map((one) => `${one}${one === 'status' || one === 'tag' || isText(one) ? ':' : '<'}`),
-    valuesOf: (name) =>
-      name === 'status'
-        ? STATES
-        : [...new Set(jobs.flatMap((job) => valuesOf(job, name).map((value) => String(value))))],
+    names: names.map((one) => {
+      const isWord = one === 'status' || one === 'tag' || isText(one)
+      return `${quotedName(one)}${isWord ? ':' : '<'}`
+    }),
+    valuesOf: (name) => (name === 'status' ? STATES : [...new Set(all(name).map(String))]),
   }
 }

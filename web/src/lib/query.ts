@@ -1,58 +1,6 @@
-/**
- * The query language of all lists: `lr<0.01 optimizer:sgd status:failed val_loss<0.3 tag:night "free text"`. All words
- * must match. `batch-query.ts` turns queries into filters of the service, `job-query.ts` evaluates them on loaded jobs.
- */
-export interface QueryWord {
-  /** The exact text of this part of the query. */
-  text: string
-  /** Empty for free text. */
-  name: string
-  sign: ':' | '=' | '!=' | '<' | '<=' | '>' | '>=' | ''
-  /** Without quotation marks. */
-  value: string
-  /** Why the word is invalid. */
-  problem: string | null
-}
+import { parse, partsOf, print, type Query, quoted, quotedName, wordOf } from '../../../src/query/index.ts'
 
-const WORD = /[^\s:<>=!"]+(?::|<=|>=|!=|<|>|=)"[^"]*"?|"[^"]*"?|\S+/gu
-const CONDITION = /^([^\s:<>=!"]+)(:|<=|>=|!=|<|>|=)(.*)$/su
-export const STATES: readonly string[] = ['running', 'completed', 'failed', 'stopped', 'lost']
-
-const unquoted = (text: string): string => text.replace(/^"|"$/g, '')
-export const quoted = (value: string): string =>
-  /[\s"]/.test(value) ? `"${value.replaceAll('"', '')}"` : value
-
-export function readQuery(text: string): QueryWord[] {
-  return (text.match(WORD) ?? []).map((word) => {
-    const [, name = '', sign = '', right = ''] = word.startsWith('"') ? [] : (CONDITION.exec(word) ?? [])
-    const value = unquoted(name === '' ? word : right)
-    const read = { text: word, name, sign: sign as QueryWord['sign'], value }
-    return { ...read, problem: problemOf(read) }
-  })
-}
-
-function problemOf({ text, name, sign, value }: Omit<QueryWord, 'problem'>): string | null {
-  if ((text.match(/"/g)?.length ?? 0) % 2 === 1) return `A quotation mark in ${text} is not closed`
-  if (name === '') return null
-  if (value === '')
-    return `${text} needs a value, such as ${name}${sign}${name === 'status' ? 'failed' : '0.1'}`
-  const meant = meantFor(name, sign, value)
-  if (meant !== null) return `${text}: did you mean ${meant}?`
-  if (/^[<>]/.test(sign) && Number.isNaN(Number(value)))
-    return `${name}${sign} compares numbers, and ${value} is not one`
-  if (name === 'status' && !STATES.includes(value.toLowerCase()))
-    return `${value} is not a status: ${STATES.join(', ')}`
-  return null
-}
-
-/** What was meant by two operators in a row, such as `lr=<0.1`; null if there is one. */
-function meantFor(name: string, sign: string, value: string): string | null {
-  const [, second = '', number = ''] = /^([<>=]+)(.+)$/.exec(value) ?? []
-  if (second === '' || Number.isNaN(Number(number))) return null
-  const both = sign + second
-  const [side = ''] = /[<>]/.exec(both) ?? []
-  return `${name}${side}${side === '' || both.includes('=') ? '=' : ''}${number}`
-}
+/** What the page's query fields do with the text of a query; the language is that of the service (src/query). */
 
 /** `: did you mean lr or lr_end?`, if there are similar names. */
 export function didYouMean(name: string, names: readonly string[]): string {
@@ -61,7 +9,7 @@ export function didYouMean(name: string, names: readonly string[]): string {
     one.includes(typed.slice(0, 3)) ||
     (one.startsWith(typed.slice(0, 2)) && Math.abs(one.length - typed.length) <= 2)
   const near = names.filter((one) => isNear(one.toLowerCase())).slice(0, 3)
-  return near.length > 0 ? `: did you mean ${OR.format(near)}?` : ''
+  return near.length > 0 ? `: did you mean ${OR.format(near.map(quotedName))}?` : ''
 }
 const OR = new Intl.ListFormat('en', { type: 'disjunction' })
 
@@ -77,10 +25,14 @@ export interface QueryNames {
 }
 
 const MAX_COMPLETIONS = 8
-/** The word being typed. Text in quotation marks may contain spaces. */
+const CONDITION = /^("[^"]*"|[^\s:<>=!"]+)(:|<=|>=|!=|==|<|>|=)(.*)$/su
+const unquoted = (text: string): string => text.replace(/^"|"$/g, '')
+
+/** The word being typed, without brackets that open before it. Text in quotation marks may contain spaces. */
 function lastWord(text: string): string {
   const open = (text.match(/"/g)?.length ?? 0) % 2 === 1
-  return (open ? /[^\s"]*"[^"]*$/ : /\S*$/).exec(text)?.[0] ?? ''
+  const word = (open ? /[^\s"]*"[^"]*$/ : /(?:"[^"]*")?\S*$/).exec(text)?.[0] ?? ''
+  return word.replace(/^\(+/, '')
 }
 
 /** Completions of the last word, except the word itself. */
@@ -88,8 +40,8 @@ export function completions(text: string, { names, valuesOf }: QueryNames): stri
   const last = lastWord(text)
   const [, name, sign = '', valueStart = ''] = CONDITION.exec(last) ?? []
   const lead = name === undefined ? '' : name + sign
-  const wanted = (name === undefined ? last : unquoted(valueStart)).toLowerCase()
-  const words = name === undefined ? names : valuesOf(name).map((value) => lead + quoted(value))
+  const wanted = unquoted(name === undefined ? last : valueStart).toLowerCase()
+  const words = name === undefined ? names : valuesOf(unquoted(name)).map((value) => lead + quoted(value))
   const rank = (word: string): number => {
     const at = unquoted(word.slice(lead.length)).toLowerCase().indexOf(wanted)
     return at < 0 ? -1 : at === 0 ? 0 : 1
@@ -102,19 +54,74 @@ export function completions(text: string, { names, valuesOf }: QueryNames): stri
 export const complete = (text: string, word: string): string =>
   `${text.slice(0, text.length - lastWord(text).length)}${word}${/[:=<>]$/.test(word) ? '' : ' '}`
 
-/** `name:value`, quoted if necessary. */
-export const wordOf = (name: string, value: string): string => `${name}:${quoted(value)}`
+const all = (parts: readonly Query[]): string =>
+  parts.length === 0 ? '' : print(parts.length === 1 ? (parts[0] as Query) : { kind: 'and', parts })
 
-/** Adds `name:value` to the query, or removes it. */
+/** The values of `name:value`, or of several of them joined by OR; undefined for another part. */
+function valuesIn(part: Query, name: string): string[] | undefined {
+  if (part.kind === 'is') return part.name === name && part.op === 'has' ? [part.value] : undefined
+  if (part.kind !== 'or') return undefined
+  const values = part.parts.map((one) => valuesIn(one, name))
+  return values.every((one) => one !== undefined) ? values.flat() : undefined
+}
+
+/** The values of which the query takes any: `status:failed OR status:lost`. */
+export function chosenIn(text: string, name: string): string[] {
+  for (const part of partsOf(parse(text).query)) {
+    const values = valuesIn(part, name)
+    if (values !== undefined) return values
+  }
+  return []
+}
+
+/** Adds `name:value` to the query, as one more choice where it has some of that name, or removes it. */
 export function toggle(text: string, name: string, value: string): string {
-  const word = wordOf(name, value)
-  const words = readQuery(text).map((one) => one.text)
-  return words.some((one) => one.toLowerCase() === word.toLowerCase())
-    ? without(text, word)
-    : [...words, word].join(' ')
+  const { query, fault } = parse(text)
+  if (fault !== null) return `${text} ${wordOf(name, value)}`
+  const chosen = chosenIn(text, name)
+  const isChosen = chosen.some((one) => one.toLowerCase() === value.toLowerCase())
+  const next = isChosen
+    ? chosen.filter((one) => one.toLowerCase() !== value.toLowerCase())
+    : [...chosen, value]
+  const words = next.map((one): Query => ({ kind: 'is', name, op: 'has', value: one, from: 0, to: 0 }))
+  const [first, ...more] = words
+  const wanted =
+    first === undefined ? [] : more.length === 0 ? [first] : [{ kind: 'or', parts: words } as const]
+  const parts = partsOf(query)
+  const at = parts.findIndex((part) => valuesIn(part, name) !== undefined)
+  return all(at < 0 ? [...parts, ...wanted] : [...parts.slice(0, at), ...wanted, ...parts.slice(at + 1)])
+}
+
+/** The parts of a query that must all hold, each as text. */
+export const wordsOf = (text: string): string[] => {
+  const { query, fault } = parse(text)
+  return fault === null ? partsOf(query).map(print) : [text.trim()]
 }
 export const without = (text: string, word: string): string =>
-  readQuery(text)
-    .map((one) => one.text)
-    .filter((one) => one.toLowerCase() !== word.toLowerCase())
-    .join(' ')
+  all(partsOf(parse(text).query).filter((part) => print(part) !== word))
+
+const ANY_OF: readonly string[] = ['status', 'tag', 'host', 'owner', 'group', 'project']
+/**
+ * The query of an address, as earlier versions meant it: `status:failed status:lost` took any of both. An AND between them
+ * says that both are meant; `withAnd` writes it.
+ */
+export function fromAddress(text: string): string {
+  const { query } = parse(text)
+  if (query?.kind !== 'and' || /\s(AND|OR|NOT)\s|[()]/.test(text)) return text
+  const repeated = ANY_OF.filter(
+    (name) => query.parts.filter((part) => valuesIn(part, name) !== undefined).length > 1,
+  )
+  if (repeated.length === 0) return text
+  const parts: Query[] = []
+  for (const part of query.parts) {
+    const name = repeated.find((one) => valuesIn(part, one) !== undefined)
+    const at = name === undefined ? -1 : parts.findIndex((one) => valuesIn(one, name) !== undefined)
+    const before = parts[at]
+    if (before === undefined) parts.push(part)
+    else parts[at] = { kind: 'or', parts: [...(before.kind === 'or' ? before.parts : [before]), part] }
+  }
+  return all(parts)
+}
+/** The query that a person typed, in a form that `fromAddress` does not change. */
+export const withAnd = (text: string): string =>
+  fromAddress(text) === text ? text : partsOf(parse(text).query).map(print).join(' AND ')

@@ -1,4 +1,5 @@
 import { type ChartSearch, readChartSearch } from './charts/search.ts'
+import { fromAddress } from './query.ts'
 
 /** The search parameters of a project's table, so that a link restores it. */
 export interface TableSearch {
@@ -26,7 +27,7 @@ export function readTableSearch(given: Record<string, unknown>): TableSearch {
       : undefined
   const base = text(given.base)
   return {
-    ...(q && { q }),
+    ...(q && { q: fromAddress(q) }),
     ...(sort && { sort }),
     ...(cols && { cols }),
     ...(base && { base }),

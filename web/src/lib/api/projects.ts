@@ -59,7 +59,10 @@ export interface TablePage {
 }
 
 /** Batches in any order, with the fields of `columns`. Later changes arrive over the stream. */
-export async function fetchTable(filter: BatchFilter, page: TablePage): Promise<Page<Listed>> {
+export async function fetchTable(
+  filter: BatchFilter,
+  page: TablePage,
+): Promise<Page<Listed> & { unknown: readonly string[] }> {
   const { sort = 'started_at', order = 'desc', columns = [], limit, cursor } = page
   const direction = upper(order)
   const { batches } = await queryWithCursor(BatchesDocument, {
@@ -78,7 +81,7 @@ export async function fetchTable(filter: BatchFilter, page: TablePage): Promise<
       ...(columns && { columns: columns as Record<string, FieldValue> }),
     }),
   )
-  return { items, next_cursor: nextOf(batches) }
+  return { items, next_cursor: nextOf(batches), unknown: batches.unknownNames }
 }
 export const createProject = (body: {
   slug: string

@@ -1,4 +1,5 @@
 import { rangeOf } from '../../lib/charts/search.ts'
+import { fromAddress as queryFrom } from '../../lib/query.ts'
 import { fromAddress } from '../../lib/selection.ts'
 
 /** The search parameters of the Jobs tab. */
@@ -21,6 +22,8 @@ export function readJobsSearch(given: Record<string, unknown>): JobsSearch {
     const value = given[name]
     if (value !== undefined && value !== null && value !== '') found[name] = String(value)
   }
+  // `name` was the id of a job.
+  if (found.q !== undefined) found.q = queryFrom(found.q.replace(/(^|\s)name(?=[:=]|!=)/g, '$1id'))
   const sel = fromAddress(given.sel)
   if (sel) found.sel = sel
   const zoom = rangeOf(given.zoom)

@@ -16,6 +16,7 @@ import { loadedChunk } from '../../lib/availability.ts'
 import { jobNames, namesOf, parseJobQuery } from '../../lib/job-query.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
+import { withAnd } from '../../lib/query.ts'
 import { inAddress, type Selection, useSelection } from '../../lib/selection.ts'
 import { some } from '../../lib/words.ts'
 import { Button, Choice } from '../../ui/controls.tsx'
@@ -28,6 +29,7 @@ import { JobTable } from './job-table.tsx'
 import { type JobsSearch, readJobsSearch } from './jobs-search.ts'
 import { RerunBatch } from './rerun-dialog.tsx'
 import { useJobs } from './use-jobs.ts'
+import { useMatches } from './use-matches.ts'
 
 /** The maximum number of curves beside the table. */
 const MAX_CURVES = 20
@@ -63,7 +65,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
   const { jobs: store, focus, selection } = context
   const [rerun, setRerun] = useState(false)
   const jobs = useJobs(store)
-  const list = useJobList(jobs, search, selection)
+  const list = useJobList(jobs, batch, search, selection)
   const { found } = list
   const charted = useChartedSeries(jobs)
   const curves = useStableList(list.drawn.slice(0, MAX_CURVES).map((job) => job.id))
@@ -114,7 +116,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
           </div>
         )}
         <div className="flex min-w-0 flex-col gap-3">
-          <Filters jobs={jobs} list={list} search={search} change={change}>
+          <Filters batch={batch} jobs={jobs} list={list} search={search} change={change}>
             {chartsBeside && curves.length < found.length && `; ${drawnText(list, curves.length)}`}
           </Filters>
           {found.length === 0 ? (
@@ -155,13 +157,14 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
 }
 
 /** Which jobs match the filters, which of them are selected, and which are drawn. */
-function useJobList(jobs: readonly Job[], search: JobsSearch, selection: Selection) {
+function useJobList(jobs: readonly Job[], batch: Batch, search: JobsSearch, selection: Selection) {
   const selected = useSelection(selection)
-  const names = useMemo(() => namesOf(jobs), [jobs])
-  const query = useMemo(() => parseJobQuery(search.q ?? '', names), [search.q, names])
+  const names = useMemo(() => namesOf(jobs, batch), [jobs, batch])
+  const query = useMemo(() => parseJobQuery(search.q ?? '', names, batch), [search.q, names, batch])
+  const { matches, error } = useMatches(batch, search.q ?? '', query)
   const found = useMemo(
-    () => jobs.filter((job) => (!search.status || job.status === search.status) && query.matches(job)),
-    [jobs, search.status, query],
+    () => jobs.filter((job) => (!search.status || job.status === search.status) && matches(job)),
+    [jobs, search.status, matches],
   )
   // In the order of the table: the charts draw its first rows.
   const [sorted, setSorted] = useState<readonly Job[]>(found)
@@ -170,7 +173,8 @@ function useJobList(jobs: readonly Job[], search: JobsSearch, selection: Selecti
   const inTable = new Set(selectedListed)
   return {
     names,
-    query,
+    /** What is not understood, and what may be mistyped. */
+    problems: [...query.problems, ...query.hints, ...(error === null ? [] : [error])],
     found,
     listed,
     setSorted,
@@ -221,13 +225,14 @@ const STATES: readonly Status[] = ['running', 'completed', 'failed', 'stopped', 
 
 /** The query, the status, and the number of jobs that match; the children continue the count. */
 function Filters(props: {
+  batch: Batch
   jobs: readonly Job[]
   list: JobList
   search: JobsSearch
   change: Change
   children: React.ReactNode
 }) {
-  const { jobs, list, search, change } = props
+  const { batch, jobs, list, search, change } = props
   const filtered = Boolean(search.q || search.status)
   return (
     <div className="flex flex-wrap items-center gap-2">
@@ -236,9 +241,9 @@ function Filters(props: {
         placeholder="status:failed lr<0.01 val_loss<0.3 text"
         className="min-w-48 max-w-[32rem] flex-1"
         value={search.q ?? ''}
-        onChange={(q) => change({ q })}
-        names={() => jobNames(jobs, list.names)}
-        problems={list.query.problems}
+        onChange={(q) => change({ q: withAnd(q) })}
+        names={() => jobNames(jobs, list.names, batch)}
+        problems={list.problems}
       />
       <Choice
         label="Status"

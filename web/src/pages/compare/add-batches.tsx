@@ -28,6 +28,7 @@ export function AddBatches({ search, onClose }: { search: CompareSearch; onClose
   const { filter, problems } = parseQuery(q)
   const found = useQuery({
     queryKey: ['found to compare', filter],
+    enabled: problems.length === 0,
     placeholderData: keepPreviousData,
     queryFn: async () => {
       const { items } = await fetchBatches(filter, { limit: MAX_FOUND })

@@ -1,8 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useCallback } from 'react'
-import type { JobStatus } from '../../__generated__/graphql.ts'
-import { type BatchFilter, fetchBatches } from '../../lib/api/batches.ts'
+import { fetchBatches } from '../../lib/api/batches.ts'
 import { fetchJobsWhere } from '../../lib/api/find-jobs.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Job } from '../../lib/api/types.ts'
@@ -10,9 +9,10 @@ import { batchNames, parseQuery } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { projectsQuery, useBatch } from '../../lib/queries.ts'
+import { inSentences, withAnd } from '../../lib/query.ts'
 import { number, some } from '../../lib/words.ts'
 import { Progress } from '../../ui/controls.tsx'
-import { Failure, Waiting } from '../../ui/notice.tsx'
+import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { QueryField } from '../../ui/query-field.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
@@ -25,7 +25,10 @@ const MAX_FOUND = 50
 export function Find({ q }: { q: string }) {
   const navigate = useNavigate()
   const projects = useQuery(projectsQuery).data
-  const ask = useCallback((text: string) => void navigate({ ...links.home(text), replace: true }), [navigate])
+  const ask = useCallback(
+    (text: string) => void navigate({ ...links.home(withAnd(text)), replace: true }),
+    [navigate],
+  )
   const { problems } = parseQuery(q)
   return (
     <QueryField
@@ -47,9 +50,11 @@ export function Find({ q }: { q: string }) {
 
 /** The matching batches and jobs of all projects. */
 export function Found({ q }: { q: string }) {
-  const { filter } = parseQuery(q)
+  const { filter, problems } = parseQuery(q)
+  const isUnderstood = problems.length === 0
   const batches = useQuery({
     queryKey: ['found batches', filter],
+    enabled: isUnderstood,
     placeholderData: keepPreviousData,
     queryFn: async () => {
       const page = await fetchBatches(filter, { limit: MAX_FOUND })
@@ -57,20 +62,25 @@ export function Found({ q }: { q: string }) {
       return { ids: page.items.map((batch) => batch.id), more: page.next_cursor !== null }
     },
   })
-  const ofJobs = jobsAsked(filter)
   const jobs = useQuery({
-    queryKey: ['found jobs', ofJobs],
-    enabled: ofJobs !== null,
+    queryKey: ['found jobs', filter],
+    enabled: isUnderstood,
     placeholderData: keepPreviousData,
-    queryFn: () => fetchJobsWhere(ofJobs ?? {}, { limit: MAX_FOUND }),
+    queryFn: () => fetchJobsWhere({ where: filter.where ?? [] }, { limit: MAX_FOUND }),
   })
+  if (!isUnderstood)
+    return (
+      <Notice title="The query is not understood">
+        <p>{inSentences(problems)}</p>
+      </Notice>
+    )
   const error = batches.error ?? jobs.error
   if (error) return <Failure>{errorText(error)}</Failure>
   if (batches.data === undefined) return <Waiting rows={6} />
   const { ids, more } = batches.data
   return (
     <div
-      className={`flex flex-col gap-6 ${ofJobs === null ? '' : 'min-[120rem]:grid min-[120rem]:grid-cols-[2fr_3fr] min-[120rem]:items-start min-[120rem]:gap-x-10'} ${batches.isPlaceholderData ? 'refreshing' : ''}`}
+      className={`flex flex-col gap-6 min-[120rem]:grid min-[120rem]:grid-cols-[2fr_3fr] min-[120rem]:items-start min-[120rem]:gap-x-10 ${batches.isPlaceholderData ? 'refreshing' : ''}`}
     >
       <Section title="Batches" note={more ? `the newest ${MAX_FOUND}` : some(ids.length, 'batch', 'batches')}>
         {ids.length === 0 && <p className="px-3 py-3 text-muted">No batch matches.</p>}
@@ -78,7 +88,7 @@ export function Found({ q }: { q: string }) {
           <FoundBatch key={id} id={id} />
         ))}
       </Section>
-      {ofJobs !== null && jobs.data && (
+      {jobs.data && (
         <Section
           title="Jobs"
           note={jobs.data.next_cursor ? `the newest ${MAX_FOUND}` : some(jobs.data.items.length, 'job')}
@@ -91,18 +101,6 @@ export function Found({ q }: { q: string }) {
       )}
     </div>
   )
-}
-
-/** The part of the query that applies to jobs; null if it contains filters that only batches have. */
-function jobsAsked(filter: BatchFilter): Parameters<typeof fetchJobsWhere>[0] | null {
-  const { status, tag, where, q, ...others } = filter
-  if (Object.keys(others).length > 0) return null
-  return {
-    ...(status && { status: status.map((one) => one.toUpperCase() as JobStatus) }),
-    ...(tag && { tag }),
-    ...(where && { where }),
-    ...(q && { q }),
-  }
 }
 
 function FoundBatch({ id }: { id: string }) {

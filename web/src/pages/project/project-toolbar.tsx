@@ -4,7 +4,7 @@ import { Bookmark, ChartLine } from 'lucide-react'
 import { batchNames } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
 import { fieldsQuery, projectQuery, projectViewsQuery, useMe } from '../../lib/queries.ts'
-import { toggle } from '../../lib/query.ts'
+import { chosenIn, toggle } from '../../lib/query.ts'
 import { inAddress } from '../../lib/selection.ts'
 import type { TableSearch } from '../../lib/table-search.ts'
 import { buttonLook } from '../../ui/controls.tsx'
@@ -21,8 +21,8 @@ const CHIPS = ['running', 'failed', 'lost', 'completed', 'stopped'] as const
 export function ProjectToolbar(props: {
   slug: string
   search: TableSearch
-  /** Filtered by these. */
-  statuses: readonly string[] | undefined
+  /** What is not understood of the query. */
+  problems: readonly string[]
   selected: ReadonlySet<string>
   /** Ids of the chosen columns. */
   columns: string[]
@@ -32,8 +32,9 @@ export function ProjectToolbar(props: {
   /** Undefined chooses the usual columns. */
   onColumns: (ids: string[] | undefined) => void
 }) {
-  const { slug, search, statuses, selected, columns: ids, sorted, onQuery, onColumns } = props
+  const { slug, search, problems, selected, columns: ids, sorted, onQuery, onColumns } = props
   const { q = '' } = search
+  const statuses = chosenIn(q, 'status')
   const me = useMe()
   const project = useQuery(projectQuery(slug)).data
   const known = useQuery(fieldsQuery(slug)).data
@@ -54,6 +55,7 @@ export function ProjectToolbar(props: {
         value={q}
         onChange={onQuery}
         names={() => batchNames(known)}
+        problems={problems}
         className="min-w-40 max-w-[32rem] flex-1 sm:min-w-48"
       />
       {/* On phones, one row that scrolls sideways. */}
@@ -63,8 +65,8 @@ export function ProjectToolbar(props: {
             <Link
               key={status}
               {...links.project(slug, { ...search, q: toggle(q, 'status', status) })}
-              className={`${buttonLook(statuses?.includes(status) ? 'on' : 'plain')} max-2xl:px-1.5`}
-              aria-label={`${status}${statuses?.includes(status) ? ', filtered' : ''}`}
+              className={`${buttonLook(statuses.includes(status) ? 'on' : 'plain')} max-2xl:px-1.5`}
+              aria-label={`${status}${statuses.includes(status) ? ', filtered' : ''}`}
               title={status}
             >
               <StatusShape status={status} />

@@ -7,7 +7,7 @@ import { parseQuery } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
 import { openView } from '../../lib/open-view.ts'
 import { fieldsQuery, projectQuery, projectViewsQuery } from '../../lib/queries.ts'
-import { inSentences } from '../../lib/query.ts'
+import { inSentences, withAnd } from '../../lib/query.ts'
 import { sortOf } from '../../lib/table-search.ts'
 import { buttonLook } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
@@ -35,20 +35,28 @@ export function ProjectPage() {
   const { q = '' } = search
   const project = useQuery(projectQuery(slug))
   const known = useQuery(fieldsQuery(slug))
-  const { filter, problems, hints, words } = useMemo(() => parseQuery(q, known.data), [q, known.data])
+  const query = useMemo(() => parseQuery(q, known.data), [q, known.data])
+  const { filter, problems, words } = query
   const { columns: asked, choose, usual } = useColumns()
   const { sort, descending } = sortOf(search)
   const order = useMemo(() => ({ sort, descending }), [sort, descending])
   const ids = useMemo(() => asked.map((column) => column.id), [asked])
   const opening = useDefaultView()
-  const list = useBatchList(slug, filter, order, ids, project.data !== undefined && !opening)
+  const list = useBatchList(slug, query, order, ids, project.data !== undefined && !opening)
+  const hints = [
+    ...query.hints,
+    ...list.unknown
+      .filter((name) => !query.hints.some((hint) => hint.startsWith(`No recent batch has ${name}`)))
+      .map((name) => `No batch here has ${name}`),
+  ]
   const withSort = useMemo(() => withSorted(asked, sort), [asked, sort])
   const columns = useFilledColumns(withSort, usual, list, sort)
   const shownIds = useMemo(() => columns.map((column) => column.id), [columns])
   const baseline = useBaseline(search.base, shownIds)
   const navigate = useNavigate()
   const ask = useCallback(
-    (text: string) => void navigate({ ...links.project(slug, { ...search, q: text }), replace: true }),
+    (text: string) =>
+      void navigate({ ...links.project(slug, { ...search, q: withAnd(text) }), replace: true }),
     [navigate, slug, search],
   )
   const [selected, setSelected] = useState<ReadonlySet<string>>(() => new Set(search.charts?.sel))
@@ -76,18 +84,16 @@ export function ProjectPage() {
       <ProjectToolbar
         slug={slug}
         search={search}
-        statuses={filter.status}
         selected={selected}
         columns={ids}
         sorted={withSort[0] === asked[0] ? undefined : withSort[0]?.title}
+        problems={problems}
         onQuery={ask}
         onColumns={choose}
       />
       <Filters slug={slug} search={search} words={words} baseline={baseline} />
-      {problems.length + hints.length > 0 && (
+      {hints.length > 0 && (
         <p role="status" className="px-4 pb-2 text-amber">
-          {problems.length > 0 &&
-            `${inSentences(problems)} ${problems.length === 1 ? 'This part filters' : 'These parts filter'} nothing. `}
           {inSentences(hints)}
         </p>
       )}
@@ -96,7 +102,14 @@ export function ProjectPage() {
           <Failure>{errorText(list.error)} These values may be out of date.</Failure>
         </div>
       )}
-      {list.pending ? (
+      {problems.length > 0 ? (
+        <Notice title="The query is not understood">
+          <p>{inSentences(problems)}</p>
+          <Link {...links.project(slug)} className={buttonLook()}>
+            Clear the query
+          </Link>
+        </Notice>
+      ) : list.pending ? (
         <Waiting rows={10} />
       ) : list.ids.length === 0 && list.fresh === 0 ? (
         <Nothing slug={slug} filtered={q !== ''} />

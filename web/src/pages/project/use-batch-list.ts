@@ -1,9 +1,8 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
-import type { BatchFilter } from '../../lib/api/batches.ts'
 import { type FieldValue, fetchTable, type Listed } from '../../lib/api/projects.ts'
 import type { Batch } from '../../lib/api/types.ts'
-import { matches } from '../../lib/batch-query.ts'
+import type { ParsedQuery } from '../../lib/batch-query.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { createRowStore, type RowStore } from '../../lib/live/row-store.ts'
 import { useChannel } from '../../lib/live/stream.ts'
@@ -40,6 +39,8 @@ export interface BatchList {
   stale: boolean
   error: Error | null
   loadMore: () => void
+  /** Names of the query that no batch of the project has. */
+  unknown: readonly string[]
   /** Whether there are batches that are not loaded yet. */
   more: boolean
   /** Reports the visible rows. */
@@ -49,7 +50,7 @@ export interface BatchList {
 /** A project's batches in any order, page by page, kept up to date by the stream. */
 export function useBatchList(
   slug: string,
-  filter: BatchFilter,
+  { filter, matches, problems }: ParsedQuery,
   order: { sort: string; descending: boolean },
   columns: readonly string[],
   /** Whether the user may see the project; otherwise following it would be reported as a broken stream. */
@@ -93,13 +94,15 @@ export function useBatchList(
         },
       )
       keep(page.items, wanted)
-      return { ids: page.items.map((batch) => batch.id), next: page.next_cursor }
+      return { ids: page.items.map((batch) => batch.id), next: page.next_cursor, unknown: page.unknown }
     },
+    // The service would refuse it.
+    enabled: problems.length === 0,
     getNextPageParam: (last) => last.next ?? undefined,
     placeholderData: (before, query) => (query?.queryKey[1] === slug ? before : undefined),
     refetchOnMount: 'always',
     refetchInterval: (query) =>
-      filter.where !== undefined && (query.state.data?.pages.length ?? 0) < 3 ? CONDITIONS_MS : false,
+      matches === null && (query.state.data?.pages.length ?? 0) < 3 ? CONDITIONS_MS : false,
   })
   useChannel(visible ? `project:${slug}` : null, ({ batches }) => {
     if (batches) batchStore.put(batches as Batch[])
@@ -134,20 +137,20 @@ export function useBatchList(
     for (const id of batchStore.ids()) {
       const batch = batchStore.get(id)
       if (batch === undefined || shown.has(id) || batch.deleted_at !== undefined) continue
-      if (batch.project.toLowerCase() !== slug.toLowerCase() || filter.where !== undefined) continue
+      if (batch.project.toLowerCase() !== slug.toLowerCase() || matches === null) continue
       // Rows after the last loaded one come with the next page.
       if (more && edge !== undefined && compare(id, edge.id) > 0) continue
-      if (matches(batch, filter)) fresh.push(id)
+      if (matches(batch)) fresh.push(id)
     }
     const belonging = ids.filter((id) => {
       const batch = batchStore.get(id)
-      return batch !== undefined && matches(batch, filter)
+      return batch !== undefined && (matches === null || matches(batch))
     })
     const ordered = [...belonging].sort(compare)
     let moved = ids.length - belonging.length
     for (let i = 0; i < ordered.length; i++) if (ordered[i] !== belonging[i]) moved++
     return { ids, fresh, moved, next: () => [...fresh, ...belonging].sort(compare) }
-  }, [listed, settled, tick, slug, filter, compare, query.hasNextPage])
+  }, [listed, settled, tick, slug, matches, compare, query.hasNextPage])
 
   const inSight = useRef<readonly string[]>([])
   useEffect(() => {
@@ -173,6 +176,7 @@ export function useBatchList(
     stale: query.isPlaceholderData,
     error: query.error,
     more: query.hasNextPage,
+    unknown: query.data?.pages[0]?.unknown ?? NONE,
     loadMore: () => {
       if (query.hasNextPage && !query.isFetchingNextPage && !query.error) void query.fetchNextPage()
     },
@@ -181,6 +185,8 @@ export function useBatchList(
     },
   }
 }
+
+const NONE: readonly string[] = []
 
 /**
  * A counter that increases when a row changed, at most twice a second, so that the table is not sorted for every event.

@@ -1,11 +1,12 @@
 import type { Fragment } from 'postgres'
-import { entryOf } from '../../checked.ts'
 import { type Db, withCustomPlan } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
+import { partsOf, type Query, termsOf } from '../../query/index.ts'
 import { type BatchAccess, visibleBatches, visibleProjectKeys } from '../access.ts'
-import type { FieldCondition, JobStatus } from '../batches/index.ts'
+import type { JobStatus } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
-import { escapeLike, oneOf, oneOfAnyCase, some } from '../conditions.ts'
+import { oneOf, oneOfAnyCase, some } from '../conditions.ts'
+import { JOB_PARTS, type JobPart, type JobRow, jobColumns, jobJoins } from '../jobs/index.ts'
 import { type Comparison, type Field, fieldOf, holds } from '../json-field.ts'
 import {
   countsOf,
@@ -17,9 +18,10 @@ import {
   type SortBy,
   type SortColumns,
 } from '../keyset-pages.ts'
-import { isStorable } from '../storable-text.ts'
-import { JOB_PARTS, type JobPart, jobColumns, jobJoins } from './reads.ts'
-import type { JobRow } from './view.ts'
+import { fieldValue } from './columns.ts'
+import { MAX_SORTED } from './field-names.ts'
+import { jobConditionOf, jobHasText, jobValueOf, latestOf } from './job-conditions.ts'
+import { type Place, type Places, resolveNames, type Within } from './places.ts'
 
 /** Searches jobs by parameters and metrics (contract §6: `params`, `finalMetrics`, `latest`). */
 
@@ -34,8 +36,8 @@ export interface JobSearch {
   params: Comparison[]
   finalMetrics: Comparison[]
   latest: Comparison[]
-  /** Conditions in the syntax of the query field: `lr<0.01`, `optimizer:sgd`; all must hold. */
-  where: FieldCondition[]
+  /** Queries (docs/query.md); all must hold. */
+  where: Query[]
   /** Texts of jobs are hidden from the caller, so they cannot be searched. */
   textless: boolean
 }
@@ -43,6 +45,8 @@ export interface JobSearch {
 export type JobOrder =
   | { by: 'started_at' | 'status'; descending: boolean }
   | { by: 'param' | 'final_metric' | 'latest'; key: string; descending: boolean }
+  /** By a name as in queries. */
+  | { by: 'field'; key: string; descending: boolean }
 
 /** The parents of the jobs: a page for each parent, or one page of all jobs in these projects (null: all projects). */
 export type JobParents =
@@ -62,17 +66,39 @@ export async function searchJobs(
   order: JobOrder,
   page: Page,
   parts: readonly JobPart[] = JOB_PARTS,
+  places?: Places,
 ): Promise<FoundJob[]> {
-  const by = sortBy(db, order, search.textless)
-  const uses = usesProgress(search) || order.by === 'latest'
+  const named = places ?? (await placesOfJobs(db, null, parents, search, order))
+  const by = sortBy(db, order, named, search.textless)
+  const uses = usesProgress(search) || order.by === 'latest' || order.by === 'field'
   const query = db<FoundJob[]>`/* jobs.search */
-    with page as materialized (${keysetPages(db, planOf(db, parents, search, uses), by, page)})
+    with page as materialized (${keysetPages(db, planOf(db, parents, search, named, uses), by, page)})
     select ${jobColumns(db, parts)}, page.parent
       ${by.byStart ? db`` : db`, page.sort_rank, page.sort_number, page.sort_text`}
     from page join jobs j on j.key = page.key ${jobJoins(db, parts)}
     order by ${pageOrder(db, by)}`
   // How common a word is decides between the order of the list and the index of words.
-  return wideRows(search.q.length > 0 ? withCustomPlan(query) : query, by.byStart ? UNSORTED : {})
+  return wideRows(hasWords(search) ? withCustomPlan(query) : query, by.byStart ? UNSORTED : {})
+}
+
+const hasWords = ({ q, where }: JobSearch): boolean =>
+  q.length > 0 || where.some((query) => termsOf(query).some(({ kind }) => kind === 'words'))
+
+/** What the names of a filter and an order mean in these jobs. */
+export const placesOfJobs = (
+  db: Db,
+  caller: Caller | null,
+  parents: JobParents,
+  { where }: Pick<JobSearch, 'where'>,
+  order: JobOrder = NEWEST_FIRST,
+): Promise<Places> =>
+  resolveNames(db, caller, 'job', withinOf(parents), where, order.by === 'field' ? [order.key] : [])
+
+function withinOf(parents: JobParents): Within {
+  if ('column' in parents) return parents
+  return parents.batches === undefined
+    ? { column: 'project_key', keys: parents.together }
+    : { column: 'batch_key', keys: parents.batches }
 }
 
 const UNSORTED: SortColumns = { sort_rank: 0, sort_number: 0, sort_text: '' }
@@ -102,16 +128,21 @@ export const EVERY_JOB: JobFilter = { project: [], batch: [], ...EVERY_SEARCH }
 export async function listJobs(
   db: Db,
   caller: Caller,
-  { project, batch, ...search }: JobFilter,
+  filter: JobFilter,
   page: Page,
-): Promise<FoundJob[]> {
+  order: JobOrder = NEWEST_FIRST,
+): Promise<{ rows: FoundJob[]; unknown: readonly string[] }> {
+  const { project, batch, ...asked } = filter
   const [together, batches] = await Promise.all([
     visibleProjectKeys(db, caller, project),
     batch.length === 0 ? undefined : visibleBatches(db, caller, batch),
   ])
-  if (together?.length === 0) return []
   const scope = { together, batches: batches?.map(({ key }) => key) }
-  return searchJobs(db, scope, { ...search, textless: false }, NEWEST_FIRST, page)
+  const search = { ...asked, textless: false }
+  const places = await placesOfJobs(db, caller, scope, search, order)
+  const rows =
+    together?.length === 0 ? [] : await searchJobs(db, scope, search, order, page, JOB_PARTS, places)
+  return { rows, unknown: places.unknown }
 }
 
 /** One page of the jobs of a batch, newest first. */
@@ -129,51 +160,23 @@ export async function countJobs(
   db: Db,
   parents: JobParents,
   search: JobSearch,
+  places?: Places,
 ): Promise<Map<number, number>> {
+  const named = places ?? (await placesOfJobs(db, null, parents, search))
   const rows = await db<{ parent: number; n: number }[]>`/* jobs.count */
-    ${countsOf(db, planOf(db, parents, search, usesProgress(search)))}`
+    ${countsOf(db, planOf(db, parents, search, named, usesProgress(search)))}`
   return new Map(rows.map((row) => [row.parent, row.n]))
-}
-
-export interface JobName {
-  batchId: string
-  id: string
-}
-
-/** The jobs that the caller may see, with their batches, in no order. */
-export async function findJobs(
-  db: Db,
-  caller: Caller,
-  names: readonly JobName[],
-): Promise<{ job: JobRow; batch: BatchAccess }[]> {
-  const wanted = names.filter((name) => isStorable(name.batchId) && isStorable(name.id))
-  const batches = await visibleBatches(db, caller, [...new Set(wanted.map((name) => name.batchId))])
-  if (batches.length === 0) return []
-  const byId = new Map(batches.map((batch) => [batch.id, batch]))
-  const rows = await jobsNamed(
-    db,
-    wanted.flatMap(({ batchId, id }) => {
-      const batch = byId.get(batchId)
-      return batch === undefined ? [] : [{ batchKey: batch.key, id }]
-    }),
-  )
-  return rows.map((job) => ({ job, batch: entryOf(byId, job.batch_id) }))
-}
-
-/** The jobs with these names that exist, in no order. The permissions were checked before. */
-export async function jobsNamed(
-  db: Db,
-  names: readonly { batchKey: number; id: string }[],
-): Promise<JobRow[]> {
-  return wideRows(db<JobRow[]>`/* jobs.find */
-    select ${jobColumns(db)}
-    from unnest(${names.map((name) => name.batchKey)}::bigint[], ${names.map((name) => name.id)}::text[]) as w (batch_key, id)
-    join jobs j on j.batch_key = w.batch_key and j.id = w.id ${jobJoins(db)}`)
 }
 
 const usesProgress = ({ latest, where }: JobSearch): boolean => latest.length > 0 || where.length > 0
 
-function planOf(db: Db, parents: JobParents, search: JobSearch, withProgress: boolean): PagePlan {
+function planOf(
+  db: Db,
+  parents: JobParents,
+  search: JobSearch,
+  places: Places,
+  withProgress: boolean,
+): PagePlan {
   const where: Fragment[] = []
   // A filter must not reveal what is hidden.
   const shown = (condition: Fragment): Fragment => (search.textless ? db`false` : condition)
@@ -194,7 +197,7 @@ function planOf(db: Db, parents: JobParents, search: JobSearch, withProgress: bo
     where.push(
       some(
         db,
-        search.q.map((term) => holdsText(db, term, search.textless)),
+        search.q.map((term) => jobHasText(db, term, search.textless)),
       ),
     )
   }
@@ -204,7 +207,8 @@ function planOf(db: Db, parents: JobParents, search: JobSearch, withProgress: bo
     where.push(holds(db, fieldOf(db, db`t.metrics`, one.key, search.textless), one))
   }
   for (const one of search.latest) where.push(holds(db, { number: latestOf(db, one.key) }, one))
-  for (const one of search.where) where.push(meets(db, one, search.textless))
+  for (const part of search.where.flatMap(partsOf))
+    where.push(jobConditionOf(db, part, places, search.textless))
   const joins = withProgress ? db`join job_progress tp on tp.job_key = t.key` : db``
   return { table: 'jobs', column, scope, joins, where }
 }
@@ -217,54 +221,7 @@ function scopeOf(parents: JobParents): Pick<PagePlan, 'column' | 'scope'> {
   return { column: 'project_key', scope: { together } }
 }
 
-/**
- * The shortest text that the index of words (012_job_search) can search; shorter ones are soon found in the order of
- * the list.
- */
-const INDEXED = 3
-function holdsText(db: Db, term: string, textless: boolean): Fragment {
-  if (textless || term.length < INDEXED) {
-    const said = textless ? db`t.id` : db`concat_ws(chr(10), t.id, t.model, t.dataset)`
-    return db`strpos(lower(${said}), lower(${term})) > 0`
-  }
-  return db`batch_search_text(t.id, t.model, t.dataset, null, null) like '%' || lower(${escapeLike(term)}) || '%'`
-}
-
-/** SQL over rows `t` of jobs and `tp` of job_progress. */
-function meets(db: Db, condition: FieldCondition, textless: boolean): Fragment {
-  const { of, key } = condition
-  const one = (field: Field): Fragment => holds(db, field, condition)
-  const isNamed = key === 'model' || key === 'dataset'
-  const param = (): Fragment =>
-    one(isNamed ? (textless ? {} : { text: db`t.${db(key)}` }) : fieldOf(db, db`t.params`, key, textless))
-  const final = (): Fragment => one(fieldOf(db, db`t.metrics`, key, textless))
-  switch (of) {
-    case 'param':
-      return param()
-    case 'final':
-      return final()
-    case 'last':
-      return one({ number: latestOf(db, key) })
-    case 'min':
-      return one({ number: db`tp.min_value[array_position(tp.series, ${key})]` })
-    case 'max':
-      return one({ number: db`tp.max_value[array_position(tp.series, ${key})]` })
-    case 'config':
-      return textless
-        ? db`false`
-        : db`exists (select from batches c where c.key = t.batch_key and ${one(fieldOf(db, db`c.config`, key, false))})`
-    default:
-      return some(db, [param(), final(), one({ number: latestOf(db, key) })])
-  }
-}
-
-/** SQL: the last value of a series, over a row `tp` of job_progress. */
-const latestOf = (db: Db, key: string): Fragment =>
-  key === 'epoch'
-    ? db`coalesce(tp.last_value[array_position(tp.series, ${key})], tp.max_step, tp.max_epoch)`
-    : db`tp.last_value[array_position(tp.series, ${key})]`
-
-function sortBy(db: Db, order: JobOrder, textless: boolean): SortBy {
+function sortBy(db: Db, order: JobOrder, places: Places, textless: boolean): SortBy {
   const { descending } = order
   switch (order.by) {
     case 'started_at':
@@ -277,5 +234,40 @@ function sortBy(db: Db, order: JobOrder, textless: boolean): SortBy {
       return { ...fieldOf(db, db`t.metrics`, order.key, textless), descending }
     case 'latest':
       return { number: latestOf(db, order.key), descending }
+    case 'field':
+      return { ...valueOfJob(db, places.of(order.key), textless), descending }
   }
+}
+
+/** The value under a name: of the first place in which the job has one. */
+function valueOfJob(
+  db: Db,
+  places: readonly Place[],
+  textless: boolean,
+): { number?: Fragment; text?: Fragment } {
+  const all = places.map((place): Field => {
+    if (place.kind === 'config') {
+      const { number, text } = fieldOf(db, db`fc.config`, place.key, false)
+      const ofBatch = (value: Fragment): Fragment =>
+        db`(select ${value} from batches fc where fc.key = t.batch_key)`
+      return textless ? {} : { number: ofBatch(number), text: ofBatch(text ?? db`null::text`) }
+    }
+    if (place.kind !== 'field') return jobValueOf(db, place, textless)
+    const { field } = place
+    if (textless && (field.exposure !== 'shown' || field.entity === 'batch')) return {}
+    if (field.entity === 'job') return fieldValue(db, field, db`t`)
+    const { number, text } = fieldValue(db, field, db`fc`)
+    const ofBatch = (value: Fragment | undefined): Fragment | undefined =>
+      value && db`(select ${value} from batches fc where fc.key = t.batch_key)`
+    const found = { number: ofBatch(number), text: ofBatch(text) }
+    return { ...(found.number && { number: found.number }), ...(found.text && { text: found.text }) }
+  })
+  const none = { number: db`null::float8`, text: db`null::text` }
+  const first = (of: 'number' | 'text'): Fragment =>
+    all.reduceRight(
+      (rest, one) =>
+        db`case when ${one.number ?? none.number} is null and ${one.text ?? none.text} is null then ${rest} else ${one[of] ?? none[of]} end`,
+      none[of],
+    )
+  return { number: first('number'), text: db`left(${first('text')}, ${MAX_SORTED})` }
 }

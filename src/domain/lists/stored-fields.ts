@@ -1,13 +1,10 @@
-import type { Fragment } from 'postgres'
-import type { Db, Sql, Tx } from '../../db/sql.ts'
-import { every, literalNumber } from '../conditions.ts'
-import type { StoredOrder } from '../keyset-pages.ts'
-import { type BatchField, type FieldCondition, MAX_SORTED } from './field-names.ts'
+import type { Sql, Tx } from '../../db/sql.ts'
+import { MAX_SORTED } from './field-names.ts'
 
 /**
  * The fields of batches as rows of an index, so that a list need not compute them for every batch. They are written when
  * nothing has changed a batch for a while, and forgotten by the first change of its progress row (migration 052), in the
- * same transaction. What is not known is computed (fields.ts), so a list is exact at any time.
+ * same transaction. What is not known is computed (batch-conditions.ts, columns.ts), so a list is exact at any time.
  *
  * Rows are named `last.x`, `min.x`, `max.x` for a series; `low.x`, `high.x` for a parameter over the jobs, `also.x` for
  * each other value of it; `final.low.x`, `final.high.x` for metrics of job_done; `config.x`; and `nested` where one of
@@ -15,135 +12,9 @@ import { type BatchField, type FieldCondition, MAX_SORTED } from './field-names.
  */
 
 /** The longest name that is stored. */
-const MAX_NAME = 128
+export const MAX_STORED_NAME = 128
 /** The fields of a running batch are stored after this many seconds of silence. */
 const SILENT_S = 600
-
-export const unknownFields = (db: Db): Fragment =>
-  db`select u.batch_key from batch_progress u where not u.fields_known`
-
-/**
- * The order of batches by stored rows; undefined if they cannot give it: for a parameter whose name may be a path.
- * @param met the conditions of the filter, as the stored fields have them
- */
-export function storedOrder(
-  db: Db,
-  { of, name }: BatchField,
-  descending: boolean,
-  met: readonly Met[] = [],
-): StoredOrder | undefined {
-  if (name.length > MAX_NAME || (of === 'param' && name.includes('/'))) return undefined
-  const field = of === 'param' ? `${descending ? 'high' : 'low'}.${name}` : `${of}.${name}`
-  const same = met.flatMap(({ bound: { fields, value, exact } }) =>
-    exact && fields.length === 1 && fields[0] === field ? [value] : [],
-  )
-  return {
-    rows: db`batch_fields`,
-    where: db`f.field = (select ${field}::text)`,
-    newest: descending === isListedDescending(field) ? db`f.newest` : undefined,
-    within: every(db, same),
-  }
-}
-
-/**
- * Whether the index of a field has the newest batch first among equals in descending order; `storeFields` writes it so.
- */
-const isListedDescending = (field: string): boolean => field.startsWith('high.') || field.startsWith('max.')
-
-/** Up to this many batches are looked up one by one; with more, reading the list in order soon fills a page. */
-const FEW = 1_000
-
-/** A condition, as far as the stored fields answer it. */
-export interface Met {
-  /** Conditions on a row `t` of batches whose fields are stored. */
-  where: readonly Fragment[]
-  bound: Bound
-}
-
-/** Fields of which one has the value, a condition over a row `f`; or fields that leave it open. */
-interface Bound {
-  fields: readonly string[]
-  value: Fragment
-  open: readonly string[]
-  /** Whether it is the whole condition; if not, the condition is checked as well. */
-  exact: boolean
-}
-
-/**
- * Undefined if the stored fields cannot answer it. The planner cannot estimate how many batches have a value of one
- * field, so this counts them in the index.
- */
-export async function metByStored(db: Db, condition: FieldCondition): Promise<Met | undefined> {
-  const bound = boundOf(db, condition)
-  if (bound === undefined) return undefined
-  const { fields, value, open } = bound
-  const rows = (names: readonly string[], holds: Fragment): Fragment => db`
-    select f.batch_key from batch_fields f where f.field = any ((select ${[...names]}::text[])::text[]) and ${holds}`
-  const meeting = rows(fields, value)
-  const candidates = open.length === 0 ? meeting : db`${meeting} union all ${rows(open, db`true`)}`
-  const [look] = await db<{ n: number }[]>`/* batches.few_by_field */
-    select count(*)::int n from (select from (${candidates}) f limit ${literalNumber(db, FEW + 1)}) c`
-  const where: Fragment[] = []
-  // The statement of the list reads the candidates again: a batch may be stored or change in between.
-  if ((look?.n ?? 0) <= FEW) where.push(db`t.key = any (array(${candidates}))`)
-  else if (open.length === 0) where.push(db`t.key in (${meeting})`)
-  return { where, bound }
-}
-
-function boundOf(db: Db, { of, key: name, op, number, text }: FieldCondition): Bound | undefined {
-  if (name.length > MAX_NAME || op === 'ne') return undefined
-  // A name of a value within a JSON column may be a path.
-  const path = name.includes('/') && of !== 'last' && of !== 'min' && of !== 'max'
-  const nested = path ? ['nested'] : []
-  const anyValue = { fields: fieldsOf(of, name, 'low'), value: db`true`, open: nested, exact: false }
-  if (op === 'has') return anyValue
-  if (op === 'eq') {
-    if (of === 'final') return anyValue
-    const value =
-      text !== undefined
-        ? db`f.rank = 1 and f.word = left((select ${text}::text), ${MAX_SORTED})`
-        : Number.isNaN(number)
-          ? db`f.rank = 2`
-          : db`f.rank = 0 and f.number = (select ${number ?? 0}::float8)`
-    const whole = text === undefined || (text !== '' && text.length < MAX_SORTED)
-    const open = of === 'any' ? [...nested, `final.low.${name}`] : nested
-    return { fields: fieldsOf(of, name, 'equal'), value, open, exact: whole && open.length === 0 }
-  }
-  const fields = fieldsOf(of, name, op === 'lt' || op === 'le' ? 'low' : 'high')
-  if (text === undefined) {
-    if (Number.isNaN(number)) return anyValue
-    const value = db`f.rank = 0 and f.number ${db.unsafe(SIGNS[op])} (select ${number ?? 0}::float8)`
-    return { fields, value, open: nested, exact: !path }
-  }
-  // Only the beginnings of texts are stored, and no texts beside numbers: the condition itself is checked
-  // too.
-  const beyond = op === 'lt' || op === 'le' ? db`<=` : db`>=`
-  const value = db`(f.rank <> 1 or f.word = '' or f.word ${beyond} left((select ${text}::text), ${MAX_SORTED}))`
-  return { fields, value, open: nested, exact: false }
-}
-
-const SIGNS = { lt: '<', le: '<=', ge: '>=', gt: '>' }
-
-/** The stored fields with the lowest, the highest, or each value under a condition's name. */
-function fieldsOf(of: FieldCondition['of'], name: string, which: 'low' | 'high' | 'equal'): string[] {
-  const params = which === 'equal' ? ['low', 'high', 'also'] : [which]
-  const param = params.map((prefix) => `${prefix}.${name}`)
-  switch (of) {
-    case 'param':
-      return param
-    case 'final':
-      return [`final.${which}.${name}`]
-    case 'any':
-      return [
-        ...param,
-        ...(which === 'equal' ? [] : [`final.${which}.${name}`]),
-        `last.${name}`,
-        `config.${name}`,
-      ]
-    default:
-      return [`${of}.${name}`]
-  }
-}
 
 /** Batches older than `before` whose fields are not stored and that do not change now, the newest first. */
 export async function findUnstored(sql: Sql, limit: number, before: number): Promise<number[]> {
@@ -224,7 +95,7 @@ export async function storeFields(tx: Tx, batchKey: number): Promise<boolean> {
           and r.rank = e.rank and r.number = e.number and r.word = e.word)),
     stored as (
       select prefix || name as field, rank, number, word
-      from (select * from ranked union all select * from also) f where length(name) <= ${MAX_NAME}::int
+      from (select * from ranked union all select * from also) f where length(name) <= ${MAX_STORED_NAME}::int
       union all
       select 'nested', 0, 0, '' where exists (select from given where jsonb_typeof(value) in ('object', 'array')))
     select ${batchKey}::bigint, s.field, s.rank, s.number, s.word,

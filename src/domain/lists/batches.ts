@@ -1,7 +1,9 @@
 import type { Fragment } from 'postgres'
 import { type Db, withCustomPlan } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
+import { partsOf } from '../../query/index.ts'
 import { ownersNamed, visibleProjectKeys } from '../access.ts'
+import { type BatchRow, batchColumns, batchJoins } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
 import {
   countsOf,
@@ -14,11 +16,12 @@ import {
   type SortBy,
   type SortColumns,
 } from '../keyset-pages.ts'
-import { type BatchField, MAX_SORTED } from './field-names.ts'
-import { fieldOrder, meets } from './fields.ts'
-import { type BatchFilter, batchColumns, batchJoins, conditions, wordDecides } from './reads.ts'
-import { type Met, metByStored, storedOrder, unknownFields } from './stored-fields.ts'
-import type { BatchRow } from './view.ts'
+import { batchConditionOf } from './batch-conditions.ts'
+import { type BatchFilter, conditions, wordDecides } from './batch-filter.ts'
+import { fieldOrder } from './columns.ts'
+import { MAX_SORTED } from './field-names.ts'
+import { type Places, resolveNames } from './places.ts'
+import { type Met, metByStored, storedOrder, unknownFields } from './stored-conditions.ts'
 
 export const BATCH_COLUMNS = [
   'started_at',
@@ -32,7 +35,8 @@ export const BATCH_COLUMNS = [
 ] as const
 
 export interface BatchOrder {
-  by: (typeof BATCH_COLUMNS)[number] | BatchField
+  /** A column, or a name as in queries. */
+  by: (typeof BATCH_COLUMNS)[number] | { name: string }
   descending: boolean
 }
 
@@ -46,9 +50,45 @@ export async function listBatches(
   page: Page,
   order: BatchOrder = NEWEST_FIRST,
 ): Promise<FoundBatch[]> {
-  const together = await visibleProjectKeys(db, caller, filter.project)
-  return together?.length === 0 ? [] : searchBatches(db, caller, { together }, filter, order, page)
+  return (await findBatches(db, caller, filter, page, order)).rows
 }
+
+/**
+ * The same, with the names of the filter, the order and the columns that no batch there has.
+ * @param columns names that are shown
+ */
+export async function findBatches(
+  db: Db,
+  caller: Caller,
+  filter: BatchFilter,
+  page: Page,
+  order: BatchOrder = NEWEST_FIRST,
+  columns: readonly string[] = [],
+): Promise<{ rows: FoundBatch[]; unknown: readonly string[] }> {
+  const together = await visibleProjectKeys(db, caller, filter.project)
+  const places = await placesOfBatches(db, caller, { together }, filter, order, columns)
+  const rows =
+    together?.length === 0 ? [] : await searchBatches(db, caller, { together }, filter, order, page, places)
+  return { rows, unknown: places.unknown }
+}
+
+/** What the names of a filter and an order mean in the batches of these projects. */
+export const placesOfBatches = (
+  db: Db,
+  caller: Caller,
+  scope: BatchScope,
+  filter: BatchFilter,
+  order: BatchOrder,
+  columns: readonly string[] = [],
+): Promise<Places> =>
+  resolveNames(
+    db,
+    caller,
+    'batch',
+    { column: 'project_key', keys: 'each' in scope ? scope.each : scope.together },
+    filter.where ?? [],
+    [...(typeof order.by === 'string' ? [] : [order.by.name]), ...columns],
+  )
 
 /**
  * A page of batches for each of these projects, or one page of all of them, in one statement. The permissions were
@@ -61,13 +101,17 @@ export async function searchBatches(
   filter: BatchFilter,
   order: BatchOrder,
   page: Page,
+  places?: Places,
 ): Promise<FoundBatch[]> {
   const owners = await ownersOf(db, caller, filter)
   if (owners?.length === 0) return []
-  const { joins = db``, ...by } = sortBy(db, order)
-  const met = await metConditions(db, filter)
+  const named = places ?? (await placesOfBatches(db, caller, scope, filter, order))
+  const { joins = db``, ...by } = sortBy(db, order, named)
+  const met = await metConditions(db, filter, named)
   const stored =
-    typeof order.by === 'string' ? undefined : storedOrder(db, order.by, order.descending, metBy(met))
+    typeof order.by === 'string'
+      ? undefined
+      : storedOrder(db, named.of(order.by.name), order.descending, metBy(met))
   const plan = { ...planOf(db, caller, scope, filter, owners, met, stored !== undefined), joins }
   if (!by.byStart) by.stored = stored
   const query = db<FoundBatch[]>`/* batches.search */
@@ -84,11 +128,14 @@ export async function countBatches(
   caller: Caller,
   scope: BatchScope,
   filter: BatchFilter,
+  places?: Places,
 ): Promise<Map<number, number>> {
   const owners = await ownersOf(db, caller, filter)
   if (owners?.length === 0) return new Map()
+  const named = places ?? (await placesOfBatches(db, caller, scope, filter, NEWEST_FIRST))
+  const met = await metConditions(db, filter, named)
   const rows = await db<{ parent: number; n: number }[]>`/* batches.count */
-    ${countsOf(db, planOf(db, caller, scope, filter, owners, await metConditions(db, filter), false))}`
+    ${countsOf(db, planOf(db, caller, scope, filter, owners, met, false))}`
   return new Map(rows.map((row) => [row.parent, row.n]))
 }
 
@@ -104,11 +151,12 @@ interface Asked {
   stored: Met | undefined
 }
 
-const metConditions = (db: Db, { where = [] }: BatchFilter): Promise<Asked[]> =>
+/** Each part that must hold, so that each can use an index. */
+const metConditions = (db: Db, { where = [] }: BatchFilter, places: Places): Promise<Asked[]> =>
   Promise.all(
-    where.map(async (condition) => ({
-      computed: meets(db, condition),
-      stored: await metByStored(db, condition),
+    where.flatMap(partsOf).map(async (part) => ({
+      computed: batchConditionOf(db, part, places),
+      stored: await metByStored(db, part, places),
     })),
   )
 
@@ -139,9 +187,9 @@ function planOf(
   return { ...plan, stored: { where: [...where, ...known], unknown: unknownFields(db) } }
 }
 
-function sortBy(db: Db, { by, descending }: BatchOrder): SortBy & { joins?: Fragment } {
+function sortBy(db: Db, { by, descending }: BatchOrder, places: Places): SortBy & { joins?: Fragment } {
   const joins = db`join batch_progress tp on tp.batch_key = t.key`
-  if (typeof by !== 'string') return { ...fieldOrder(db, by, descending), descending }
+  if (typeof by !== 'string') return { ...fieldOrder(db, places.of(by.name), descending), descending }
   switch (by) {
     case 'started_at':
       return { byStart: true, descending }

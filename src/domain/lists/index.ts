@@ -1,0 +1,32 @@
+/** Lists of batches and jobs: queries over them (docs/query.md), orders, columns and pages. */
+export { type BatchFilter, EVERY_BATCH } from './batch-filter.ts'
+export {
+  BATCH_COLUMNS,
+  type BatchOrder,
+  type BatchScope,
+  countBatches,
+  type FoundBatch,
+  findBatches,
+  listBatches,
+  placesOfBatches,
+  searchBatches,
+} from './batches.ts'
+export { columnsOf, type FieldValue, type KnownFields, knownFields } from './columns.ts'
+export { FIELD_KINDS } from './field-kinds.ts'
+export { nameFault } from './field-names.ts'
+export { groupValueOf } from './grouping.ts'
+export {
+  countJobs,
+  EVERY_JOB,
+  type FoundJob,
+  type JobFilter,
+  type JobOrder,
+  type JobParents,
+  type JobSearch,
+  listJobs,
+  listJobsOfBatch,
+  placesOfJobs,
+  searchJobs,
+} from './jobs.ts'
+export { type Places, readQueries } from './places.ts'
+export { findUnstored, storeFields } from './stored-fields.ts'
