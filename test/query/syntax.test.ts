@@ -127,7 +127,7 @@ test('what is printed is parsed to the same query', () => {
         expect(bare(parse(printed).query), printed).toEqual(bare(query))
       },
     ),
-    { numRuns: 2_000 },
+    { numRuns: 500 },
   )
 })
 
@@ -159,6 +159,6 @@ test('any text is a query or has one fault within it, and every term is where it
         }
       },
     ),
-    { numRuns: 5_000 },
+    { numRuns: 1_500 },
   )
 })

@@ -1,4 +1,3 @@
--- Servers of earlier releases may run on it.
 -- Jobs by words of their failure (src/domain/lists/job-conditions.ts), where the server has trigrams (012_job_search).
 do $$
 begin

@@ -13,7 +13,7 @@ import { CHART_HEIGHT } from '../../charts/plot-height.ts'
 import { seriesNames } from '../../charts/series-names.ts'
 import type { Batch, Job, Status } from '../../lib/api/types.ts'
 import { loadedChunk } from '../../lib/availability.ts'
-import { jobNames, namesOf, parseJobQuery } from '../../lib/job-query.ts'
+import { jobNames } from '../../lib/job-query.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { withAnd } from '../../lib/query.ts'
@@ -159,9 +159,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
 /** Which jobs match the filters, which of them are selected, and which are drawn. */
 function useJobList(jobs: readonly Job[], batch: Batch, search: JobsSearch, selection: Selection) {
   const selected = useSelection(selection)
-  const names = useMemo(() => namesOf(jobs, batch), [jobs, batch])
-  const query = useMemo(() => parseJobQuery(search.q ?? '', names, batch), [search.q, names, batch])
-  const { matches, error } = useMatches(batch, search.q ?? '', query)
+  const { names, problems, matches } = useMatches(batch, jobs, search.q ?? '')
   const found = useMemo(
     () => jobs.filter((job) => (!search.status || job.status === search.status) && matches(job)),
     [jobs, search.status, matches],
@@ -173,8 +171,7 @@ function useJobList(jobs: readonly Job[], batch: Batch, search: JobsSearch, sele
   const inTable = new Set(selectedListed)
   return {
     names,
-    /** What is not understood, and what may be mistyped. */
-    problems: [...query.problems, ...query.hints, ...(error === null ? [] : [error])],
+    problems,
     found,
     listed,
     setSorted,

@@ -3,16 +3,24 @@ import { useMemo } from 'react'
 import { fetchJobsWhere } from '../../lib/api/find-jobs.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Batch, Job } from '../../lib/api/types.ts'
-import type { JobQuery } from '../../lib/job-query.ts'
+import { namesOf, parseJobQuery } from '../../lib/job-query.ts'
 import { useBatchContext } from './context.ts'
 
 const FOUND_MS = 20_000
 /** Which jobs match the query: as far as the page has their values it decides, else the service. */
 export function useMatches(
   batch: Batch,
+  jobs: readonly Job[],
   text: string,
-  query: JobQuery,
-): { matches: (job: Job) => boolean; error: string | null } {
+): {
+  /** The names that a query can have. */
+  names: readonly string[]
+  /** What is not understood, and what may be mistyped. */
+  problems: readonly string[]
+  matches: (job: Job) => boolean
+} {
+  const names = useMemo(() => namesOf(jobs, batch), [jobs, batch])
+  const query = useMemo(() => parseJobQuery(text, names, batch), [text, names, batch])
   const { shared } = useBatchContext()
   const found = useQuery({
     queryKey: ['jobs found in', batch.id, text],
@@ -34,7 +42,9 @@ export function useMatches(
     () => query.matches ?? ((job: Job) => ids?.has(job.id) ?? false),
     [query.matches, ids],
   )
-  if (query.matches !== null) return { matches, error: null }
-  if (shared) return { matches, error: 'A shared page cannot search for min., max. and best. values' }
-  return { matches, error: found.error && errorText(found.error) }
+  const problems = [...query.problems, ...query.hints]
+  if (query.matches === null && shared)
+    problems.push('A shared page cannot search for min., max. and best. values')
+  if (query.matches === null && found.error) problems.push(errorText(found.error))
+  return { names, problems, matches }
 }
