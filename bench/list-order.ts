@@ -8,12 +8,7 @@ import { readConfig } from '../src/config.ts'
 import { openSql, PAGED_READS, type Sql } from '../src/db/sql.ts'
 import type { Known } from '../src/domain/caller.ts'
 import { NEWEST_FIRST } from '../src/domain/keyset-pages.ts'
-import {
-  type BatchOrder,
-  EVERY_BATCH,
-  listBatches,
-  readQueries,
-} from '../src/domain/lists/index.ts'
+import { type BatchOrder, EVERY_BATCH, listBatches, readQueries } from '../src/domain/lists/index.ts'
 import { createWriter } from '../src/stream/commit.ts'
 import { storeFieldsOfBatches } from '../src/workers/batch-fields.ts'
 import { seedManyBatches } from './kit/many-batches.ts'

@@ -10,6 +10,6 @@ export {
 } from './fields.ts'
 export { bestOf, lessIsBetter, type Name, PREFIXES, type Prefix, readName } from './names.ts'
 export { print, printComparison, quoted, quotedName, wordOf } from './print.ts'
-export { MAX_DEPTH, MAX_LENGTH, MAX_TERMS, parse, partsOf, spanOf, termsOf } from './syntax.ts'
+export { MAX_DEPTH, MAX_LENGTH, MAX_TERMS, parse, partsOf, termsOf } from './syntax.ts'
 export type { Comparison, Fault, Operator, Parsed, Query, Term, Words } from './types.ts'
 export { meets, NUMBER_PATTERN, numberIn } from './values.ts'

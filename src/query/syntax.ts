@@ -122,9 +122,3 @@ export function termsOf(query: Query | null): Term[] {
       return [query]
   }
 }
-
-/** The characters that a part of a query takes, without the brackets around it. */
-export function spanOf(query: Query): Span {
-  const terms = termsOf(query)
-  return { from: Math.min(...terms.map(({ from }) => from)), to: Math.max(...terms.map(({ to }) => to)) }
-}

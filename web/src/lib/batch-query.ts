@@ -1,5 +1,4 @@
 import {
-  bestOf,
   faultOf,
   fieldNamed,
   lessIsBetter,
@@ -38,10 +37,6 @@ export interface ParsedQuery {
   /** Whether a batch from the stream matches; null if only the service knows. */
   matches: ((batch: Batch) => boolean) | null
 }
-
-/** `best.val_loss` means its minimum or maximum, depending on which is better. */
-export const fieldId = (id: string): string =>
-  id.replace(/^best\.(.+)$/u, (_, name: string) => `${bestOf(name)}.${name}`)
 
 export function parseQuery(text: string, known?: KnownNames): ParsedQuery {
   const { query, fault: badForm } = parse(text)
