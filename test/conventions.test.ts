@@ -22,6 +22,9 @@ const LONG_WITH_REASON: Record<string, string> = {
     'a script of its own, run once: the training and its recorder, without a package around',
   'python/agent/src/svc_agent/_daemon.py': 'the loop of the agent: watching processes, polling, reporting',
   'python/reporter/scripts/generate_validator.py': 'one generator, read beside its output',
+  'python/reporter/src/svc_reporter/_console.py':
+    'one capture of two streams: replacing, collecting, splitting into lines, restoring',
+  'python/reporter/src/svc_reporter/_job.py': 'the public class of a job with its documentation',
   'python/reporter/src/svc_reporter/_reporter.py': 'the public class with its documentation',
   'python/reporter/src/svc_reporter/_run.py': 'the other public class with its documentation',
   'python/reporter/src/svc_reporter/_worker.py': 'one state machine over the events in flight',

@@ -54,6 +54,7 @@ describe('a job', () => {
       elapsed_s: 90,
       epochs: 2,
       latest: { epoch: 3, train_loss: 'NaN', val_loss: '-Infinity', 'acc/top1': 0.7 },
+      best: { train_loss: 0.5, val_loss: '-Infinity', 'acc/top1': 0.7 },
       metrics: {},
       tags: [],
       notes: '',

@@ -140,7 +140,7 @@ describe('metrics', () => {
     ['points=3', 'points'],
     ['points=1.5', 'points'],
     ['points=x', 'points'],
-    ['from=2147483648', 'from'],
+    ['from=9007199254740992', 'from'],
     ['to=9&to=8', 'to'],
     ['kezs=loss', 'kezs'],
   ])('%s is refused', async (query, path) => {
