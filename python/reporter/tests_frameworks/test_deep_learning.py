@@ -247,7 +247,7 @@ def test_a_validation_of_other_weights_after_a_lightning_fit_replaces_no_point(
         later = trainer.validate(Line(), _data(), verbose=False)[0]["val_loss"]
     batch = stored(run.batch_id)
     assert later != pytest.approx(expected[1])
-    assert batch.curve("fit", "val_loss")[-1][1] == pytest.approx(expected[1])
+    assert dict(batch.curve("fit", "val_loss"))[expected[0]] == pytest.approx(expected[1])
     assert batch.jobs["fit"]["metrics"]["val_loss"] == pytest.approx(later)
 
 

@@ -111,8 +111,9 @@ class Training:
 
     def record_new(self, number: int, metrics: Mapping[str, Any]) -> None:
         """Record the values of series that have none at this step or later: the others are of a later evaluation."""
-        row = self._new_at(number, metrics)
-        if row:
+        if self._job is None:
+            self.amend(number, metrics, metrics)
+        elif row := self._new_at(number, metrics):
             self.record(number, row)
 
     def amend(self, number: int | None, points: Mapping[str, Any], metrics: Mapping[str, Any]) -> None:
