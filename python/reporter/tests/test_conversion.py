@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy
 import pytest
 
 import svc_reporter as svc
@@ -194,6 +195,15 @@ def test_no_exception_of_a_users_object_leaves_a_call(
     assert (rows[1]["good"], rows[2]["graph/lr"]) == (1, 0.1)
     summary = server.of("batch_done")[0]["data"]["summary"]
     assert (summary["good"], summary["cycle"]["a"]) == (1, CIRCULAR)
+
+
+def test_a_scalar_without_a_type_of_python_is_a_number() -> None:
+    assert plain(numpy.longdouble("0.5")) == 0.5
+    assert plain([numpy.longdouble("inf"), numpy.float16(0.5), numpy.datetime64("2026-01-31")]) == [
+        "Infinity",
+        0.5,
+        "2026-01-31",
+    ]
 
 
 def test_a_list_that_was_changed_in_place_is_sent_again(server: FakeIngest, run: svc.Run) -> None:

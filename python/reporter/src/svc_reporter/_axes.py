@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._metric_values import NAME_LIMIT
-from ._plain import entries_of, plain
+from ._plain import MAX_ITEMS, entries_of, plain
 
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _EXACT = 2**53
@@ -158,10 +158,20 @@ class Axes:
 def flattened(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """`{"val": {"acc": 1}}` → `("val/acc", 1)`; leaves out None."""
     for key, value in (entries_of(data) or {}).items():
-        if isinstance(value, Mapping):
+        if type(value) is dict and _is_group(value):
+            for name, number in value.items():
+                yield f"{key}/{name}", number
+        elif isinstance(value, Mapping):
             yield from _inner(plain(value), f"{key}/")  # as JSON data it has no cycle and a bounded size
         elif value is not None:
             yield key, value
+
+
+def _is_group(values: dict[Any, Any]) -> bool:
+    """Whether these are simple numbers by name, which need no conversion."""
+    return len(values) <= MAX_ITEMS and all(
+        type(name) is str and type(value) in (float, int) for name, value in values.items()
+    )
 
 
 def _inner(data: Any, prefix: str) -> Iterator[tuple[str, Any]]:

@@ -54,7 +54,8 @@ def plain(value: Any) -> Any:
         return value
     if kind is int:
         return value if -_BIGGEST < value < _BIGGEST else ("Infinity" if value > 0 else "-Infinity")
-    return _Conversion().convert(value, 0)
+    scalar = _scalar(value)
+    return _Conversion().convert(value, 0) if scalar is None else plain(scalar)
 
 
 def fields(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,7 +84,11 @@ def entries_of(value: Any) -> dict[str, Any] | None:
     """
     try:
         named = _named(value)
-        return None if named is None else {text_of(key): item for key, item in islice(named, MAX_ITEMS)}
+        return (
+            None
+            if named is None
+            else {key if type(key) is str else text_of(key): item for key, item in islice(named, MAX_ITEMS)}
+        )
     except Exception as error:
         raise_if_by_signal(error)
         return {}
@@ -96,6 +101,15 @@ def text_of(value: Any) -> str:
     except Exception as error:
         raise_if_by_signal(error)
         return f"<{type(value).__name__}: not readable>"
+
+
+def _scalar(value: Any) -> Any:
+    """The number of a scalar of NumPy or torch, the most frequent value of a training loop; None for anything else."""
+    try:
+        made = value.item() if value.shape == () else None
+    except Exception:
+        return None
+    return made if type(made) in (float, int, bool) else None
 
 
 def _non_finite(value: float) -> str:
@@ -183,7 +197,10 @@ class _Conversion:
         size = getattr(value, "size", None)
         count = size() if callable(size) else size
         if hasattr(value, "item") and (count == 1 or getattr(value, "shape", None) == () or _numel(value) == 1):
-            return self.convert(value.item(), depth + 1)  # NumPy and torch scalars, and arrays of one element
+            made = value.item()  # NumPy and torch scalars, and arrays of one element
+            if type(made) is type(value):  # a long double has no type of Python
+                return self.convert(float(value), depth + 1)
+            return self.convert(made, depth + 1)
         if hasattr(value, "tolist"):
             if (_numel(value) or 0) > MAX_ITEMS:
                 return f"<{type(value).__name__} of shape {tuple(getattr(value, 'shape', ()))}>"
