@@ -120,6 +120,19 @@ test.each([false, true])('positions and labels of compared jobs stay on their ax
   )
 })
 
+test.each([
+  [1e-5, 0.000010000001192092897],
+  [0.1, 0.1 * (1 + 2 ** -31)],
+  [3e300, 3e300 * (1 + 2 ** -30)],
+  [5e-320, 1e308],
+])('a position on the log axis from %d to %d has a value on it', (low, high) => {
+  for (const share of [0, Number.MIN_VALUE, 1e-12, 0.5, 1 - 2 ** -53, 1]) {
+    const value = valueIn([low, high], share, true)
+    expect(value >= low && value <= high).toBe(true)
+    expect(shareIn([low, high], value, true)).toBeCloseTo(share, 5)
+  }
+})
+
 test('a range and its positions are inverse', () => {
   fc.assert(
     fc.property(sorted, fc.double({ min: 0.01, max: 0.99, noNaN: true }), (ends, share) => {

@@ -114,7 +114,19 @@ export function shareIn([low, high]: Range, value: number, log = false): number 
 
 /** The value at a position from 0 to 1. */
 export function valueIn([low, high]: Range, share: number, log = false): number {
-  if (log) return Math.exp(Math.log(low) + share * (Math.log(high) - Math.log(low)))
+  const value = valueAlong([low, high], share, log)
+  // On a narrow range a rounding error is a large share: without this the value at an end is beyond it.
+  return share >= 0 && share <= 1 ? Math.min(high, Math.max(low, value)) : value
+}
+
+function valueAlong([low, high]: Range, share: number, log: boolean): number {
+  if (log) {
+    const ratio = high / low
+    // The logarithm of a ratio keeps the digits that the difference of two logarithms loses.
+    return Number.isFinite(ratio)
+      ? low * Math.exp(share * Math.log(ratio))
+      : Math.exp(Math.log(low) + share * (Math.log(high) - Math.log(low)))
+  }
   const width = high - low
   return Number.isFinite(width) ? low + share * width : low * (1 - share) + high * share
 }
