@@ -342,12 +342,14 @@ function checkAgainstModel(events: TestEvent[], summaries: Awaited<ReturnType<ty
         .map(([key, { value }]) => [JSON.parse(key), value] as const)
         .filter(([[batch, job, , series]]) => batch === row.batch && job === row.job && series === name)
         .sort(([[, , a]], [[, , b]]) => a - b)
-      const numbers = values.map(([, v]) => v).filter((v) => typeof v === 'number')
+      const finite = values.map(([, v]) => v).filter((v) => typeof v === 'number')
+      const infinite = values.flatMap(([, v]) => (/^-?Infinity$/.test(String(v)) ? [Number(v)] : []))
+      const numbers = finite.length > 0 ? finite : infinite
       expect(summary).toEqual({
         last_epoch: values.at(-1)?.[0][2],
         last_value: values.at(-1)?.[1],
-        min: numbers.length === 0 ? 'NaN' : Math.min(...numbers),
-        max: numbers.length === 0 ? 'NaN' : Math.max(...numbers),
+        min: numbers.length === 0 ? 'NaN' : written(Math.min(...numbers)),
+        max: numbers.length === 0 ? 'NaN' : written(Math.max(...numbers)),
       })
     }
   }
@@ -418,6 +420,8 @@ function mergedKeys(ofBatch: TestEvent[], name: 'config' | 'summary'): unknown {
     : Object.fromEntries(Object.entries(merged).map(([key, value]) => [key, plain(value)]))
 }
 
+/** As JSON has it. */
+const written = (value: number): number | string => (Number.isFinite(value) ? value : String(value))
 /** A stored point has no negative zero. */
 const plain = (value: unknown): unknown => (value === 0 ? 0 : value)
 /** Time to the microsecond, then event_id. */

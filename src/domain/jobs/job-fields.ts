@@ -75,7 +75,7 @@ export const jobFields = {
     means:
       'The best value of each series over all steps: its minimum if less is better, judging by its name (losses, errors, times), else its maximum',
     part: 'best',
-    public: 'shown',
+    public: 'scrubbed',
   },
   metrics: {
     type: json,
