@@ -1,7 +1,7 @@
 import type { OutputType } from '@pothos/core'
 import { z } from 'zod'
 import { itemAt } from '../checked.ts'
-import { inTurns, type Turns } from '../turns.ts'
+import type { Turns } from '../turns.ts'
 import { builder } from './builder.ts'
 
 /**
@@ -119,14 +119,21 @@ export function pageOf<Row, Node>(
   }
 }
 
-/** A list that takes no longer to complete than a turn. */
-const SHORT_LIST = 100
+/** How many items take no longer to complete than a turn. */
+const AT_ONCE = 100
 
-/** A list of which graphql-js completes one item after the other, so that others get their turn between them. */
-export function listInTurns<T>(list: readonly T[], turns: Turns): readonly T[] {
-  if (list.length <= SHORT_LIST) return list
-  // graphql-js takes iterables of both kinds for lists, which the types of Pothos do not say.
-  return inTurns(list, turns) as unknown as readonly T[]
+/**
+ * A list that is completed some items at a time, so that others get their turn between them. graphql-js takes no async
+ * iterables; it completes an item when its promise is fulfilled.
+ */
+export function listInTurns<T>(list: readonly T[], turns: Turns): readonly (T | Promise<T>)[] {
+  const items: (T | Promise<T>)[] = list.slice(0, AT_ONCE)
+  let turn: Promise<void> = Promise.resolve()
+  for (let at = AT_ONCE; at < list.length; at += AT_ONCE) {
+    turn = turn.then(() => turns.pass())
+    for (const item of list.slice(at, at + AT_ONCE)) items.push(turn.then(() => item))
+  }
+  return items
 }
 
 class LazyEdge<Row, Node> implements Edge<Node> {
