@@ -24,6 +24,8 @@ const SOURCES = [
   'tsconfig.json',
   'tsconfig.build.json',
 ]
+/** Written by the installation and by the build, from sources that count. */
+const GENERATED = 'src/db/generated'
 /** All that the documentation site is made of; it is built separately, because the service does not need it. */
 const DOCS_SOURCES = [
   'docs',
@@ -57,7 +59,7 @@ function hashOf(sources) {
 
 function addToHash(hash, path) {
   const full = join(ROOT, path)
-  if (!existsSync(full)) return
+  if (path === GENERATED || !existsSync(full)) return
   if (statSync(full).isDirectory()) {
     const names = readdirSync(full).filter(
       (name) => !['node_modules', 'dist', '__pycache__'].includes(name) && !name.startsWith('.'),

@@ -26,9 +26,11 @@ beforeEach(() => {
   write('package.json', JSON.stringify({ name: 'project', type: 'module', scripts: SCRIPTS }))
   write(
     'build.mjs',
-    `import { appendFileSync, cpSync } from 'node:fs'
+    `import { appendFileSync, cpSync, mkdirSync } from 'node:fs'
     appendFileSync('builds', 'x')
     console.log('the compiler speaks')
+    mkdirSync('src/db/generated', { recursive: true })
+    appendFileSync('src/db/generated/client.ts', '// generated')
     cpSync('src/main.js', 'dist/cli/main.js')`,
   )
   write(
