@@ -3,8 +3,8 @@ export type Range = readonly [low: number, high: number]
 
 /** A range narrower than this share of its magnitude has too few floating-point numbers to draw a shape. */
 const NARROWEST = 2 ** -40
-/** On a log axis the logarithm of 1e300 has fewer bits left for a difference. */
-const NARROWEST_LOG = 2 ** -32
+/** On a log axis, for each decade from 1: the logarithm of 1e300 has fewer bits left for a difference than that of 1. */
+const NARROWEST_BY_DECADE = 2 ** -42
 /** Subnormal numbers that a range includes at least, so that ticks differ. */
 const NARROWEST_SUBNORMAL = 64 * Number.MIN_VALUE
 const MAX = Number.MAX_VALUE
@@ -21,7 +21,8 @@ export function drawable(
   const [low, high] = [Math.max(-MAX, ends[0]), Math.min(MAX, ends[1])]
   const size = Math.max(Math.abs(low), Math.abs(high))
   if (size === 0) return whole ? [-1, 1] : [0, 1]
-  const narrowest = Math.max(size * (log ? NARROWEST_LOG : NARROWEST), NARROWEST_SUBNORMAL)
+  const share = log ? Math.max(NARROWEST, Math.abs(Math.log10(size)) * NARROWEST_BY_DECADE) : NARROWEST
+  const narrowest = Math.max(size * share, NARROWEST_SUBNORMAL)
   const least = whole && size <= Number.MAX_SAFE_INTEGER ? 1 : narrowest
   const width = high - low
   // A width that overflows is cut to the largest that can be divided.
