@@ -46,7 +46,7 @@ test('the timeline of a resumed batch has every start and the end before it, als
   const events = (id: string) => [
     start(id, 0, 10),
     start(id, 1, 10, { update: true }),
-    end(id, 5, 'process 10 was ended by SIGKILL'),
+    end(id, 5, 'terminated by SIGKILL'),
     end(id, 6, 'the agent saw its process end'),
     start(id, 10, 11),
     start(id, 20, 12),

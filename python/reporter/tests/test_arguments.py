@@ -23,7 +23,7 @@ from .kit.fake_ingest import FakeIngest
         {"project": "a\x07"},
         {"n_total": -1},
         {"n_total": 2**31},
-        {"batch_id": ""},
+        {"batch_id": "."},
         {"batch_id": "x" * 129},
         {"batch_id": "a\n"},
         {"url": "localhost:8080"},

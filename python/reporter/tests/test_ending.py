@@ -198,7 +198,7 @@ def test_of_a_death_by_another_signal_the_watchdog_ends_the_run(server: FakeInge
     running.communicate(timeout=20)
     assert running.returncode == -number
     ends = [*server.of("job_failed"), *server.of("batch_failed")]
-    assert [event["data"]["reason"] for event in ends] == [f"process {running.pid} was ended by {name}"] * 2
+    assert [event["data"]["reason"] for event in ends] == [f"terminated by {name}"] * 2
 
 
 def test_a_signal_that_is_ignored_or_used_by_faulthandler_is_not_changed(server: FakeIngest) -> None:

@@ -59,7 +59,7 @@ def test_the_reporters_own_complaints_are_not_sent(make: Make, server: FakeInges
     assert _lines(server) == []
 
 
-def test_an_object_whose_text_fails_costs_that_line_only(make: Make, server: FakeIngest) -> None:
+def test_an_object_whose_text_fails_is_named_and_the_other_lines_are_kept(make: Make, server: FakeIngest) -> None:
     class Bad:
         def __str__(self) -> str:
             raise RuntimeError("no")
@@ -69,4 +69,8 @@ def test_an_object_whose_text_fails_costs_that_line_only(make: Make, server: Fak
             job.log(Bad())
             job.log("good", level=logging.WARNING)
             job.log("odd", level="x" * 50)
-    assert _lines(server) == [("a", "warning", "good"), ("a", "x" * 32, "odd")]
+    assert _lines(server) == [
+        ("a", "info", "<Bad: not readable>"),
+        ("a", "warning", "good"),
+        ("a", "x" * 32, "odd"),
+    ]

@@ -235,6 +235,7 @@ def test_the_planned_length_is_a_parameter_of_the_job(real_server: RealServer) -
     [job] = jobs_of(real_server, run.id)
     assert job["params"] == {"lr": 0.1, "steps": 100}
     assert given == {"lr": 0.1}
+    wrong: Any
     for wrong in (0, -1, 1.5, "ten", 2**53):
         with pytest.raises(ValueError, match="steps must be a whole number"):
             svc.init("vision", url=real_server.url, token=real_server.token, quiet=True, steps=wrong)

@@ -104,7 +104,8 @@ def test_a_process_that_joins_a_batch_leaves_no_record(
     monkeypatch.setenv("SVC_BATCH_ID", "b")
     with make() as run, run.job("a"):
         pass
-    assert not (spill / "runs").exists()
+    assert _run_record.find_record(folders(None), "b") is None
+    assert list((spill / "runs").glob("*")) == []
 
 
 def test_a_record_that_cannot_be_written_costs_a_warning_only(

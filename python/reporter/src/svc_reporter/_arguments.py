@@ -22,7 +22,10 @@ def project(value: Any) -> str:
 
 
 def batch_id(value: Any) -> str:
-    return _text("batch_id", value)
+    text = _text("batch_id", value)
+    if text in (".", ".."):  # a path of a URL cannot have them, so the schema excludes them
+        raise ValueError("batch_id must not be '.' or '..'")
+    return text
 
 
 def experiment_type(value: Any) -> str:

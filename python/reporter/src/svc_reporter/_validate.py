@@ -12,9 +12,10 @@ _MISSING: Any = object()
 _P0 = re.compile('^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![\\s\\S])').search
 _P1 = re.compile('^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\\Z').search
 _P2 = re.compile('^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?Z(?![\\s\\S])').search
-_P3 = re.compile('^[^\\u0000-\\u001f\\u007f-\\u009f]{1,128}(?![\\s\\S])').search
+_P3 = re.compile('^(?!\\.{1,2}(?![\\s\\S]))[^\\u0000-\\u001f\\u007f-\\u009f]{1,128}(?![\\s\\S])').search
 _P4 = re.compile('^(?![\\t\\n\\v\\f\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff])[^/\\u0000-\\u001f\\u007f-\\u009f]{1,128}(?<![\\t\\n\\v\\f\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff])(?![\\s\\S])').search
-_P5 = re.compile('^[\\s\\S]{1,32}(?![\\s\\S])').search
+_P5 = re.compile('^[^\\u0000-\\u001f\\u007f-\\u009f]{1,128}(?![\\s\\S])').search
+_P6 = re.compile('^[\\s\\S]{1,32}(?![\\s\\S])').search
 
 
 def _number(value: Any) -> bool:
@@ -313,7 +314,7 @@ def _check_7(value: Any, path: str, problems: list[str]) -> None:
     item = value.get('job_id', _MISSING)
     if item is _MISSING:
         problems.append(_at(path, 'job_id') + ': is missing')
-    elif not (isinstance(item, str) and _P3(item)):
+    elif not (isinstance(item, str) and _P5(item)):
         problems.append(_at(path, 'job_id') + ': must be string, of the form that the schema gives')
     item = value.get('event_type', _MISSING)
     if item is _MISSING:
@@ -390,7 +391,7 @@ def _check_9(value: Any, path: str, problems: list[str]) -> None:
     item = value.get('job_id', _MISSING)
     if item is _MISSING:
         problems.append(_at(path, 'job_id') + ': is missing')
-    elif not (isinstance(item, str) and _P3(item)):
+    elif not (isinstance(item, str) and _P5(item)):
         problems.append(_at(path, 'job_id') + ': must be string, of the form that the schema gives')
     item = value.get('event_type', _MISSING)
     if item is _MISSING:
@@ -457,7 +458,7 @@ def _check_11(value: Any, path: str, problems: list[str]) -> None:
     item = value.get('job_id', _MISSING)
     if item is _MISSING:
         problems.append(_at(path, 'job_id') + ': is missing')
-    elif not (isinstance(item, str) and _P3(item)):
+    elif not (isinstance(item, str) and _P5(item)):
         problems.append(_at(path, 'job_id') + ': must be string, of the form that the schema gives')
     item = value.get('event_type', _MISSING)
     if item is _MISSING:
@@ -519,7 +520,7 @@ def _check_13(value: Any, path: str, problems: list[str]) -> None:
     item = value.get('job_id', _MISSING)
     if item is _MISSING:
         problems.append(_at(path, 'job_id') + ': is missing')
-    elif not (isinstance(item, str) and _P3(item)):
+    elif not (isinstance(item, str) and _P5(item)):
         problems.append(_at(path, 'job_id') + ': must be string, of the form that the schema gives')
     item = value.get('event_type', _MISSING)
     if item is _MISSING:
@@ -665,7 +666,7 @@ def _check_15(value: Any, path: str, problems: list[str]) -> None:
     item = value.get('job_id', _MISSING)
     if item is _MISSING:
         pass
-    elif not (((isinstance(item, str) and _P3(item)) or (item is None))):
+    elif not (((isinstance(item, str) and _P5(item)) or (item is None))):
         problems.append(_at(path, 'job_id') + ': must be string, of the form that the schema gives or null')
     item = value.get('event_type', _MISSING)
     if item is _MISSING:
@@ -691,7 +692,7 @@ def _check_20(value: Any, path: str, problems: list[str]) -> None:
     item = value.get('level', _MISSING)
     if item is _MISSING:
         problems.append(_at(path, 'level') + ': is missing')
-    elif not (isinstance(item, str) and _P5(item)):
+    elif not (isinstance(item, str) and _P6(item)):
         problems.append(_at(path, 'level') + ': must be string, of the form that the schema gives')
 
 
@@ -727,7 +728,7 @@ def _check_19(value: Any, path: str, problems: list[str]) -> None:
     item = value.get('job_id', _MISSING)
     if item is _MISSING:
         problems.append(_at(path, 'job_id') + ': is missing')
-    elif not (isinstance(item, str) and _P3(item)):
+    elif not (isinstance(item, str) and _P5(item)):
         problems.append(_at(path, 'job_id') + ': must be string, of the form that the schema gives')
     item = value.get('event_type', _MISSING)
     if item is _MISSING:

@@ -124,9 +124,9 @@ class Parent:
             return f"process {self.pid} ended unexpectedly, as by SIGKILL or os._exit"
         if code & 127:
             try:
-                return f"process {self.pid} was ended by {signal.Signals(code & 127).name}"
+                return f"terminated by {signal.Signals(code & 127).name}"
             except ValueError:
-                return f"process {self.pid} was ended by signal {code & 127}"
+                return f"terminated by signal {code & 127}"
         return f"process {self.pid} ended with exit status {code >> 8} without closing its run"
 
     def _exit_code(self) -> int | None:
