@@ -25,6 +25,7 @@ const LONG_WITH_REASON: Record<string, string> = {
   'python/reporter/src/svc_reporter/_console.py':
     'one capture of two streams: replacing, collecting, splitting into lines, restoring',
   'python/reporter/src/svc_reporter/_job.py': 'the public class of a job with its documentation',
+  'python/reporter/src/svc_reporter/_plain.py': 'one conversion of any value to JSON, with its bounds',
   'python/reporter/src/svc_reporter/_reporter.py': 'the public class with its documentation',
   'python/reporter/src/svc_reporter/_run.py': 'the other public class with its documentation',
   'python/reporter/src/svc_reporter/_worker.py': 'one state machine over the events in flight',
