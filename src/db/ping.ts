@@ -44,4 +44,8 @@ const timeout = (message: string): Error => Object.assign(new Error(message), { 
 
 /** Whether a time limit passed. The database may be well: it also passes while this process is blocked. */
 export const isTimeLimit = (error: Error & { code?: unknown }): boolean =>
-  error.code === 'ETIMEDOUT' || error.code === 'CONNECT_TIMEOUT' || error.message === 'timeout expired'
+  error.code === 'ETIMEDOUT' ||
+  error.code === 'CONNECT_TIMEOUT' ||
+  // Of `pg`, which gives them no code.
+  error.message === 'timeout expired' ||
+  error.message === 'Query read timeout'

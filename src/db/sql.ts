@@ -205,7 +205,7 @@ const UNAVAILABLE = new Set([
 
 /** `pg` reports these without a code. */
 const PG_CONNECTION_LOST =
-  /^(Connection terminated|Client has encountered a connection error|timeout expired$)/
+  /^(Connection terminated|Client has encountered a connection error|timeout expired$|Query read timeout$)/
 
 /** Prisma has its own error codes and quotes the database's error in its message. */
 const isPrismaTimeout = (error: unknown): boolean =>

@@ -94,7 +94,7 @@ test('an anonymous share groups by the visible form of a parameter', async () =>
 })
 
 test.each([
-  'metricGroups(groupBy: "lr") { key }',
+  'metricGroups(groupBy: "param.") { key }',
   'metricClips(keys: ["loss"], share: 0.5) { key }',
   'metrics(sampling: { mode: M4, smooth: 1 }) { key }',
 ])('%s is refused', async (field) => {

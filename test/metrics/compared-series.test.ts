@@ -138,7 +138,7 @@ test.each([
   ['groups?key=loss&group_by=batch', 'job_keys'],
   ['groups?job_keys=0&key=loss&group_by=batch', 'job_keys'],
   ['groups?job_keys=1,x&key=loss&group_by=batch', 'job_keys'],
-  ['groups?job_keys=1&key=loss&group_by=host', 'group_by'],
+  ['groups?job_keys=1&key=loss&group_by=param.', 'group_by'],
   ['clip?job_keys=1&key=loss', 'clip'],
   ['clip?job_keys=1&key=loss&clip=0.1&from=1.5', 'from'],
   [`clip?job_keys=${Array.from({ length: 1_001 }, (_, i) => i + 1)}&key=loss&clip=0.1`, 'job_keys'],

@@ -179,7 +179,7 @@ test('a number is one group however it was written; a text is not a number', asy
 })
 
 test.each([
-  ['group_by=lr', 'group_by'],
+  ['group_by=', 'group_by'],
   ['group_by=param.', 'group_by'],
   ['group_by=param.%00', 'group_by'],
   ['points=10', 'group_by'],
@@ -189,6 +189,13 @@ test.each([
 ])('%s is refused', async (query, path) => {
   const { status, body } = await get(`/groups?${query}`)
   expect([status, body.code, body.errors[0].path]).toEqual([422, 'invalid_query', path])
+})
+
+test('a parameter groups under its bare name too', async () => {
+  const [bare, named] = [await get('/groups?group_by=lr'), await get('/groups?group_by=param.lr')]
+  expect(bare.status).toBe(200)
+  expect(bare.body.groups.length).toBeGreaterThan(1)
+  expect(bare.body.groups).toEqual(named.body.groups)
 })
 
 test('times, smoothed values and percentiles are added to the values on request', async () => {
