@@ -26,6 +26,8 @@ const before: string[] = []
 let url: string
 let stage: Stage
 let source: TestDatabase
+/** The rows of `source` when it was backed up. */
+let backedUp: Record<string, string> = {}
 let batchKey = 0
 let jobKey = 0
 let share = ''
@@ -155,7 +157,8 @@ describe('a backup that is restored into a database without a table', () => {
     await target.sql.unsafe('drop schema public cascade; create schema public')
     await put(FILE, target)
     const restored = await hashes(target.sql)
-    expect(restored).toEqual(await hashes(source.sql))
+    backedUp = await hashes(source.sql)
+    expect(restored).toEqual(backedUp)
     expect(restored.events).not.toMatch(/^0 /)
     expect(restored.epochs).toMatch(/^400 /)
 
@@ -295,7 +298,8 @@ describe('a restore', () => {
     await target.sql`create table theirs (n int)`
     await put(FILE, target, true)
     const { theirs, ...ours } = await hashes(target.sql)
-    expect(ours).toEqual(await hashes(source.sql))
+    // Refused requests of later tests are in the audit log of the source.
+    expect(ours).toEqual(backedUp)
     expect(theirs).toMatch(/^0 /)
   })
 

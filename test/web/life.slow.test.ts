@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { PLANNED_PARAMS as servicePlans } from '../../src/domain/eta/planned.ts'
-import { PLANNED_PARAMS as pagePlans } from '../../web/src/lib/planned.ts'
+import { PLANNED_EPOCHS as servicePlans } from '../../src/domain/eta/planned.ts'
+import { PLANNED_EPOCHS as pagePlans } from '../../web/src/lib/planned.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { pageFixture } from './page-fixture.ts'
 import { seriousFindings } from './visit.ts'

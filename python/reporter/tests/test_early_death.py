@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -53,7 +54,8 @@ def _assert_ended(server: FakeIngest, batch_id: str) -> None:
     assert start["data"]["config"] == {"lr": 0.1}
     (job,) = server.of("job_start")
     (end,) = server.of("batch_failed")
-    assert "ended" in end["data"]["reason"]
+    # Whether the watchdog still finds the status depends on who collects it first.
+    assert re.search("terminated by SIGKILL|ended", end["data"]["reason"])
     assert [event["job_id"] for event in server.of("job_failed")] == [job["job_id"]]
     types = server.types()
     assert types.index("batch_start") < types.index("batch_failed")

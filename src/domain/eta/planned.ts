@@ -1,5 +1,5 @@
 /** Common names of the parameter with the number of epochs; the first that is a count is used. */
-const EPOCHS = [
+export const PLANNED_EPOCHS = [
   'epochs',
   'max_epochs',
   'n_epochs',
@@ -21,7 +21,7 @@ const STEPS = [
 /** What boosting calls its rounds, which are its epochs. */
 const ROUNDS = ['num_boost_round', 'n_estimators'] as const
 
-export const PLANNED_PARAMS = [...EPOCHS, ...STEPS, ...ROUNDS] as const
+export const PLANNED_PARAMS = [...PLANNED_EPOCHS, ...STEPS, ...ROUNDS] as const
 
 export interface PlannedLength {
   /** The length in the unit of the job's steps. */
@@ -37,7 +37,7 @@ export interface PlannedLength {
  * @param stepUnit null: epochs, as far as is known
  */
 export function plannedLengths(params: Record<string, unknown>, stepUnit: string | null): PlannedLength[] {
-  const epochs = { length: firstCount(params, [...EPOCHS, ...ROUNDS]), inEpochs: true }
+  const epochs = { length: firstCount(params, [...PLANNED_EPOCHS, ...ROUNDS]), inEpochs: true }
   const steps = { length: firstCount(params, STEPS), inEpochs: false }
   const inOrder = stepUnit === null || /^epochs?$/i.test(stepUnit) ? [epochs, steps] : [steps, epochs]
   return inOrder.flatMap(({ length, inEpochs }) => (length === null ? [] : { length, inEpochs }))
