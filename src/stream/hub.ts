@@ -56,8 +56,11 @@ export function createHub<V>(options: {
   sql: Sql
   listenUrl: string
   loaders: PayloadLoaders<V>
-  /** Called with changes that are not sent to clients but affect who may follow. */
-  onControl: (changes: readonly LoggedChange[]) => void
+  /**
+   * Called with changes that are not sent to clients but affect who may follow. No change of the same page or of later
+   * ones is delivered until it resolves.
+   */
+  onControl: (changes: readonly LoggedChange[]) => Promise<void>
   /** Types of change that `onControl` gets. */
   controlTypes: ReadonlySet<string>
   failed: (error: unknown, what: string) => void
@@ -90,7 +93,7 @@ export function createHub<V>(options: {
 
   async function publish(page: readonly LoggedChange[]): Promise<() => void> {
     const control = page.filter((change) => controlTypes.has(change.type))
-    if (control.length > 0) onControl(control)
+    if (control.length > 0) await onControl(control)
     const followed = page.filter((change) => subscribers.of(change.channel) !== undefined)
     const messages = await factory.messagesOf(followed)
     const bySeq = new Map(followed.map((change, i) => [change.seq, messages[i]]))

@@ -4,6 +4,7 @@ import type { Change } from '../../src/stream/change.ts'
 import { commit, createWriter, type Writer } from '../../src/stream/commit.ts'
 import type { Frame } from '../../src/stream/frame.ts'
 import { createHub, type Hub } from '../../src/stream/hub.ts'
+import type { Subscription } from '../../src/stream/subscription.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 import { SOON } from './stream.ts'
 
@@ -24,7 +25,11 @@ afterAll(async () => {
 const HOUR = 3_600_000
 
 async function withHub(
-  options: { pollMs: number; describe?: (keys: number[]) => Promise<void> },
+  options: {
+    pollMs: number
+    describe?: (keys: number[]) => Promise<void>
+    onControl?: () => Promise<void>
+  },
   work: (hub: Hub<null>, failures: string[]) => Promise<void>,
 ): Promise<void> {
   const failures: string[] = []
@@ -39,8 +44,8 @@ async function withHub(
         }))
       },
     },
-    onControl: () => {},
-    controlTypes: new Set(),
+    onControl: options.onControl ?? (async () => {}),
+    controlTypes: new Set(['access']),
     failed: (_error, what) => failures.push(what),
     now: () => new Date(),
     pollMs: options.pollMs,
@@ -127,6 +132,21 @@ test('a change that cannot become a message is logged and does not delay others'
     expect(keysOf(await subscription.next())).toEqual([14])
     expect(failures).toEqual([expect.stringMatching(/of type batches/)])
     expect(hub.counts.failed).toBe(1)
+  })
+})
+
+test('a change after a change of access reaches nobody before that is checked', async () => {
+  let subscription: Subscription | undefined
+  const onControl = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    await subscription?.return()
+  }
+  await withHub({ pollMs: 50, onControl }, async (hub) => {
+    subscription = follow(hub)
+    const access: Change = { channel: 'project:p', type: 'access', keys: [1] }
+    await commit(silent(), async () => ({ result: undefined, changes: [access] }))
+    await write(15)
+    expect(await subscription.next()).toEqual({ done: true, value: undefined })
   })
 })
 

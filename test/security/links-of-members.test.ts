@@ -15,7 +15,7 @@ const call = (method: string, path: string, token?: string, body?: unknown) =>
     ...(token !== undefined && { token }),
     ...(body !== undefined && { body }),
   })
-const WITHIN_MS = 5_000
+const WITHIN_MS = 15_000
 const within = async (done: Promise<unknown>): Promise<string> => {
   const late = new Promise<string>((resolve) => setTimeout(resolve, WITHIN_MS, 'still open').unref())
   return Promise.race([done.then(() => 'ended'), late])

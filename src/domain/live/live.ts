@@ -83,7 +83,8 @@ export function createLive(options: {
   const now = (): Date => clock().now
   const streams = new Set<OpenStream>()
   let checking: Promise<void> | null = null
-  let checkAgain = false
+  /** The check that begins when the current one has ended: that one may have read before the latest change. */
+  let nextCheck: Promise<void> | null = null
   let timer: NodeJS.Timeout | undefined
 
   const hub = createHub<Viewer>({
@@ -91,8 +92,9 @@ export function createLive(options: {
     listenUrl: options.listenUrl,
     loaders: payloadLoaders(sql, clock),
     onControl: (changes) => {
-      if (changes.some(({ type }) => type === RESTORED)) closeAll()
-      else void check()
+      if (!changes.some(({ type }) => type === RESTORED)) return check()
+      closeAll()
+      return Promise.resolve()
     },
     controlTypes: new Set([...ACCESS_CHANGES, RESTORED]),
     failed: (err, what) => log.warn({ err }, `${what} failed; it is tried again`),
@@ -103,19 +105,19 @@ export function createLive(options: {
     for (const { subscription } of [...streams]) void subscription.return()
   }
 
-  /** Closes the streams whose permission has ended. Calls during a check are served by one more check. */
+  /** Closes the streams whose permission has ended. Resolves once a check that began after this call has ended. */
   function check(): Promise<void> {
     if (checking !== null) {
-      checkAgain = true
-      return checking
+      nextCheck ??= checking.then(() => {
+        nextCheck = null
+        return check()
+      })
+      return nextCheck
     }
     checking = closeLapsed()
       .catch((err) => log.warn({ err }, 'checking the permissions of the streams failed; it is tried again'))
       .finally(() => {
         checking = null
-        if (!checkAgain) return
-        checkAgain = false
-        void check()
       })
     return checking
   }
