@@ -15,7 +15,7 @@ const PLACE = 'x-svc-read-from'
  * server reads the next one ahead.
  */
 const JOBS = 1_001
-const PADDING = 'x'.repeat(20_000)
+const PADDING = 'x'.repeat(50_000)
 let pair: Pair
 let app: TestApp
 let primary: Sql
@@ -36,9 +36,9 @@ beforeAll(async () => {
   session = (await app.register()).token
   const reporter = await app.reporterToken(session)
   const jobs = Array.from({ length: JOBS }, (_, n) => `job-${n}`)
-  for (let from = 0; from < JOBS; from += 100) {
+  for (let from = 0; from < JOBS; from += 50) {
     const events = jobs
-      .slice(from, from + 100)
+      .slice(from, from + 50)
       .flatMap((job_id) => [
         makeEvent('job_start', { job_id, data: { params: { padding: PADDING } } }),
         makeEvent('job_epoch', { job_id, data: { epoch: 1, loss: 0.5 } }),
