@@ -112,11 +112,11 @@ def test_the_watchdog_has_no_terminal_no_descriptor_and_no_session_of_the_traini
     server: FakeIngest, tmp_path: Path
 ) -> None:
     running = _start(server.url, "time.sleep(600)")
-    until(lambda: len(_watchdogs()) == 1)
-    (dog,) = _watchdogs()
+    until(lambda: _detached(running.pid))
+    (dog,) = _detached(running.pid)
     assert os.getsid(dog) != os.getsid(running.pid)
     assert b"em_live" not in Path(f"/proc/{dog}/cmdline").read_bytes() + Path(f"/proc/{dog}/environ").read_bytes()
-    until(lambda: int(_caught(dog, "SigIgn"), 16) >> (signal.SIGTERM - 1) & 1 == 1)
+    until(lambda: int(_status(dog, "SigIgn"), 16) >> (signal.SIGTERM - 1) & 1 == 1)
     open_files = {os.readlink(f"/proc/{dog}/fd/{name}") for name in os.listdir(f"/proc/{dog}/fd")}
     kinds = {name.split(":")[0] for name in open_files} - {"/dev/null", f"/proc/{running.pid}/stat"}
     assert kinds == {"socket", "anon_inode"}
@@ -131,7 +131,16 @@ def test_the_watchdog_has_no_terminal_no_descriptor_and_no_session_of_the_traini
     until(lambda: _watchdogs() == [], 10)
 
 
-def _caught(pid: int, field: str) -> str:
+def _detached(training: int) -> list[int]:
+    """The watchdog, once the process that the training started has forked it and ended."""
+    dogs = _watchdogs()
+    try:
+        return dogs if [int(_status(dog, "PPid")) != training for dog in dogs] == [True] else []
+    except OSError:
+        return []  # one ended meanwhile
+
+
+def _status(pid: int, field: str) -> str:
     status = Path(f"/proc/{pid}/status").read_text()
     return next(line.split()[1] for line in status.splitlines() if line.startswith(f"{field}:"))
 

@@ -46,7 +46,7 @@ def test_callbacks_work_on_every_rank_and_the_log_has_the_error_of_the_rank_that
     assert Path("run.txt").exists(), done.stderr[-3000:]
     batch = stored(Path("run.txt").read_text())
     assert (batch.status, batch.jobs["train"]["status"]) == ("failed", "failed"), done.stderr[-3000:]
-    assert [step for step, _ in batch.curve("train", "train_loss")][:2] == [1, 2]
+    assert [step for step, _ in batch.curve("train", "loss")][:2] == [1, 2]
     first = service.call("GET", f"/api/batches/{batch.id}/log-lines?level=error")["items"][0]
     assert first["job_id"] == "train"
     assert first["line"].startswith("rank 1 on ")

@@ -90,7 +90,7 @@ accelerator.init_trackers("ignored")
 model = accelerator.prepare(torch.nn.Linear(3, 1))
 for step in range(1_000_000):
     accelerator.backward(model(torch.ones(4, 3)).sum())
-    accelerator.log({"loss": 1.0}, step=step)
+    accelerator.log({"train_loss": 1.0}, step=step)
     time.sleep(0.1)
 """
 )

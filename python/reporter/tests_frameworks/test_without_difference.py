@@ -173,7 +173,7 @@ def _outcome(folder: Path, program: str, reported: bool) -> tuple[int, str, dict
         if path.is_file() and path.name != "program.py" and "__pycache__" not in path.parts:
             is_text = path.suffix in (".txt", "")
             files[str(path.relative_to(folder))] = len(path.read_text().splitlines()) if is_text else 1
-    return done.returncode, done.stdout, files
+    return done.returncode, done.stdout.replace(str(folder), "FOLDER"), files
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -108,10 +108,24 @@ class Service:
         made = self.ok("POST", "/api/tokens", session, {"name": "tests", "scope": "reporter"})
         return Person(session, made["token"])
 
-    def ran(self, person: Person, host: str, command: str, cwd: Path | str, *, n_total: int = 1) -> str:
-        """A batch that was run on the host, as its reporter tells of it."""
+    def ran(
+        self,
+        person: Person,
+        host: str,
+        command: str,
+        cwd: Path | str,
+        *,
+        n_total: int = 1,
+        jobs: dict[str, str | None] | None = None,
+    ) -> str:
+        """A batch that was run on the host, as its reporter tells of it; `jobs` with the type of their last event."""
         batch = f"ran-{secrets.token_hex(6)}"
         self.report(person.reporter, batch, host, "batch_start", n_total=n_total, command=command, cwd=str(cwd))
+        for job, end in (jobs or {}).items():
+            self.report(person.reporter, batch, host, "job_start", job)
+            if end is not None:
+                data = {"reason": "OOM", "elapsed_s": 1} if end == "job_failed" else {}
+                self.report(person.reporter, batch, host, end, job, **data)
         self.report(person.reporter, batch, host, "batch_done", n_done=1, n_failed=0, total_elapsed_s=1)
         return batch
 
