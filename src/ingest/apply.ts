@@ -61,7 +61,7 @@ export async function applyGroup(
   return {
     changes,
     result: {
-      outcomes: outcomesOf(items, admission),
+      outcomes: outcomesOf(items, admission, state),
       remember: () => {
         updateCache(options.cache, state, folded)
         options.cache.templates.remember(folded?.templates ?? [])
@@ -71,12 +71,20 @@ export async function applyGroup(
 }
 
 /** By position. */
-export const outcomesOf = (items: readonly Item[], { outcomes, repeats, ignored }: Admission): Outcome[] =>
+export const outcomesOf = (
+  items: readonly Item[],
+  { outcomes, repeats, ignored }: Admission,
+  state: GroupState,
+): Outcome[] =>
   items.map((item, i): Outcome => {
-    const repeated = repeats.get(i)
-    if (repeated !== undefined)
-      return { dbId: repeated.checked.dbId, deduplicated: true, ignored: ignored.get(repeated) }
-    return outcomes[i] ?? { dbId: item.checked.dbId, deduplicated: false, ignored: ignored.get(item) }
+    const stored = repeats.get(i)
+    const outcome = outcomes[i] ?? {
+      dbId: (stored ?? item).checked.dbId,
+      deduplicated: stored !== undefined,
+      ignored: ignored.get(stored ?? item),
+    }
+    const deleted = state.batches.get(item.checked.event.batch_id)?.deleted === true
+    return deleted && !('problem' in outcome) ? { ...outcome, deleted } : outcome
   })
 
 /** Keeps the state that a group left. Call it once the group is committed. */

@@ -152,7 +152,7 @@ export function createPipelinedWriter(
       updateCache(cache, state, folded)
       last = write
       const written = { state, templates: folded.templates }
-      const answer = answered(submission, write, written, () => outcomesOf(items, admission))
+      const answer = answered(submission, write, written, () => outcomesOf(items, admission, state))
       // The caller may still wait for an earlier group: a rejection must not count as unhandled until it awaits this one.
       answer.catch(() => {})
       return { answer }

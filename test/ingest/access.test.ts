@@ -141,7 +141,10 @@ describe('a batch', () => {
     const batch = newName()
     await door.send(to('vision', batch))
     await door.sql`update batches set deleted_at = now() where id = ${batch}`
-    expect((await door.send(makeEvent('batch_start', { batch_id: batch }))).status).toBe(200)
+    const start = makeEvent('batch_start', { batch_id: batch })
+    const { status, body } = await door.send(start)
+    expect([status, body]).toEqual([200, { db_id: body.db_id, deduplicated: false, deleted: true }])
+    expect((await door.send(start)).body).toEqual({ db_id: body.db_id, deduplicated: true, deleted: true })
     expect(await countOf(batch)).toBe(2)
     expect(
       await door.sql`select deleted_at is not null deleted, experiment_type from batches where id = ${batch}`,

@@ -152,6 +152,20 @@ def test_series_that_the_service_left_out_are_logged_in_one_line_with_their_numb
     assert "surplus0, surplus1, surplus2, surplus3, surplus4 and 996 more" in said
 
 
+def test_a_batch_in_the_trash_is_named_once(
+    make: Make, server: FakeIngest, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.deleted = {"b"}
+    with caplog.at_level(logging.WARNING, "svc_reporter"), make(batch_id="b") as run, run.job("a") as job:
+        for epoch in range(30):
+            job.epoch(epoch, loss=1.0)
+            if epoch % 10 == 0:
+                run.flush(5)
+    assert run.delivery.complete
+    (said,) = (record.message for record in caplog.records)
+    assert "the batch b was deleted: its events are stored" in said
+
+
 def test_names_that_become_surplus_one_by_one_make_two_lines(
     make: Make, server: FakeIngest, caplog: pytest.LogCaptureFixture
 ) -> None:

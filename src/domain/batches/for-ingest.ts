@@ -22,6 +22,8 @@ export interface LoadedBatch {
   state: BatchState
   ownerId: string
   purged: boolean
+  /** In the trash: its events are stored, and it stays there. */
+  deleted: boolean
   /** Its telemetry is in the archive and has to be restored before anything is written. */
   cold: boolean
   /** The version of its progress row: it differs after every write. */
@@ -37,6 +39,7 @@ interface Row {
   owner_id: string
   stop_requested: boolean
   purged: boolean
+  deleted: boolean
   cold: boolean
   version: string
   own_version: string
@@ -73,7 +76,7 @@ const instant = (text: string | null): string | null => (text === null ? null : 
 export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]> {
   const rows = await tx<Row[]>`/* batches.lock */
     select b.key, b.id, b.project_key, b.owner_id, b.stop_requested_at is not null stop_requested,
-      b.purged_at is not null purged, b.cold_at is not null cold, b.tags, b.tags_edited, b.start_fields, b.detail_fields, b.ending,
+      b.purged_at is not null purged, b.deleted_at is not null and b.purged_at is null deleted, b.cold_at is not null cold, b.tags, b.tags_edited, b.start_fields, b.detail_fields, b.ending,
       b.closing, b.process, p.last_received_at, p.last_live_at, p.clock_skews, p.gpu_low_samples,
       p.xmin::text as version, b.xmin::text as own_version, p.first_seen_at, p.last_seen_at, p.n_events, p.n_running, p.n_completed, p.n_failed, p.n_stopped, p.n_lost,
       p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
@@ -84,6 +87,7 @@ export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]>
   return rows.map((row) => ({
     ownerId: row.owner_id,
     purged: row.purged,
+    deleted: row.deleted,
     cold: row.cold,
     version: row.version,
     ownVersion: row.own_version,
@@ -156,6 +160,7 @@ export async function createBatches(tx: Tx, wanted: NewBatch[]): Promise<LoadedB
     .map((b) => ({
       ownerId: b.ownerId,
       purged: false,
+      deleted: false,
       cold: false,
       version: '',
       ownVersion: '',

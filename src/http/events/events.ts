@@ -26,7 +26,11 @@ const ignored = z
   .array(z.object({ key: z.string(), reason: z.enum(['empty_name', 'name_too_long', 'too_many_series']) }))
   .optional()
   .describe('Values of a job_epoch that were not stored; the rest of the event is stored')
-const stored = z.object({ db_id: z.int(), deduplicated: z.boolean(), ignored })
+const deleted = z
+  .literal(true)
+  .optional()
+  .describe('The batch is in the trash: the event is stored, and visible only if the batch is restored')
+const stored = z.object({ db_id: z.int(), deduplicated: z.boolean(), ignored, deleted })
 const refused = z.object({
   db_id: z.null(),
   deduplicated: z.literal(false),
@@ -160,8 +164,12 @@ function refuseQuery(query: unknown): void {
   if (errors.length > 0) throw new Problem('invalid_query', { errors })
 }
 
-const storedOf = ({ dbId, deduplicated, ignored }: Stored): z.output<typeof stored> =>
-  ignored === undefined ? { db_id: dbId, deduplicated } : { db_id: dbId, deduplicated, ignored }
+const storedOf = (outcome: Stored): z.output<typeof stored> => ({
+  db_id: outcome.dbId,
+  deduplicated: outcome.deduplicated,
+  ...(outcome.ignored && { ignored: outcome.ignored }),
+  ...(outcome.deleted && { deleted: true }),
+})
 
 function resultOf(outcome: Outcome) {
   if (!('problem' in outcome)) return storedOf(outcome)

@@ -55,6 +55,8 @@ class Interpretation:
     """By position in the request: why that event was rejected."""
     ignored: list[tuple[str, str]] = field(default_factory=list)
     """Name and reason of each value that the service did not store, of events that it stored."""
+    deleted: int | None = None
+    """Position of the first event whose batch is in the trash."""
 
 
 def interpret(response: Response, count: int, as_array: bool, tuning: Tuning) -> Interpretation:
@@ -122,16 +124,19 @@ def _accepted(response: Response, count: int, as_array: bool) -> Interpretation:
         outcomes: list[Outcome] = []
         reasons: dict[int, str] = {}
         ignored: list[tuple[str, str]] = []
+        deleted: int | None = None
         for position, result in enumerate(results):
             error = result.get("error")
             if error is None:
                 int(result["db_id"])
                 outcomes.append(Outcome.DUPLICATE if result["deduplicated"] else Outcome.ACCEPTED)
                 ignored += [(str(one["key"]), str(one["reason"])) for one in result.get("ignored") or ()]
+                if deleted is None and result.get("deleted") is True:
+                    deleted = position
             else:
                 outcomes.append(_item_outcome(error))
                 reasons[position] = f"{error.get('status')} {error.get('code')}: {_details(error)}"
-        return Interpretation(Step.SETTLED, outcomes, reasons=reasons, ignored=ignored)
+        return Interpretation(Step.SETTLED, outcomes, reasons=reasons, ignored=ignored, deleted=deleted)
     except (ValueError, KeyError, TypeError, AttributeError):
         # Without a valid body, the 200 does not come from the service (a captive portal, a proxy).
         return Interpretation(Step.RETRY, reason=f"HTTP 200: {NOT_FROM_SERVICE}: {text_of(response.body)}")

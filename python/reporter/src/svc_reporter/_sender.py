@@ -40,6 +40,8 @@ class Sent:
     why: str = ""
     ignored: list[tuple[str, str]] = field(default_factory=list)
     """Name and reason of each value that the service did not store."""
+    deleted: EncodedEvent | None = None
+    """An event that was stored in a batch in the trash."""
 
 
 _NOT_TAKEN = (400, 415, 422)
@@ -123,6 +125,8 @@ class Sender:
                     return
                 if result.step is Step.SETTLED:
                     sent.ignored += result.ignored
+                    if result.deleted is not None:
+                        sent.deleted = events[positions[result.deleted]]
                     retry: list[int] = []
                     for at, (position, outcome) in enumerate(zip(positions, result.outcomes, strict=True)):
                         if outcome is Outcome.RETRY:

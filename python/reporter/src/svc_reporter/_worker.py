@@ -18,6 +18,7 @@ then on they count as spilled. If the service stored them after all, it answers 
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -45,6 +46,9 @@ _CHECK_FOR_ENDS_S = 0.05
 _SURPLUS = (
     "the service does not store {count} metrics, because a job has too many series (SVC_MAX_SERIES_PER_JOB of the "
     "service, 1,000 by default): {names}. It keeps losses, and metrics that define_metric names"
+)
+_DELETED = (
+    "the batch {} was deleted: its events are stored, and the page shows them once the batch is restored from Trash"
 )
 _REFUSED = "the token is invalid"
 _SHORT_PAUSE_S = 1.0
@@ -375,6 +379,9 @@ class Worker(threading.Thread):
             text = _SURPLUS if reason == "too_many_series" else f"the service does not store ({reason}): {{names}}"
             names = [key for key, of in sent.ignored if of == reason]
             self._messages.log_names(logging.WARNING, f"ignored {reason}", names, text)
+        if sent.deleted is not None:
+            batch_id = json.loads(sent.deleted.line)["batch_id"]
+            self._messages.log_once(logging.WARNING, f"deleted {batch_id}", _DELETED.format(batch_id))
         if sent.stopped is not None:
             self._unreachable = f"the service cannot be reached ({sent.why})"
         if sent.stopped is Stopped.UNREACHABLE:

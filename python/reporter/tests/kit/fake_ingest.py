@@ -52,6 +52,8 @@ class FakeIngest:
         """Where each of those was to be read: `X-Svc-Read-From`."""
         self.ignores: dict[str, str] = {}
         """Metric name → reason for which it is left out of events."""
+        self.deleted: set[str] = set()
+        """Batches in the trash."""
         self.takes_columns = True
         self.in_columns = 0
         """Events that came as columns."""
@@ -89,6 +91,8 @@ class FakeIngest:
         self.ids[event["event_id"]] = len(self.ids) + 1
         self.events.append(event)
         stored: dict[str, Any] = {"db_id": len(self.ids), "deduplicated": False}
+        if event["batch_id"] in self.deleted:
+            stored["deleted"] = True
         left_out = [{"key": key, "reason": why} for key, why in self.ignores.items() if key in event["data"]]
         return {**stored, "ignored": left_out} if left_out else stored
 
