@@ -41,7 +41,8 @@ const LAYERS = {
   cli: { layers: ['workers', 'domain', 'stream', 'db'], leaves: ['app', 'config', 'problem', 'secrets'] },
 }
 const LEAVES = {
-  config: { layers: [], leaves: ['oauth-config'] },
+  // Of db only the reading of addresses.
+  config: { layers: ['db'], leaves: ['oauth-config'] },
   'oauth-config': { layers: [], leaves: [] },
   problem: { layers: [], leaves: [] },
   'bounded-queue': { layers: [], leaves: ['problem'] },

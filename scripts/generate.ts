@@ -40,7 +40,7 @@ async function openapi(): Promise<unknown> {
   const now = () => new Date(0)
   const startedAt = now()
   const log = pino({ level: 'silent' })
-  const live = createLive({ sql, listenUrl: '', clock: () => clockOf({ config, now, startedAt }), log })
+  const live = createLive({ sql, listenUrl: url, clock: () => clockOf({ config, now, startedAt }), log })
   const never = () => Promise.reject(new Error('nothing is streamed here'))
   const app = await buildServer({
     config,

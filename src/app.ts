@@ -9,6 +9,7 @@ import { warnOfFewConnections } from './db/connection-limit.ts'
 import { type EmbeddedPostgres, startEmbedded } from './db/embedded.ts'
 import { pendingMigrations } from './db/migrate.ts'
 import { openPipeline } from './db/pipeline.ts'
+import { refuseTransactionPooler } from './db/pooler.ts'
 import { openGraph } from './db/prisma.ts'
 import { openSql, PAGED_READS, POINT_LOOKUPS, type Sql, STREAM_READS } from './db/sql.ts'
 import { type Caller, payerOf } from './domain/caller.ts'
@@ -345,8 +346,10 @@ async function openDatabase(
   begun: StartingDatabase | undefined,
   log: Logger,
 ): Promise<{ url: string; dataFolder: string | undefined; close: () => Promise<void> }> {
-  if (config.databaseUrl !== undefined)
+  if (config.databaseUrl !== undefined) {
+    await refuseTransactionPooler(config.databaseUrl)
     return { url: config.databaseUrl, dataFolder: undefined, close: async () => {} }
+  }
   const logTo = (message: string) => log.info(message)
   const starting = begun?.started ?? startEmbedded({ home: config.dataDir, log: logTo })
   const embedded = await starting.finally(() => begun?.logTo(logTo))

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { AddressError, addressOf, completeAddress } from './db/address.ts'
 import { isProviderSetting, type ProviderConfig, readProviders } from './oauth-config.ts'
 
 /**
@@ -69,10 +70,10 @@ export const CONFIG_KEYS = {
   SVC_DATABASE_URL: key(
     postgresUrl,
     undefined,
-    'URL of an external PostgreSQL (15 or newer). `DATABASE_URL` is an alias. If unset, an embedded PostgreSQL is started.',
+    'URL of an external PostgreSQL (15 or newer), read as libpq reads it. `DATABASE_URL` is an alias. If unset, an embedded PostgreSQL is started.',
   ),
   SVC_DATABASE_READ_URL: key(
-    postgresUrl.regex(/^[a-z]+:\/\/(?:[^@/?]*@)?[^/?,]*(?:[/?]|$)/, 'must name one host'),
+    postgresUrl,
     undefined,
     'URL of a standby of that database. It answers exports and the reads that clients send to the replica (docs/scaling.md "A read replica").',
   ),
@@ -299,7 +300,7 @@ type Keys = typeof CONFIG_KEYS
 type Value<K extends keyof Keys> =
   | z.output<Keys[K]['type']>
   | (Keys[K]['fallback'] extends string ? never : undefined)
-type Raw = { [K in keyof Keys]: Value<K> }
+type Raw = { -readonly [K in keyof Keys]: Value<K> }
 
 /** The settings of the archive's object store (src/domain/cold/store.ts). */
 interface ArchiveConfig {
@@ -381,7 +382,35 @@ export function readConfig(env: Environment): { config: Config; warnings: string
   const identityProviders = readProviders(env)
   if ('fault' in identityProviders) throw new ConfigError(identityProviders.fault)
   refuseContradictions(raw)
-  return { config: configOf(raw, identityProviders), warnings: warningsOf(env, raw) }
+  const ignored = completeAddresses(env, raw)
+  return { config: configOf(raw, identityProviders), warnings: [...ignored, ...warningsOf(env, raw)] }
+}
+
+/**
+ * Completes the databases' URLs by libpq's variables, such as `PGPASSWORD`.
+ * @returns warnings
+ * @throws ConfigError
+ */
+function completeAddresses(env: Environment, raw: Raw): string[] {
+  const alias = present(env.SVC_DATABASE_URL) === undefined ? 'DATABASE_URL' : 'SVC_DATABASE_URL'
+  const complete = (name: 'SVC_DATABASE_URL' | 'SVC_DATABASE_READ_URL', variable: string): string[] => {
+    const url = raw[name]
+    if (url === undefined) return []
+    const primary = name === 'SVC_DATABASE_URL'
+    const completed = completeAddress(url, env, { variable, primary })
+    if (!primary && addressOf(completed.url).hosts.length > 1)
+      throw new ConfigError(`${variable} is not valid: must name one host`)
+    raw[name] = completed.url
+    return completed.warnings
+  }
+  try {
+    return [
+      ...complete('SVC_DATABASE_URL', alias),
+      ...complete('SVC_DATABASE_READ_URL', 'SVC_DATABASE_READ_URL'),
+    ]
+  } catch (error) {
+    throw error instanceof AddressError ? new ConfigError(error.message) : error
+  }
 }
 
 type Environment = Record<string, string | undefined>

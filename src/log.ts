@@ -1,7 +1,7 @@
 import type { WriteStream } from 'node:tty'
 import { type LogFn, type Logger, pino } from 'pino'
 import type { Config } from './config.ts'
-import { urlsOf } from './db/hosts.ts'
+import { addressOf } from './db/address.ts'
 import { createPing, isTimeLimit } from './db/ping.ts'
 import { databaseFault } from './db/sql.ts'
 import { textOf } from './log-text.ts'
@@ -107,7 +107,7 @@ class OutageMonitor implements Outages {
   }
 
   watch(url: string, ping: () => Promise<unknown>): () => void {
-    this.#ports = urlsOf(url).map((one) => Number(new URL(one).port || 5432))
+    this.#ports = addressOf(url).hosts.map(({ port }) => port)
     this.#ping = createPing(ping, PING_TIMEOUT_MS)
     return () => {
       this.#ping = undefined

@@ -9,16 +9,14 @@ import { codeOf, messageOf } from '../thrown.ts'
 import { sendTestMail } from '../workers/test-mail.ts'
 import { checkArchive } from './archive-check.ts'
 import { checkCluster } from './cluster-check.ts'
-import { MIGRATIONS, NoDatabase, onDatabase } from './database.ts'
-import { failureLine } from './failure.ts'
+import { MIGRATIONS, onDatabase } from './database.ts'
+import { databaseFailure } from './database-failure.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
 import { checkPublicUrl } from './public-url-check.ts'
 
 /** If the clocks differ by more than this, retention deletes nothing (docs/operations.md). */
 const MAX_SKEW_MS = 5 * 60_000
 const GIB = 1024 ** 3
-/** PostgreSQL's too_many_connections. */
-const TOO_MANY_CONNECTIONS = '53300'
 
 /** Every check, in the order in which an operator would fix the findings. Findings are reported as each check ends. */
 export async function* examine(
@@ -100,21 +98,7 @@ async function* checkDatabase(config: Config): AsyncGenerator<Finding> {
       }
     })
   } catch (error) {
-    found.push(
-      failure(
-        'database',
-        error instanceof NoDatabase
-          ? `there is none in ${resolve(config.dataDir)}`
-          : (failureLine(error, config.databaseUrl) ?? messageOf(error)),
-        error instanceof NoDatabase
-          ? 'Correct SVC_DATA_DIR, or start the service, which creates the database.'
-          : config.databaseUrl === undefined
-            ? `PostgreSQL's own messages are in ${resolve(config.dataDir)}/data/log.`
-            : codeOf(error) === TOO_MANY_CONNECTIONS
-              ? `A server opens up to ${MAX_CONNECTIONS} connections: raise max_connections, and the limit of the role if it has one.`
-              : 'Try the same address with psql from this machine.',
-      ),
-    )
+    found.push(databaseFailure(error, config))
   }
   yield* found
 }

@@ -2,6 +2,7 @@
 import { inspect } from 'node:util'
 import { CommanderError } from 'commander'
 import { readConfig } from '../config.ts'
+import { LIBPQ_VARIABLES } from '../db/address-parameters.ts'
 import { passwordsIn, scrub } from '../secrets.ts'
 import { failureLine } from './failure.ts'
 import { createProgram } from './program.ts'
@@ -12,6 +13,8 @@ let secrets: string[] = []
 function settings(): ReturnType<typeof readConfig> {
   const read = readConfig(process.env)
   const { replica, smtp } = read.config
+  // The URL holds what they say. A client that read them itself would read them differently.
+  for (const name of LIBPQ_VARIABLES) delete process.env[name]
   databaseUrl = read.config.databaseUrl
   secrets = passwordsIn(databaseUrl, replica?.url, smtp?.url)
   return read

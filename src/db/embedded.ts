@@ -87,7 +87,7 @@ interface Place {
 }
 
 const addressOf = (port: number, password: string, database: string) =>
-  `postgresql://postgres:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`
+  `postgresql://postgres:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}?sslmode=disable`
 
 /** How long starts may fail before the last reason is reported. */
 const START_TIMEOUT_MS = 30_000

@@ -1,26 +1,18 @@
 import { Socket } from 'node:net'
 import { Client, type ClientConfig } from 'pg'
 import { codeOf, messageOf } from '../thrown.ts'
+import { addressOf, type DatabaseAddress, type Host, placeOf } from './address.ts'
+import { type Connected, connectTo } from './connect.ts'
+import { passwordFor } from './password.ts'
 
 /**
  * A database URL may name several hosts, of which only the primary accepts writes: `postgresql://a,b:5433/svc`. After a
- * failover, connections are opened to the new primary. `pg` supports only one host, so this file connects for it, and
- * it creates the sockets of both clients (`pg` and postgres.js).
+ * failover, connections are opened to the new primary. This file connects for both clients (`pg` and postgres.js), which
+ * otherwise support different parts of libpq's addresses.
  */
 
-const DEFAULT_PORT = 5432
 /** Timeout for asking one host whether it accepts writes. */
 const CHECK_TIMEOUT_MS = 5_000
-
-const HOSTS = /^([a-z]+:\/\/(?:[^@/?]*@)?)([^/?]*)(.*)$/i
-
-/** One URL per host, in order. `target_session_attrs` is removed because `pg` would take it for a setting. */
-export function urlsOf(url: string): string[] {
-  const [, before = '', hosts = '', after = ''] = HOSTS.exec(url) ?? []
-  if (!hosts.includes(',')) return [url]
-  const rest = after.replace(/([?&])target_session_attrs=[^&]*&?/, '$1').replace(/[?&]$/, '')
-  return hosts.split(',').map((host) => `${before}${host}${rest}`)
-}
 
 /** For each URL with several hosts, the index of the host that accepted writes last. A failed attempt advances it. */
 const hostIndexes = new Map<string, number>()
@@ -28,19 +20,18 @@ const hostIndexes = new Map<string, number>()
 /** The open sockets to each database, by its URL, with the address each one is connected to. */
 const sockets = new Map<string, Map<Socket, string>>()
 
-function openSocket(database: string): Socket {
-  const socket = new Socket()
-  const open = sockets.get(database) ?? new Map<Socket, string>()
-  sockets.set(database, open)
-  // A `close` listener would not work: postgres.js removes all listeners from a socket when it starts TLS.
-  for (const one of open.keys()) if (one.destroyed) open.delete(one)
-  socket.once('connect', () => {
+/** Remembers a socket while it is open. */
+const remember =
+  (database: string) =>
+  (socket: Socket): void => {
+    const open = sockets.get(database) ?? new Map<Socket, string>()
+    sockets.set(database, open)
+    // A `close` listener would not work: postgres.js removes all listeners from a socket when it is done with it.
+    for (const one of open.keys()) if (one.destroyed) open.delete(one)
     const { remoteAddress, remotePort } = socket
     // Unix sockets have no address.
     if (remoteAddress !== undefined) open.set(socket, `${remoteAddress}:${remotePort}`)
-  })
-  return socket
-}
+  }
 
 /**
  * Closes all connections to the database of `client` that lead to another address than the client's own, which is the
@@ -48,41 +39,46 @@ function openSocket(database: string): Socket {
  */
 export function closeFormerPrimaryConnections(client: PrimaryClient): void {
   const open = sockets.get(client.databaseUrl)
-  const address = open?.get(client.socket)
+  const address = client.socket && open?.get(client.socket)
   if (open === undefined || address === undefined) return
   for (const [socket, other] of open) if (other !== address) socket.destroy()
 }
 
 /** The running search for the primary of each URL. Connections that break together share one search. */
-const searches = new Map<string, Promise<string>>()
+const searches = new Map<string, Promise<Host>>()
 
 /**
  * Finds the host that accepts writes. `PrimaryClient` connects there next.
- * @returns the URL of that host; the given URL if it names only one host
+ * @returns that host; the only one if the URL names one
  * @throws Error when no host accepts writes, with the answer of each host and the error code of the first
  */
-export function findPrimary(url: string): Promise<string> {
-  if (urlsOf(url).length < 2) return Promise.resolve(url)
+export async function findPrimary(url: string): Promise<Host> {
+  const { hosts } = addressOf(url)
+  if (hosts.length < 2) return hosts[0] as Host
   let search = searches.get(url)
   if (search === undefined) {
-    search = searchPrimary(url).finally(() => searches.delete(url))
+    search = searchPrimary(url, hosts).finally(() => searches.delete(url))
     searches.set(url, search)
   }
   return search
 }
 
-async function searchPrimary(url: string): Promise<string> {
+async function searchPrimary(url: string, hosts: readonly Host[]): Promise<Host> {
   const reasons: string[] = []
   let code: string | undefined
-  for (const _ of urlsOf(url)) {
-    const client = new PrimaryClient({ connectionString: url, connectionTimeoutMillis: CHECK_TIMEOUT_MS })
+  for (const _ of hosts) {
+    const client = new PrimaryClient({
+      connectionString: url,
+      name: 'search',
+      connectionTimeoutMillis: CHECK_TIMEOUT_MS,
+    })
     // The connection may break after the host has answered.
     client.on('error', () => {})
     try {
       await client.connect()
-      return client.url
+      return client.place
     } catch (error) {
-      reasons.push(`${new URL(client.url).host}: ${messageOf(error) || codeOf(error)}`)
+      reasons.push(`${placeOf(client.place)}: ${messageOf(error) || codeOf(error)}`)
       code ??= codeOf(error)
     } finally {
       await client.end().catch(() => {})
@@ -92,12 +88,10 @@ async function searchPrimary(url: string): Promise<string> {
   throw Object.assign(new Error(message), { code: code ?? '57P03' })
 }
 
-/** The address that postgres.js would connect to. */
-interface Target {
-  host: string[]
-  port: number[]
-  /** The path of a Unix socket. */
-  path: string | false
+/** A socket of postgres.js, with what its patch reads for channel binding and the password. */
+interface PoolSocket extends Socket {
+  channelBinding?: Buffer | undefined
+  password?: () => string
 }
 
 /**
@@ -105,49 +99,80 @@ interface Target {
  * postgres.js itself (`target_session_attrs`) loops without a pause and never fails while there is no primary. With
  * these sockets statements fail at once and requests get 503.
  */
-export function poolSockets(url: string): (target: Target) => Promise<Socket> {
-  const several = urlsOf(url).length > 1
-  return async ({ path, host: [first = ''], port: [port = DEFAULT_PORT] }) => {
-    const socket: Socket & { host?: string } = openSocket(url)
+export function poolSockets(url: string): () => Promise<Socket> {
+  const address = addressOf(url)
+  const { connectTimeoutMs: timeoutMs } = address
+  return async () => {
     try {
-      if (!several && path) return socket.connect(path)
-      const primary = several ? new URL(await findPrimary(url)) : undefined
-      // postgres.js reads `host` for TLS.
-      socket.host = primary === undefined ? first : decodeURIComponent(primary.hostname)
-      socket.connect(Number(primary === undefined ? port : primary.port || DEFAULT_PORT), socket.host)
+      const host = await findPrimary(url)
+      const connected = await connectTo(address, host, { timeoutMs, opened: remember(url) })
+      const stream: PoolSocket = connected.stream
+      stream.channelBinding = connected.channelBinding
+      stream.password = () => passwordFor(address, host)
+      return stream
     } catch (error) {
       // postgres.js would keep a connection without a socket forever, but it replaces one whose socket breaks.
-      socket.destroy(error as Error)
+      return new Socket().destroy(error as Error)
     }
-    return socket
   }
+}
+
+/** SQL that sets `settings` for the rest of a session; undefined without settings. */
+export function settingsSql(settings: Readonly<Record<string, string>>): string | undefined {
+  const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
+  const calls = Object.entries(settings).map(
+    ([name, value]) => `set_config(${literal(name)}, ${literal(value)}, false)`,
+  )
+  return calls.length === 0 ? undefined : `/* connection.settings */ select ${calls.join(', ')}`
+}
+
+interface PrimaryClientConfig extends ClientConfig {
+  connectionString: string
+  /** The purpose of the connection: the end of its `application_name`. */
+  name: string
+  /** Set after connecting: a pooler such as PgBouncer refuses them in the start-up message. */
+  settings?: Readonly<Record<string, string>>
 }
 
 /** A `pg` client that connects to the primary. When a host fails, the next attempt tries the next host. */
 export class PrimaryClient extends Client {
   /** The URL of the database; may name several hosts. */
   readonly databaseUrl: string
-  /** The URL of the host that this client connects to. */
-  readonly url: string
-  readonly socket: Socket
-  /** The database URL if it names several hosts. */
-  readonly #multiHostUrl: string | undefined
+  /** The host that this client connects to. */
+  readonly place: Host
+  /** Once it is connected. */
+  socket: Socket | undefined
+  readonly #address: DatabaseAddress
   readonly #hostIndex: number
+  readonly #timeoutMs: number
+  readonly #settings: string | undefined
+  #ended = false
 
-  constructor(config: ClientConfig) {
-    const { connectionString } = config
-    const urls = connectionString === undefined ? [] : urlsOf(connectionString)
-    const several = connectionString !== undefined && urls.length > 1
-    const turn = several ? (hostIndexes.get(connectionString) ?? 0) : 0
-    const url = urls[turn % urls.length] ?? ''
-    const database = connectionString ?? ''
-    const socket = openSocket(database)
-    super({ ...config, ...(several && { connectionString: url }), stream: () => socket })
-    this.databaseUrl = database
-    this.url = url
-    this.socket = socket
-    this.#multiHostUrl = several ? connectionString : undefined
+  constructor({ connectionString: url, name, settings, ...config }: PrimaryClientConfig) {
+    const address = addressOf(url)
+    const turn = hostIndexes.get(url) ?? 0
+    const place = address.hosts[turn % address.hosts.length] as Host
+    super({
+      ...config,
+      host: 'localhost',
+      port: place.port,
+      user: address.user,
+      database: address.database,
+      password: () => passwordFor(address, place),
+      // `connectTo` does it.
+      ssl: false,
+      application_name: `${address.name} ${name}`,
+      ...(address.options !== undefined && { options: address.options }),
+      // Replaced before it is used.
+      stream: () => new Socket(),
+    })
+    this.databaseUrl = url
+    this.place = place
+    this.#address = address
     this.#hostIndex = turn
+    const limit = config.connectionTimeoutMillis ?? 0
+    this.#timeoutMs = limit > 0 ? Math.min(limit, address.connectTimeoutMs) : address.connectTimeoutMs
+    this.#settings = settingsSql({ ...address.settings, ...settings })
   }
 
   override connect(): Promise<Client>
@@ -160,19 +185,50 @@ export class PrimaryClient extends Client {
     return undefined
   }
 
+  override end(): Promise<void>
+  override end(callback: (error: Error) => void): void
+  override end(callback?: (error: Error) => void): Promise<void> | undefined {
+    this.#ended = true
+    return callback === undefined ? super.end() : (super.end(callback) as undefined)
+  }
+
   async #connect(): Promise<Client> {
     try {
+      this.#use(
+        await connectTo(this.#address, this.place, {
+          timeoutMs: this.#timeoutMs,
+          opened: remember(this.databaseUrl),
+        }),
+      )
       await super.connect()
-      if (this.#multiHostUrl === undefined) return this
+      if (this.#settings !== undefined) await this.query(this.#settings)
+      if (!this.#address.primary) return this
       const { rows } = await this.query('/* hosts.primary */ select pg_is_in_recovery() standby')
       if (rows[0]?.standby !== true) return this
-      await this.end().catch(() => {})
       // The code of a server that is starting, so that the connection is retried.
       throw Object.assign(new Error('the host is a standby'), { code: '57P03' })
     } catch (error) {
-      if (this.#multiHostUrl !== undefined && (hostIndexes.get(this.#multiHostUrl) ?? 0) === this.#hostIndex)
-        hostIndexes.set(this.#multiHostUrl, this.#hostIndex + 1)
+      await super.end().catch(() => {})
+      if ((hostIndexes.get(this.databaseUrl) ?? 0) === this.#hostIndex && this.#address.hosts.length > 1)
+        hostIndexes.set(this.databaseUrl, this.#hostIndex + 1)
       throw error
     }
+  }
+
+  /** Gives `pg` a connected stream, on which it goes on where it would after connecting by itself. */
+  #use({ stream, socket, channelBinding }: Connected): void {
+    if (this.#ended) {
+      stream.destroy()
+      throw Object.assign(new Error('Connection terminated'), { code: 'CONNECTION_ENDED' })
+    }
+    this.socket = socket
+    const self = this as unknown as { connection: { stream: Socket }; enableChannelBinding: boolean }
+    self.connection.stream = Object.assign(stream, {
+      connect: () => {
+        process.nextTick(() => stream.emit('connect'))
+        return stream
+      },
+    })
+    self.enableChannelBinding = channelBinding !== undefined
   }
 }

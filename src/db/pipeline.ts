@@ -3,6 +3,7 @@ import { fieldOf } from '../thrown.ts'
 import { inSpan } from '../tracing.ts'
 import type { CopyRows } from './copy.ts'
 import { PrimaryClient } from './hosts.ts'
+import { SESSION } from './sql.ts'
 
 /**
  * Runs several statements in one round trip, as one transaction: the server commits or rolls back everything that was
@@ -51,13 +52,12 @@ export function openPipeline(
   let inFlight = 0
   let ended = false
   let timer: NodeJS.Timeout | undefined
-  const settings = Object.entries({ TimeZone: 'UTC', ...options.settings })
 
   async function open(): Promise<void> {
     const opening = new PrimaryClient({
       connectionString: url,
-      application_name: `svc ${options.name}`,
-      options: settings.map(([name, value]) => `-c ${name}=${value}`).join(' '),
+      name: options.name,
+      settings: { ...SESSION, ...options.settings },
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
     })

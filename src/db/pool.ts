@@ -1,5 +1,6 @@
 import { Pool } from 'pg'
 import { PrimaryClient } from './hosts.ts'
+import { SESSION } from './sql.ts'
 
 /**
  * A connection pool of `pg`, for the job queue, which supports no other client. Broken connections are reported to
@@ -12,7 +13,7 @@ export function openPool(
   const pool = new Pool({
     Client: PrimaryClient as never,
     connectionString: url,
-    application_name: `svc ${options.name}`,
+    ...({ name: options.name, settings: SESSION } as object),
     max: options.max,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,

@@ -3,6 +3,7 @@ import { Pool } from 'pg'
 import { failSpan, startStatement, tracesStatements } from '../tracing.ts'
 import { Prisma, PrismaClient } from './generated/client.ts'
 import { PrimaryClient } from './hosts.ts'
+import { SESSION } from './sql.ts'
 
 export { Prisma, type PrismaClient }
 
@@ -24,12 +25,16 @@ export function openGraph(
   url: string,
   options: { max: number; readTimeoutS?: number; onStatement?: (sql: string) => void },
 ): Graph {
+  const settings = {
+    ...SESSION,
+    default_transaction_read_only: 'on',
+    statement_timeout: String((options.readTimeoutS ?? 0) * 1000),
+  }
   const pool = new Pool({
     Client: PrimaryClient as never,
     connectionString: url,
     max: options.max,
-    application_name: 'svc graph',
-    options: `-c default_transaction_read_only=on -c TimeZone=UTC -c statement_timeout=${(options.readTimeoutS ?? 0) * 1000}`,
+    ...({ name: 'graph', settings } as object),
   })
   // Without these listeners an error event would end the process. A query on a broken connection gets the error itself.
   pool.on('error', () => {})

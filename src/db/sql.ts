@@ -2,9 +2,12 @@ import type { Socket } from 'node:net'
 import postgres from 'postgres'
 import { codeOf, fieldOf, messageOf } from '../thrown.ts'
 import { tracesStatements } from '../tracing.ts'
-import { poolSockets, urlsOf } from './hosts.ts'
+import { addressOf, type Host } from './address.ts'
+import { poolSockets, settingsSql } from './hosts.ts'
 import { instantFromPostgres } from './instant.ts'
+import { passwordFor } from './password.ts'
 import { traceStatementsOf } from './statement-spans.ts'
+import { TLS_FAULT } from './tls.ts'
 import { sqlStateOf } from './worker-errors.ts'
 
 export type Sql = postgres.Sql<{ bigint: number }>
@@ -43,19 +46,36 @@ export function openSql(
   },
 ): Sql {
   const { onStatement } = options
-  const settings = isDistributedUrl(url) ? { ...options.settings, ...ON_COORDINATOR } : options.settings
-  const sql: Sql = postgres(urlsOf(url)[0] as string, {
-    // This option is missing in the types of postgres.js.
-    ...({ socket: options.socket ?? poolSockets(url) } as object),
+  const address = addressOf(url)
+  const settings = {
+    ...address.settings,
+    ...SESSION,
+    ...options.settings,
+    ...(isDistributedUrl(url) && ON_COORDINATOR),
+  }
+  const sql: Sql = postgres({
+    // `socket` is missing in the types of postgres.js, and `setup` is our patch's.
+    ...({ socket: options.socket ?? poolSockets(url), setup: settingsSql(settings) } as object),
+    host: 'localhost',
+    port: address.hosts[0]?.port ?? 0,
+    database: address.database,
+    user: address.user,
+    // For sockets of tests. Those of `poolSockets` know the password of their own host.
+    password: () => passwordFor(address, address.hosts[0] as Host),
+    // `poolSockets` does it.
+    ssl: false,
     max: options.max ?? 10,
     idle_timeout: 0,
-    connect_timeout: 10,
+    connect_timeout: address.connectTimeoutMs / 1000,
     // In seconds. The default backoff of postgres.js grows, and requests would wait for it instead of getting 503.
     backoff: () => 0.1,
     max_lifetime: null,
     onnotice: () => {},
     ...(onStatement && { debug: (_connection: number, text: string) => onStatement(text) }),
-    connection: { application_name: `svc ${options.name}`, TimeZone: 'UTC', ...settings },
+    connection: {
+      application_name: `${address.name} ${options.name}`,
+      ...(address.options !== undefined && { options: address.options }),
+    },
     types: {
       bigint: {
         to: 20,
@@ -78,9 +98,28 @@ export function openSql(
       },
     },
   })
+  refuseUnpatched(sql)
   if (isDistributedUrl(url)) distributed.add(sql)
   if (tracesStatements()) traceStatementsOf(sql)
   return sql
+}
+
+/** Without the patch (docs/decisions/0026-postgres-js-is-patched.md), `postgres` would leave out the settings, and it has faults that lose connections. */
+export function refuseUnpatched({ options }: Pick<Sql, 'options'>): void {
+  if ('setup' in options) return
+  throw new Error(
+    'the package postgres is installed without the patch of this service: npm did not run its install scripts. Run node scripts/patch-packages.mjs in the folder of the service',
+  )
+}
+
+/** How values are written and read, whichever defaults the role or the database has. */
+export const SESSION: Readonly<Record<string, string>> = {
+  TimeZone: 'UTC',
+  DateStyle: 'ISO, MDY',
+  IntervalStyle: 'postgres',
+  bytea_output: 'hex',
+  extra_float_digits: '1',
+  standard_conforming_strings: 'on',
 }
 
 /**
@@ -192,6 +231,7 @@ export const STREAM_READS: Record<string, string> = {
  */
 const UNAVAILABLE_STATES = /^(08|53|57P|25006|55P03)/
 const UNAVAILABLE = new Set([
+  TLS_FAULT,
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',

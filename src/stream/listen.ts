@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { placeOf } from '../db/address.ts'
 import { closeFormerPrimaryConnections, PrimaryClient } from '../db/hosts.ts'
 
 /** The NOTIFY channel of the change log (commit.ts). */
@@ -36,7 +37,7 @@ export function startListening(options: {
   async function listen(): Promise<void> {
     const client = new PrimaryClient({
       connectionString: options.url,
-      application_name: 'svc listen',
+      name: 'listen',
       connectionTimeoutMillis: TIMEOUT_MS,
       query_timeout: TIMEOUT_MS,
       keepAlive: true,
@@ -53,7 +54,7 @@ export function startListening(options: {
       const { rows } = await client.query(
         '/* listen.server */ select pg_postmaster_start_time()::text started',
       )
-      const answering = `${client.url} ${rows[0]?.started}`
+      const answering = `${placeOf(client.place)} ${rows[0]?.started}`
       if (server !== undefined && server !== answering) closeFormerPrimaryConnections(client)
       server = answering
       await client.query(`listen ${NOTIFY_CHANNEL}`)

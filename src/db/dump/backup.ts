@@ -33,7 +33,7 @@ export interface BackupOptions {
  */
 export function backup(options: BackupOptions): Promise<{ rows: number; bytes: number }> {
   const { url, file, signal } = options
-  return withConnection({ url, name: 'svc backup', shared: true, signal }, async (client) => {
+  return withConnection({ url, name: 'backup', shared: true, signal }, async (client) => {
     const known = await migrationScripts(options.migrations)
     const applied = await migrationsOf(client)
     if (applied === undefined) throw new Error('there is no database of this service to back up')

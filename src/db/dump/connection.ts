@@ -21,7 +21,7 @@ export async function withConnection<T>(
   await findPrimary(url)
   const client = new PrimaryClient({
     connectionString: url,
-    application_name: name,
+    name,
     keepAlive: true,
     connectionTimeoutMillis: 10_000,
   })

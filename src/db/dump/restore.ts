@@ -59,7 +59,7 @@ export async function restore(options: RestoreOptions): Promise<{ createdAt: str
     },
     options.passphrase,
   )
-  return withConnection({ url, name: 'svc restore', shared: false, signal }, async (client) => {
+  return withConnection({ url, name: 'restore', shared: false, signal }, async (client) => {
     const made = schemaObjectsOf(release.map(({ script }) => script))
     const was = await clearTarget(client, made, options.replace, release)
     const total = await fill(client, options, header, release)

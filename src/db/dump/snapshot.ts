@@ -17,7 +17,7 @@ export async function beginSnapshot(client: Client, url: string): Promise<void> 
     await client.query('/* backup.begin */ begin isolation level repeatable read, read only')
   }
   if (!(await isDistributedHere(client))) return begin()
-  const holder = new PrimaryClient({ connectionString: url, application_name: 'svc backup' })
+  const holder = new PrimaryClient({ connectionString: url, name: 'backup' })
   holder.on('error', () => {})
   await holder.connect()
   try {

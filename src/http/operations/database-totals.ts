@@ -97,7 +97,8 @@ async function readTotals(sql: Sql, silentBefore: Date | null): Promise<Database
       (select coalesce(jsonb_agg(c), '[]') from (
         select application_name as pool, coalesce(state, 'other') as state, count(*) as n
         from pg_stat_activity
-        where datname = current_database() and application_name like 'svc %' and backend_type = 'client backend'
+        where datname = current_database() and application_name like regexp_replace(current_setting('application_name'), '[^ ]+$', '') || '%'
+          and backend_type = 'client backend'
         group by 1, 2) c) as connections,
       (select coalesce(jsonb_agg(j), '[]') from (
         select t.identifier as task,

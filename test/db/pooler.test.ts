@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { examine } from '../../src/cli/checks.ts'
+import { readConfig } from '../../src/config.ts'
+import { findPooler, TRANSACTION_POOLER } from '../../src/db/pooler.ts'
+import { openSql, POINT_LOOKUPS } from '../../src/db/sql.ts'
+import { startTestApp } from '../kit/app.ts'
+import { freshDatabase, type TestDatabase } from '../kit/database.ts'
+import { hasPgbouncer, startPgbouncer } from '../kit/pgbouncer.ts'
+
+let database: TestDatabase
+const nameOf = (): string => new URL(database.url).pathname.slice(1)
+
+beforeAll(async () => {
+  database = await freshDatabase()
+})
+afterAll(() => database?.drop())
+
+test('PostgreSQL itself is not taken for a pooler', async () => {
+  expect(await findPooler(database.url)).toEqual({ present: false, perTransaction: false })
+})
+
+test.runIf(hasPgbouncer)('PgBouncer in session mode works with its own defaults', async () => {
+  const pooler = await startPgbouncer('session')
+  const url = pooler.url(nameOf())
+  try {
+    expect(await findPooler(url)).toEqual({ present: true, perTransaction: false })
+    const sql = openSql(url, { name: 'test', max: 1, settings: POINT_LOOKUPS })
+    const [row] =
+      await sql`select current_setting('enable_seqscan') scans, current_setting('synchronous_commit') commits,
+      current_setting('TimeZone') zone, current_setting('application_name') name`
+    await sql.end()
+    expect(row).toEqual({ scans: 'off', commits: 'on', zone: 'UTC', name: 'svc test' })
+
+    const app = await startTestApp({ databaseUrl: url })
+    try {
+      const { token } = await app.register()
+      // More at a time than the 20 connections that PgBouncer opens by default for a database and an account.
+      const reads = Array.from({ length: 60 }, () => app.call('GET', '/api/projects', { token }))
+      expect((await Promise.all(reads)).map(({ status }) => status)).toEqual(reads.map(() => 200))
+    } finally {
+      await app.stop()
+    }
+  } finally {
+    await pooler.stop()
+  }
+})
+
+test.runIf(hasPgbouncer).each(['transaction', 'statement'] as const)(
+  'PgBouncer in %s mode is refused in one line, at the start and by the doctor',
+  async (mode) => {
+    const pooler = await startPgbouncer(mode)
+    const url = pooler.url(nameOf())
+    try {
+      expect(await findPooler(url)).toMatchObject({ perTransaction: true })
+      await expect(startTestApp({ databaseUrl: url })).rejects.toThrow(TRANSACTION_POOLER.text)
+      const { config } = readConfig({ SVC_DATABASE_URL: url })
+      const found = []
+      for await (const finding of examine(config, { warnings: [], mailTo: undefined })) found.push(finding)
+      expect(found.find(({ subject }) => subject === 'database')).toMatchObject({
+        state: 'failure',
+        text: expect.stringContaining('pooler in transaction mode'),
+        advice: expect.stringContaining('pool_mode = session'),
+      })
+    } finally {
+      await pooler.stop()
+    }
+  },
+)
