@@ -1,15 +1,15 @@
 /**
  * Entities that are read by key or as plain lists: a page of 50 through Prisma against the SQL that reads the same
- * (docs/decisions/0018-entities-through-prisma.md). `npx tsx bench/entities.ts` prints the ratios.
+ * (docs/decisions/0032-the-graph-through-prisma.md). `npx tsx bench/entities.ts` prints the ratios.
  */
 import { join } from 'node:path'
 import { migrate } from '../src/db/migrate.ts'
 import { openGraph } from '../src/db/prisma.ts'
 import { openSql, PAGED_READS, type Sql } from '../src/db/sql.ts'
 import { commandsOf, listHosts } from '../src/domain/agents/index.ts'
-import { readBatches } from '../src/domain/batches/index.ts'
+import { batchRecords, readBatches } from '../src/domain/batches/index.ts'
 import type { Known } from '../src/domain/caller.ts'
-import { readJobs } from '../src/domain/jobs/index.ts'
+import { jobRecords, readJobs } from '../src/domain/jobs/index.ts'
 import { listMembers, listProjects } from '../src/domain/projects/index.ts'
 import { listSessions } from '../src/domain/sessions/index.ts'
 import { listUsers } from '../src/domain/users/index.ts'
@@ -117,24 +117,9 @@ export async function benchEntities(): Promise<Figure[]> {
       ],
       'batches by key': [
         () => readBatches(sql, caller, keys),
-        () =>
-          prisma.batch.findMany({
-            where: { key: { in: keys } },
-            include: {
-              progress: true,
-              owner: PERSON,
-              project: { include: { members: { where: { userId: ME } } } },
-            },
-          }),
+        () => batchRecords(prisma, caller, { key: { in: keys } }),
       ],
-      'jobs by key': [
-        () => readJobs(sql, jobKeys),
-        () =>
-          prisma.job.findMany({
-            where: { key: { in: jobKeys } },
-            include: { progress: true, batch: { include: { progress: true } } },
-          }),
-      ],
+      'jobs by key': [() => readJobs(sql, jobKeys), () => jobRecords(prisma, jobKeys)],
     }
     const figures: Figure[] = []
     for (const [what, [bySql, byPrisma]] of Object.entries(pairs)) {

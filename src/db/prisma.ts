@@ -3,7 +3,7 @@ import { Pool } from 'pg'
 import { failSpan, startStatement, tracesStatements } from '../tracing.ts'
 import { Prisma, PrismaClient } from './generated/client.ts'
 import { PrimaryClient } from './hosts.ts'
-import { SESSION } from './sql.ts'
+import { PAGED_READS, SESSION } from './sql.ts'
 
 export { Prisma, type PrismaClient }
 
@@ -27,6 +27,7 @@ export function openGraph(
 ): Graph {
   const settings = {
     ...SESSION,
+    ...PAGED_READS,
     default_transaction_read_only: 'on',
     statement_timeout: String((options.readTimeoutS ?? 0) * 1000),
   }

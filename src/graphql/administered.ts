@@ -1,3 +1,4 @@
+import { callerMay } from '../domain/access.ts'
 import {
   type AuditFilter,
   auditFields,
@@ -6,14 +7,14 @@ import {
   withoutOthersCommands,
 } from '../domain/audit.ts'
 import { isPerson } from '../domain/caller.ts'
-import { isMuted, listRules, type Rule, ruleFields } from '../domain/notifications/index.ts'
+import { listRules, mutedAmong, type Rule, ruleFields } from '../domain/notifications/index.ts'
 import { storablePart } from '../domain/storable-text.ts'
 import { ownTokens, tokenFields } from '../domain/tokens/index.ts'
-import { Problem } from '../problem.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import { connectionCost, DERIVED } from './costs.ts'
 import { declared, declaredOfRecord } from './declared.ts'
+import type { BatchNode } from './nodes.ts'
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, pageSizes } from './paging.ts'
 import { PersonType, ViewerType } from './person.ts'
 import { ProjectType } from './project.ts'
@@ -58,19 +59,31 @@ builder.prismaObjectFields(ProjectType, (t) => ({
 }))
 
 builder.objectField(BatchType, 'muted', (t) =>
-  t.boolean({
+  t.loadable({
+    type: 'Boolean',
+    byPath: true,
     nullable: true,
     complexity: DERIVED,
     description: 'Rules send no mail about it, to any recipient; null for callers who may not stop it',
-    resolve: async ({ row, share }, _args, context) =>
-      share === null ? unlessForbidden(isMuted(context.db, context.caller, row.id)) : null,
+    load: async (batches: BatchNode[], { db, caller }) => {
+      const may = ({ row, share }: BatchNode): boolean =>
+        share === null &&
+        callerMay(
+          'stop',
+          caller,
+          { visibility: row.visibility, ownerId: row.project_owner_id, role: row.role },
+          row.owner_id,
+        )
+      const asked = batches.filter(may)
+      const muted = await mutedAmong(
+        db,
+        asked.map(({ row }) => row.key),
+      )
+      return batches.map((batch) => (may(batch) ? muted.has(batch.row.key) : null))
+    },
+    resolve: (batch) => batch,
   }),
 )
-const unlessForbidden = <T>(read: Promise<T>): Promise<T | null> =>
-  read.catch((error) => {
-    if (error instanceof Problem && error.code === 'forbidden') return null
-    throw error
-  })
 
 const TokenType = builder.prismaObject('Token', {
   description: 'A token for programs, never the token itself.',

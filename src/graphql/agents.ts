@@ -61,16 +61,13 @@ builder.queryField('hosts', (t) =>
       const after = hostCursors.read(args.after, 'after')
       const known = caller.kind === 'known'
       const rows = known && first > 0 ? await listHosts(db, caller, { limit: first + 1, after }) : []
-      return pageOf(
-        rows,
-        rows.map((row) => hostView(row, clock.now)),
-        {
-          first,
-          after,
-          cursorOf: (row) => hostCursors.write({ createdAt: row.registered_at, id: row.id }),
-          total: () => (known ? countHosts(db, caller) : 0),
-        },
-      )
+      return pageOf(rows, {
+        first,
+        after,
+        nodeOf: (row) => hostView(row, clock.now),
+        cursorOf: (row) => hostCursors.write({ createdAt: row.registered_at, id: row.id }),
+        total: () => (known ? countHosts(db, caller) : 0),
+      })
     },
   }),
 )
@@ -152,9 +149,10 @@ builder.objectField(BatchType, 'agentCommands', (t) =>
         const from = after === undefined ? 0 : all.findIndex(({ cmd_id }) => cmd_id === after) + 1
         if (after !== undefined && from === 0) throw new Problem('invalid_cursor')
         const rows = all.slice(from)
-        return pageOf(rows, rows, {
+        return pageOf(rows, {
           first,
           after,
+          nodeOf: (row) => row,
           cursorOf: ({ cmd_id }) => commandCursors.write(cmd_id),
           total: () => all.length,
         })

@@ -1,18 +1,11 @@
 import type { GraphQLResolveInfo } from 'graphql'
 import { z } from 'zod'
-import { itemAt } from '../checked.ts'
 import type { BatchCan } from '../domain/access.ts'
 import { type BatchView, batchFields, type Environment } from '../domain/batches/index.ts'
 import { sortCursor } from '../domain/cursors.ts'
 import { graphqlName } from '../domain/field.ts'
 import { positionOf } from '../domain/keyset-pages.ts'
-import {
-  type BatchScope,
-  countBatches,
-  type FoundBatch,
-  placesOfBatches,
-  searchBatches,
-} from '../domain/lists/index.ts'
+import { type BatchScope, countBatches, placesOfBatches, searchBatchKeys } from '../domain/lists/index.ts'
 import { LOOKED_UP, type LookedUp, presentColumns } from '../domain/present.ts'
 import {
   type BatchFilterValue,
@@ -29,7 +22,7 @@ import { BATCH_SERIES, connectionCost, LOOKUP } from './costs.ts'
 import { declared } from './declared.ts'
 import { JobFilterInput, JobOrderInput } from './filters.ts'
 import { JobConnection, type JobParent, jobPages } from './job.ts'
-import { type BatchNode, batchesById, batchNodes } from './nodes.ts'
+import { type BatchNode, batchesAt, batchesById } from './nodes.ts'
 import { connectionType, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageOf } from './paging.ts'
 import { PersonType } from './person.ts'
 import { ProjectType } from './project.ts'
@@ -178,7 +171,7 @@ export function lookedUpIn(info: GraphQLResolveInfo, path: string[]): LookedUp[]
   return LOOKED_UP.filter((name) => selected.has(graphqlName(name, batchFields[name]) ?? ''))
 }
 
-/** A page of batches for each project, or one for all: one statement, and one more if they are counted. */
+/** A page of batches for each project, or one for all: one statement for their keys, one for their rows, and one if they are counted. */
 export async function batchPages(
   context: Context,
   scope: BatchScope,
@@ -191,28 +184,20 @@ export async function batchPages(
   const after = cursors.read(args.after, 'after')
   const page = { limit: args.first + 1, after }
   const places = await placesOfBatches(context.db, context.caller, scope, filter, order)
-  const rows =
+  const found =
     args.first === 0
       ? []
-      : await searchBatches(context.db, context.caller, scope, filter, order, page, places)
-  const nodes = await batchNodes(context, rows, lookedUpIn(info, ['edges', 'node']))
-  const pages = new Map<number, { rows: FoundBatch[]; nodes: BatchNode[] }>()
-  for (const [i, row] of rows.entries()) {
-    let of = pages.get(row.parent)
-    if (of === undefined) {
-      of = { rows: [], nodes: [] }
-      pages.set(row.parent, of)
-    }
-    of.rows.push(row)
-    of.nodes.push(itemAt(nodes, i))
-  }
+      : await searchBatchKeys(context.db, context.caller, scope, filter, order, page, places)
+  const pages = await batchesAt(context, found, lookedUpIn(info, ['edges', 'node']))
   let counted: Promise<Map<number, number>> | undefined
   return ('each' in scope ? scope.each : [0]).map((parent) => {
-    const of = pages.get(parent) ?? { rows: [], nodes: [] }
-    return pageOf(of.rows, of.nodes, {
+    const { rows, length } = pages(parent)
+    return pageOf(rows, {
       first: args.first,
+      found: length,
       after,
-      cursorOf: (row) => cursors.write(positionOf(row)),
+      nodeOf: ({ node }) => node,
+      cursorOf: ({ place }) => cursors.write(positionOf(place)),
       total: async () => {
         counted ??= countBatches(context.db, context.caller, scope, filter, places)
         return (await counted).get(parent) ?? 0

@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { entryOf } from '../checked.ts'
 import {
   type DeliveryView,
-  deliveryOf,
+  deliveriesOf,
   deliveryOfJobs,
   type JobDelivery,
   type SenderDelivery,
@@ -11,6 +12,7 @@ import { cursorOf } from '../domain/cursors.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import { connectionCost, DERIVED } from './costs.ts'
+import type { BatchNode } from './nodes.ts'
 import { connectionType, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageOf } from './paging.ts'
 
 /** The delivery report of a batch: whether everything that was sent has arrived; the same as in REST. */
@@ -123,17 +125,26 @@ const JobDeliveryConnection = connectionType<typeof JobDeliveryType, JobDelivery
 const cursors = cursorOf('delivery of jobs', z.int().min(0))
 
 builder.objectFields(BatchType, (t) => ({
-  delivery: t.field({
+  delivery: t.loadable({
     type: DeliveryType,
+    byPath: true,
     complexity: DERIVED,
     description: 'Whether everything that the reporter produced has arrived',
-    resolve: async ({ row, share }, _args, { db, caller }) => {
-      const delivery = await deliveryOf(db, row)
-      return share !== null || caller.kind === 'anonymous' ? withoutHosts(delivery) : delivery
+    load: async (batches: BatchNode[], { db, caller }) => {
+      const found = await deliveriesOf(
+        db,
+        batches.map(({ row }) => row),
+      )
+      return batches.map(({ row, share }) => {
+        const delivery = entryOf(found, row.key)
+        return share !== null || caller.kind === 'anonymous' ? withoutHosts(delivery) : delivery
+      })
     },
+    resolve: (batch) => batch,
   }),
-  jobDeliveries: t.field({
+  jobDeliveries: t.loadable({
     type: JobDeliveryConnection,
+    byPath: true,
     complexity: connectionCost,
     description: 'What has arrived of each job; oldest job first',
     args: {
@@ -144,15 +155,20 @@ builder.objectFields(BatchType, (t) => ({
       }),
       after: t.arg.string(),
     },
-    resolve: async ({ row }, { first, ...args }, { db }) => {
+    load: async (batches: BatchNode[], { db }, { first, ...args }) => {
       const after = cursors.read(args.after, 'after')
-      const rows = first === 0 ? [] : await deliveryOfJobs(db, row.key, { limit: first + 1, after })
-      return pageOf(rows, rows, {
-        first,
-        after,
-        cursorOf: ({ key }) => cursors.write(key),
-        total: () => row.n_jobs,
-      })
+      const places = batches.map(({ row }) => ({ batchKey: row.key, after }))
+      const pages = first === 0 ? [] : await deliveryOfJobs(db, places, first + 1)
+      return batches.map(({ row }, i) =>
+        pageOf(pages[i] ?? [], {
+          first,
+          after,
+          nodeOf: (job) => job,
+          cursorOf: ({ key }) => cursors.write(key),
+          total: () => row.n_jobs,
+        }),
+      )
     },
+    resolve: (batch) => batch,
   }),
 }))

@@ -1,13 +1,14 @@
+import { entryOf } from '../checked.ts'
 import {
   type AgentOfBatch,
   hostsOfBatches,
   type StepView,
   stepFields,
-  timelineOf,
+  timelinesOf,
 } from '../domain/agents/index.ts'
 import { type Summary, summaryOf } from '../domain/dashboard/index.ts'
 import { NO_ETA, type ShownEta } from '../domain/eta/index.ts'
-import { type Health, healthOf } from '../domain/health/index.ts'
+import { type Health, healthOfBatches } from '../domain/health/index.ts'
 import { type EpochTimes, epochTimesOf } from '../domain/logs/index.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
@@ -15,7 +16,7 @@ import type { Context } from './context.ts'
 import { DERIVED } from './costs.ts'
 import { declared } from './declared.ts'
 import { JobType } from './job.ts'
-import type { BatchNode } from './nodes.ts'
+import type { BatchNode, JobNode } from './nodes.ts'
 
 /** ETA, health and activity, computed by the same functions as in REST. */
 
@@ -102,41 +103,55 @@ const knowsCommands = async (
   { memberships: standings }: Context,
 ): Promise<boolean> => share === null && (await standings.load(row.project_key)).may('know_commands')
 
+/** The keys of those of these batches whose commands the caller may see. */
+async function knownIn(batches: readonly BatchNode[], context: Context): Promise<number[]> {
+  const known = await Promise.all(batches.map((batch) => knowsCommands(batch, context)))
+  return batches.flatMap(({ row }, i) => (known[i] ? [row.key] : []))
+}
+
 builder.objectFields(BatchType, (t) => ({
-  timeline: t.field({
-    type: [StepType],
+  timeline: t.loadableList({
+    type: StepType,
+    byPath: true,
     nullable: true,
     complexity: { field: 250, multiplier: 1 },
     description: 'What happened to the batch, oldest first; null for visitors',
-    resolve: async (batch, _args, context) =>
-      (await knowsCommands(batch, context))
-        ? timelineOf(
-            context.db,
-            batch.row.key,
-            { userId: context.caller.kind === 'known' ? context.caller.user.id : null },
-            context.clock.now,
-          )
-        : null,
+    load: async (batches: BatchNode[], context) => {
+      const known = await knownIn(batches, context)
+      const { db, caller, clock } = context
+      const reader = { userId: caller.kind === 'known' ? caller.user.id : null }
+      const found = known.length === 0 ? new Map() : await timelinesOf(db, known, reader, clock.now)
+      return batches.map(({ row }) => found.get(row.key) ?? null)
+    },
+    resolve: (batch) => batch,
   }),
-  agent: t.field({
+  agent: t.loadable({
     type: AgentType,
+    byPath: true,
     nullable: true,
     complexity: DERIVED,
     description: 'Null for visitors, and where its owner has no agent on its host',
-    resolve: async (batch, _args, context) =>
-      (await knowsCommands(batch, context))
-        ? ((await hostsOfBatches(context.db, [batch.row.key], context.clock.now)).get(batch.row.key) ?? null)
-        : null,
+    load: async (batches: BatchNode[], context) => {
+      const known = await knownIn(batches, context)
+      const found = await hostsOfBatches(context.db, known, context.clock.now)
+      return batches.map(({ row }) => found.get(row.key) ?? null)
+    },
+    resolve: (batch) => batch,
   }),
   eta: t.field({
     type: EtaType,
     complexity: DERIVED,
     resolve: async ({ row }, _args, { etas }) => (await etas.load(row.key))?.batch ?? NO_ETA,
   }),
-  health: t.field({
+  health: t.loadable({
     type: HealthType,
+    byPath: true,
     complexity: DERIVED,
-    resolve: ({ row }, _args, { db, clock }) => healthOf(db, row.key, clock),
+    load: async (keys: number[], { db, clock }) => {
+      const found = await healthOfBatches(db, keys, clock)
+      return keys.map((key) => found.get(key) ?? new Error('the batch no longer exists'))
+    },
+    resolve: ({ row }) => row.key,
   }),
 }))
 
@@ -150,11 +165,19 @@ builder.objectType(EpochTimesType, {
 })
 
 builder.objectFields(JobType, (t) => ({
-  epochTimes: t.field({
+  epochTimes: t.loadable({
     type: EpochTimesType,
+    byPath: true,
     complexity: { field: 250, multiplier: 1 },
     description: 'When its epochs were, to place log lines among them; of more than 5,000 every so manyth',
-    resolve: ({ row }, _args, { db }) => epochTimesOf(db, row),
+    load: async (jobs: JobNode[], { db }) => {
+      const found = await epochTimesOf(
+        db,
+        jobs.map(({ row }) => row),
+      )
+      return jobs.map(({ row }) => entryOf(found, row.key))
+    },
+    resolve: (job) => job,
   }),
   eta: t.field({
     type: EtaType,

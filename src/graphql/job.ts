@@ -1,16 +1,21 @@
 import type { GraphQLResolveInfo } from 'graphql'
-import { itemAt } from '../checked.ts'
 import { sortCursor } from '../domain/cursors.ts'
 import { graphqlName } from '../domain/field.ts'
 import { JOB_FIELDS, JOB_PARTS, type JobField, type JobPart, jobFields } from '../domain/jobs/index.ts'
 import { positionOf } from '../domain/keyset-pages.ts'
-import { countJobs, type FoundJob, type JobParents, placesOfJobs, searchJobs } from '../domain/lists/index.ts'
+import {
+  countJobs,
+  type FoundKey,
+  type JobParents,
+  placesOfJobs,
+  searchJobKeys,
+} from '../domain/lists/index.ts'
 import { builder } from './builder.ts'
 import type { Context } from './context.ts'
 import { JOB_SERIES } from './costs.ts'
 import { declared } from './declared.ts'
 import { asksNothing, type JobFilterValue, JobStatusType, jobOrder, jobSearch } from './filters.ts'
-import { JobNode, jobNodes, jobsByName, type Share } from './nodes.ts'
+import { JobNode, jobsAt, jobsByName, type Share } from './nodes.ts'
 import { type Connection, connectionType, pageOf } from './paging.ts'
 import { selectedFields } from './selected-fields.ts'
 import { EpochRange, keysArg, MetricType, metricsOfJobs, Sampling } from './series.ts'
@@ -64,7 +69,7 @@ export interface JobArgs {
   orderBy?: Parameters<typeof jobOrder>[0]
 }
 
-/** A page of jobs for each of these parents: one statement for all of them, and one more if they are counted. */
+/** A page of jobs for each of these parents: one statement for their keys, one for their rows, and one if they are counted. */
 export async function jobPages(
   context: Context,
   column: 'batch_key' | 'project_key',
@@ -140,7 +145,7 @@ async function readPages(
   args: JobArgs,
   { parts, fields }: JobSelection,
   textless: boolean,
-  shareOf: (row: FoundJob) => Share | null,
+  shareOf: (place: FoundKey) => Share | null,
 ): Promise<(parent: number, total?: number) => Connection<JobNode>> {
   const order = jobOrder(args.orderBy)
   const cursors = sortCursor(JSON.stringify(['jobs', named, order]))
@@ -148,25 +153,17 @@ async function readPages(
   const after = cursors.read(args.after, 'after')
   const page = { limit: args.first + 1, after }
   const places = await placesOfJobs(context.db, context.caller, scope, search, order)
-  const rows = args.first === 0 ? [] : await searchJobs(context.db, scope, search, order, page, parts, places)
-  const nodes = await jobNodes(context, rows, (row) => shareOf(row as FoundJob), fields)
-  const pages = new Map<number, { rows: FoundJob[]; nodes: JobNode[] }>()
-  for (const [i, row] of rows.entries()) {
-    let page = pages.get(row.parent)
-    if (page === undefined) {
-      page = { rows: [], nodes: [] }
-      pages.set(row.parent, page)
-    }
-    page.rows.push(row)
-    page.nodes.push(itemAt(nodes, i))
-  }
+  const found = args.first === 0 ? [] : await searchJobKeys(context.db, scope, search, order, page, places)
+  const pages = await jobsAt(context, found, shareOf, parts, fields)
   let counted: Promise<Map<number, number>> | undefined
   return (parent, total) => {
-    const page = pages.get(parent) ?? { rows: [], nodes: [] }
-    return pageOf(page.rows, page.nodes, {
+    const { rows, length } = pages(parent)
+    return pageOf(rows, {
       first: args.first,
+      found: length,
       after,
-      cursorOf: (row) => cursors.write(positionOf(row)),
+      nodeOf: ({ node }) => node,
+      cursorOf: ({ place }) => cursors.write(positionOf(place)),
       total: async () => {
         if (total !== undefined) return total
         counted ??= countJobs(context.db, scope, search, places)

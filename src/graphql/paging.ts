@@ -89,23 +89,28 @@ export function connectionType<Type extends OutputType<typeof builder.$inferSche
 /** One page of rows that were read with `first + 1`. Cursors are written when they are requested. */
 export function pageOf<Row, Node>(
   rows: readonly Row[],
-  nodes: readonly Node[],
   options: {
     first: number
     after: unknown
+    /** How many rows the search found, where those that were removed since are missing from `rows`. */
+    found?: number
+    nodeOf: (row: Row) => Node
     cursorOf: (row: Row) => string
     total: () => Promise<number> | number
     unknown?: readonly string[]
   },
 ): Connection<Node> {
-  const { first, cursorOf } = options
+  const { first, nodeOf, cursorOf } = options
   const shown = Math.min(rows.length, first)
   const edges = new Array<Edge<Node>>(shown)
-  for (let i = 0; i < shown; i++) edges[i] = new LazyEdge(itemAt(nodes, i), rows[i] as Row, cursorOf)
+  for (let i = 0; i < shown; i++) {
+    const row = itemAt(rows, i)
+    edges[i] = new LazyEdge(nodeOf(row), row, cursorOf)
+  }
   return {
     edges,
     pageInfo: {
-      hasNextPage: rows.length > first,
+      hasNextPage: (options.found ?? rows.length) > first,
       hasPreviousPage: options.after !== undefined,
       get startCursor() {
         return edges[0]?.cursor ?? null

@@ -1,15 +1,22 @@
 import { z } from 'zod'
 import { itemAt } from '../checked.ts'
 import { cursorOf } from '../domain/cursors.ts'
-import { countLogLines, type LogLine, type LogStream, readLogLines } from '../domain/logs/index.ts'
-import { type ResourceSeries, readResources } from '../domain/resources/index.ts'
+import {
+  countLogLines,
+  type LogLine,
+  type LogPlace,
+  type LogStream,
+  logPlaces,
+  readLogLinesOf,
+} from '../domain/logs/index.ts'
+import { type ResourceSeries, resourcesOfBatches, resourcesOfJobs } from '../domain/resources/index.ts'
 import { isStorable } from '../domain/storable-text.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import type { Context } from './context.ts'
 import { connectionCost, DERIVED } from './costs.ts'
 import { JobType } from './job.ts'
-import type { Share } from './nodes.ts'
+import type { BatchNode, JobNode, Share } from './nodes.ts'
 import {
   type Connection,
   connectionType,
@@ -65,56 +72,75 @@ interface LogArgs {
   before?: string | null | undefined
   afterId?: string | null | undefined
   beforeId?: string | null | undefined
-  jobId?: string | null | undefined
   level?: string | null | undefined
   streams?: readonly LogStream[] | null | undefined
   q?: string | null | undefined
 }
 
-async function logLines(
+/** Lines of batches or jobs, a page for each; of all in one statement. */
+async function logPages(
   { db }: Context,
-  batchKey: number,
-  share: Share | null,
+  parents: readonly { share: Share | null; place: LogPlace | null }[],
   args: LogArgs,
-): Promise<Connection<LogLine>> {
-  const { first } = args
+): Promise<Connection<LogLine>[]> {
   const after = lineCursors.read(args.after, 'after') ?? lineOf(args.afterId)
-  const query = {
-    jobId: args.jobId ?? undefined,
+  const before =
+    args.last == null ? undefined : (lineCursors.read(args.before, 'before') ?? lineOf(args.beforeId))
+  const filter = {
     level: args.level ?? undefined,
     streams: args.streams ?? undefined,
     q: args.q ?? undefined,
   }
   // A log line may contain anything, so an anonymous share has none.
-  const hidden = share?.anonymous === true
-  const total = () => (hidden ? 0 : countLogLines(db, batchKey, query))
-  if (args.last != null) {
-    const before = lineCursors.read(args.before, 'before') ?? lineOf(args.beforeId)
-    const limit = args.last + 1
-    const found = hidden ? [] : await readLogLines(db, batchKey, { ...query, before, limit, tail: true })
-    const lines = args.last === 0 ? [] : found.slice(-args.last)
-    const page = pageOf(lines, lines, {
-      first: lines.length,
-      after: undefined,
-      cursorOf: ({ dbId }) => lineCursors.write(dbId),
-      total,
-    })
-    const pageInfo = {
-      startCursor: page.pageInfo.startCursor,
-      endCursor: page.pageInfo.endCursor,
-      hasPreviousPage: found.length > args.last,
-      hasNextPage: before !== undefined,
+  const shown = parents.flatMap(({ share, place }) =>
+    share?.anonymous === true || place === null ? [] : [place],
+  )
+  const size = args.last ?? args.first
+  const page = args.last == null ? { after } : { before, tail: true }
+  const read =
+    size === 0 || shown.length === 0
+      ? []
+      : await readLogLinesOf(db, shown, { ...filter, ...page, limit: size + 1 })
+  let counted: Promise<number[]> | undefined
+  return parents.map(({ place }) => {
+    const at = place === null ? -1 : shown.indexOf(place)
+    const lines = read[at] ?? []
+    const total = async () => {
+      if (at === -1) return 0
+      counted ??= countLogLines(db, shown, filter)
+      return (await counted)[at] ?? 0
     }
-    return { ...page, pageInfo }
-  }
-  const rows =
-    hidden || first === 0 ? [] : await readLogLines(db, batchKey, { ...query, after, limit: first + 1 })
-  return pageOf(rows, rows, {
-    first,
-    after,
-    cursorOf: ({ dbId }) => lineCursors.write(dbId),
+    return args.last == null
+      ? pageOf(lines, { first: size, after, nodeOf: same, cursorOf: cursorOfLine, total })
+      : lastPage(lines, size, before, total)
+  })
+}
+
+const same = (line: LogLine): LogLine => line
+const cursorOfLine = ({ dbId }: LogLine): string => lineCursors.write(dbId)
+
+/** @param found one more than the page has, if there are more */
+function lastPage(
+  found: readonly LogLine[],
+  last: number,
+  before: number | undefined,
+  total: () => Promise<number>,
+): Connection<LogLine> {
+  const lines = last === 0 ? [] : found.slice(-last)
+  const page = pageOf(lines, {
+    first: lines.length,
+    after: undefined,
+    nodeOf: same,
+    cursorOf: cursorOfLine,
     total,
   })
+  const pageInfo = {
+    startCursor: page.pageInfo.startCursor,
+    endCursor: page.pageInfo.endCursor,
+    hasPreviousPage: found.length > last,
+    hasNextPage: before !== undefined,
+  }
+  return { ...page, pageInfo }
 }
 
 interface Resource extends Metric {
@@ -148,30 +174,28 @@ const TimeRange = builder.inputType('TimeRange', {
   fields: (t) => ({ from: t.float(), to: t.float() }),
 })
 
-interface ResourceArgs extends Drawing {
-  keys?: readonly string[] | null | undefined
-  jobs?: readonly string[] | null | undefined
-}
+type ResourceArgs = Drawing & { keys?: readonly string[] | null | undefined }
 
-async function resources(context: Context, batchKey: number, args: ResourceArgs): Promise<Resource[]> {
+/** What is read of the snapshots, and how each series is shown. */
+function resourceQuery(context: Context, args: ResourceArgs) {
   const whole = (second: number | null | undefined) =>
     second == null ? undefined : Math.max(-62_135_596_800, Math.min(253_402_300_799, Math.floor(second)))
   const range = { from: whole(args.range?.from), to: whole(args.range?.to) }
-  const series = await readResources(context.db, batchKey, {
-    keys: args.keys?.filter(isStorable),
-    jobs: args.jobs?.filter(isStorable),
-    ...range,
-  })
-  return series.map(({ jobId, key, steps, values, timestamps }: ResourceSeries) => {
-    const shown = drawn(context, steps, values, { ...args, range })
-    const times = shown.positions ? Array.from(shown.positions, (i) => itemAt(timestamps, i)) : timestamps
-    return { job: jobId, key, ...shown, timestamps: times }
-  })
+  return {
+    query: { keys: args.keys?.filter(isStorable), ...range },
+    shown: ({ jobId, key, steps, values, timestamps }: ResourceSeries): Resource => {
+      const sampled = drawn(context, steps, values, { ...args, range })
+      const { positions } = sampled
+      const times = positions ? Array.from(positions, (i) => itemAt(timestamps, i)) : timestamps
+      return { job: jobId, key, ...sampled, timestamps: times }
+    },
+  }
 }
 
 builder.objectFields(BatchType, (t) => ({
-  resources: t.field({
-    type: [ResourceType],
+  resources: t.loadableList({
+    type: ResourceType,
+    byPath: true,
     complexity: DERIVED,
     args: {
       keys: t.arg.stringList(),
@@ -182,10 +206,17 @@ builder.objectFields(BatchType, (t) => ({
       sampling: t.arg({ type: Sampling, description: 'Every point without it' }),
     },
     validate: keysArg,
-    resolve: ({ row }, args, context) => resources(context, row.key, args),
+    load: async (keys: number[], context, args) => {
+      const { query, shown } = resourceQuery(context, args)
+      const jobs = args.jobs?.filter(isStorable)
+      const found = await resourcesOfBatches(context.db, keys, { ...query, jobs })
+      return keys.map((key) => (found.get(key) ?? []).map(shown))
+    },
+    resolve: ({ row }) => row.key,
   }),
-  logLines: t.field({
+  logLines: t.loadable({
     type: LogLineConnection,
+    byPath: true,
     complexity: ({ first, last }) => connectionCost({ first: last ?? first }),
     description: 'In the order in which they arrived; with `last` those at the end',
     args: {
@@ -211,13 +242,20 @@ builder.objectFields(BatchType, (t) => ({
       streams: t.arg({ type: [LogStreamType], description: 'Lines printed there; all without it' }),
       q: t.arg.string({ description: 'Text in the line; case is ignored', validate: findable }),
     },
-    resolve: ({ row, share }, args, context) => logLines(context, row.key, share, args),
+    load: async (batches: BatchNode[], context, args) => {
+      const keys = batches.map(({ row }) => row.key)
+      const places = await logPlaces(context.db, keys, args.jobId)
+      const parents = batches.map(({ share }, i) => ({ share, place: itemAt(places, i) }))
+      return logPages(context, parents, args)
+    },
+    resolve: (batch) => batch,
   }),
 }))
 
 builder.objectFields(JobType, (t) => ({
-  resources: t.field({
-    type: [ResourceType],
+  resources: t.loadableList({
+    type: ResourceType,
+    byPath: true,
     complexity: DERIVED,
     args: {
       keys: t.arg.stringList(),
@@ -225,10 +263,17 @@ builder.objectFields(JobType, (t) => ({
       sampling: t.arg({ type: Sampling, description: 'Every point without it' }),
     },
     validate: keysArg,
-    resolve: ({ row }, args, context) => resources(context, row.batch_key, { ...args, jobs: [row.id] }),
+    load: async (jobs: JobNode[], context, args) => {
+      const { query, shown } = resourceQuery(context, args)
+      const rows = jobs.map(({ row }) => row)
+      const found = await resourcesOfJobs(context.db, rows, query)
+      return rows.map(({ key }) => (found.get(key) ?? []).map(shown))
+    },
+    resolve: (job) => job,
   }),
-  logLines: t.field({
+  logLines: t.loadable({
     type: LogLineConnection,
+    byPath: true,
     complexity: connectionCost,
     description: 'In the order in which they arrived',
     args: {
@@ -242,7 +287,13 @@ builder.objectFields(JobType, (t) => ({
       streams: t.arg({ type: [LogStreamType], description: 'Lines printed there; all without it' }),
       q: t.arg.string({ validate: findable }),
     },
-    resolve: ({ row, share }, args, context) =>
-      logLines(context, row.batch_key, share, { ...args, jobId: row.id }),
+    load: (jobs: JobNode[], context, args) => {
+      const parents = jobs.map(({ row, share }) => ({
+        share,
+        place: { batchKey: row.batch_key, jobKey: row.key },
+      }))
+      return logPages(context, parents, args)
+    },
+    resolve: (job) => job,
   }),
 }))

@@ -119,10 +119,14 @@ test('each level of the query is one statement', async () => {
   const { statements } = await run(query, { slug: 'large' })
   // Of batches with many jobs it is not asked how far each job is.
   const names = statements.map(nameOf).filter((name) => name !== 'eta.progress')
-  expect(names).toEqual(expect.arrayContaining(['prisma', 'batches.search', 'jobs.search', 'metrics.read']))
+  expect(names).toEqual(
+    expect.arrayContaining(['prisma', 'batches.search_keys', 'jobs.search_keys', 'metrics.read']),
+  )
   // Estimates are read for batches and for jobs, unless they were a moment ago.
-  const others = names.filter((name) => !name.startsWith('eta.'))
+  const others = names.filter((name) => !name.startsWith('eta.') && name !== 'prisma')
   expect(others).toHaveLength(new Set(others).size)
+  // The project, its batches and their jobs.
+  expect(names.filter((name) => name === 'prisma')).toHaveLength(3)
   // Those of every list, of rights, of estimates and of the agents on the hosts.
   expect(names.length).toBeLessThanOrEqual(12)
 })
@@ -135,9 +139,9 @@ test('nodes of one kind are read together', async () => {
   expect(data.nodes[19]).toMatchObject({ id: 'large-19' })
   // Of batches with many jobs it is not asked how far each job is.
   const names = statements.map(nameOf).filter((name) => name !== 'eta.progress')
-  for (const once of ['batches.read_visible', 'jobs.search']) {
-    expect(names.filter((name) => name === once)).toHaveLength(1)
-  }
+  expect(names.filter((name) => name === 'jobs.search_keys')).toHaveLength(1)
+  // The batches and their jobs.
+  expect(names.filter((name) => name === 'prisma')).toHaveLength(2)
   expect(names.length).toBeLessThanOrEqual(10)
 })
 
@@ -145,3 +149,39 @@ test('nodes of one kind are read together', async () => {
 const nameOf = (statement: string): string =>
   /\/\* ([\w.]+) \*\//.exec(statement.slice(0, 200))?.[1] ??
   (statement.startsWith('SELECT') ? 'prisma' : statement)
+
+const MANY = 20
+test.each([
+  ['logLines(first: 2) { totalCount edges { node { line } } }', 4],
+  ['logLines(last: 2) { edges { node { line } } }', 3],
+  ['logLines(first: 2, jobId: "j0") { totalCount edges { node { line } } }', 4],
+  ['resources { key }', 3],
+  ['resources(jobs: ["j0"]) { key }', 4],
+  ['health { stalled reasons }', 4],
+  ['timeline { step }', 4],
+  ['agent { hostname }', 4],
+  ['muted', 4],
+  ['delivery { state }', 4],
+  ['jobDeliveries(first: 2) { edges { node { missing } } }', 4],
+])('of many batches: %s', async (field, most) => {
+  const query = (text: string) =>
+    `query ($n: Int!) { batches(first: $n, filter: { project: ["large"] }) { edges { node { id ${text} } } } }`
+  const without = await run(query(''), { n: MANY })
+  const one = await run(query(field), { n: 1 })
+  const many = await run(query(field), { n: MANY })
+  expect(many.data.batches.edges).toHaveLength(MANY)
+  expect(many.count).toBeLessThanOrEqual(one.count)
+  expect(many.count - without.count).toBeLessThanOrEqual(most)
+})
+
+test.each([
+  ['logLines(first: 2) { totalCount edges { node { line } } }', 4],
+  ['resources { key }', 3],
+  ['epochTimes { epochs }', 2],
+])('of many jobs: %s', async (field, most) => {
+  const query = (text: string) => `query ($n: Int!) { jobs(first: $n) { edges { node { jobId ${text} } } } }`
+  const without = await run(query(''), { n: 100 })
+  const many = await run(query(field), { n: 100 })
+  expect(many.data.jobs.edges).toHaveLength(100)
+  expect(many.count - without.count).toBeLessThanOrEqual(most)
+})

@@ -106,6 +106,8 @@ async function clearTarget(
   const was = new Map(
     (await sequencesOf(client, { tables, sequences: made.sequences })).map(({ name, last }) => [name, last]),
   )
+  if (made.views.length > 0)
+    await client.query(`/* restore.drop_views */ drop view if exists ${listOf(made.views)}`)
   const all = applied.length > 0 ? [...tables, '_prisma_migrations'] : tables
   if (all.length > 0) await client.query(`/* restore.drop_tables */ drop table ${listOf(all)}`)
   if (made.functions.length > 0)

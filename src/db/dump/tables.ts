@@ -7,6 +7,7 @@ export interface SchemaObjects {
   tables: string[]
   sequences: string[]
   functions: string[]
+  views: string[]
 }
 
 /**
@@ -22,6 +23,7 @@ export function schemaObjectsOf(scripts: readonly string[]): SchemaObjects {
     tables: names(/\bcreate\s+(?:unlogged\s+)?table\s+if\s+not\s+exists\s+(\w+)\s*\(/gi),
     sequences: names(/\bcreate\s+sequence\s+if\s+not\s+exists\s+(\w+)(?![\w.])/gi),
     functions: names(/\bcreate\s+or\s+replace\s+function\s+(\w+)\s*\(/gi),
+    views: names(/\bcreate\s+or\s+replace\s+view\s+(\w+)\s+as\b/gi),
   }
 }
 

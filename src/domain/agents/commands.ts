@@ -57,19 +57,31 @@ export async function timelineOf(
   reader: CommandReader,
   now: Date,
 ): Promise<StepView[]> {
-  const steps = await db<StepView[]>`/* control.timeline */
+  return (await timelinesOf(db, [batchKey], reader, now)).get(batchKey) ?? []
+}
+
+/** The same of several batches, in as many statements. */
+export async function timelinesOf(
+  db: Db,
+  batchKeys: readonly number[],
+  reader: CommandReader,
+  now: Date,
+): Promise<Map<number, StepView[]>> {
+  const rows = await db<(StepView & { batch_key: number })[]>`/* control.timeline */
+    select u.batch_key, t.at, t.step, t.kind, t.cmd_id, t.detail, t.actor
+    from unnest(${[...batchKeys]}::bigint[]) as u (batch_key) cross join lateral (
     with batch as (
       select b.*, exists (select from command_batches l where l.batch_key = b.key) rerun
-      from batches b where b.key = ${batchKey}),
+      from batches b where b.key = u.batch_key),
     mine as (
       select 1 place, s.at, s.id, s.step, coalesce(c.kind, 'stop') kind, s.command_id cmd_id, s.actor_kind, s.actor_id, s.detail
       from control_steps s left join agent_commands c on c.id = s.command_id
-      where s.batch_key = ${batchKey}
-        or s.command_id in (select l.command_id from command_batches l where l.batch_key = ${batchKey})
+      where s.batch_key = u.batch_key
+        or s.command_id in (select l.command_id from command_batches l where l.batch_key = u.batch_key)
       union all
       select 1, c.created_at + ${EXPIRES_MS} * interval '1 millisecond', null, 'expired', c.kind, c.id, 'service', null, '{}'
       from agent_commands c
-      where c.batch_key = ${batchKey} and c.state = 'pending'
+      where c.batch_key = u.batch_key and c.state = 'pending'
         and coalesce(c.claimed_at, c.created_at) <= ${pendingSince(now)}::timestamptz
       union all
       select 0, b.started_at, null, 'began', 'batch', null, 'reporter', b.owner_id,
@@ -110,13 +122,20 @@ export async function timelineOf(
       join agents a on a.user_id = b.owner_id and a.hostname = b.host
       join audit_log l on l.subject = 'agent:' || a.id and l.action in ('agent.registered', 'agent.revoked')
       where l.at between b.started_at and coalesce(b.ended_at, ${now.toISOString()}::timestamptz))
-    select m.at, m.step, m.kind, m.cmd_id, m.detail,
-      jsonb_build_object('kind', m.actor_kind, 'id', m.actor_id, 'name', coalesce(u.name, a.hostname)) actor
+    select m.place, m.id, m.at, m.step, m.kind, m.cmd_id, m.detail,
+      jsonb_build_object('kind', m.actor_kind, 'id', m.actor_id, 'name', coalesce(w.name, a.hostname)) actor
     from mine m
-    left join users u on u.id = m.actor_id
+    left join users w on w.id = m.actor_id
     left join agents a on a.id = m.actor_id
-    order by m.at, m.place, m.id nulls last`
-  const earlier = await earlierStarts(db, batchKey)
+    ) t
+    order by u.batch_key, t.at, t.place, t.id nulls last`
+  const earlier = await earlierStarts(db, batchKeys)
+  const found = new Map<number, StepView[]>(batchKeys.map((key) => [key, []]))
+  for (const { batch_key, ...step } of rows) found.get(batch_key)?.push(step)
+  return new Map([...found].map(([key, steps]) => [key, withEarlier(steps, earlier.get(key) ?? [])]))
+}
+
+function withEarlier(steps: StepView[], earlier: readonly StepView[]): StepView[] {
   if (earlier.length === 0) return steps
   const all = [...earlier, ...steps].sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
   const first = all.find(({ step }) => step === 'began')

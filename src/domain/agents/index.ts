@@ -12,7 +12,7 @@ export {
   type Step,
 } from './agent.ts'
 export { type CommandView, commandFields } from './command-fields.ts'
-export { type CommandReader, commandsOf, timelineOf } from './commands.ts'
+export { type CommandReader, commandsOf, timelineOf, timelinesOf } from './commands.ts'
 export {
   type Acknowledgement,
   acknowledge,

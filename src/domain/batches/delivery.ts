@@ -1,4 +1,5 @@
-import { keysOf } from '../../checked.ts'
+import { entryOf, keysOf } from '../../checked.ts'
+import { byBatch } from '../../db/by-batch.ts'
 import type { Db } from '../../db/sql.ts'
 import { warm } from '../warm.ts'
 import type { BatchStatus, JobStatus } from './batch.ts'
@@ -47,25 +48,47 @@ export const withoutHosts = (delivery: DeliveryView): DeliveryView => ({
   senders: delivery.senders.map((sender) => ({ ...sender, host: null })),
 })
 
+interface ReceiptRow {
+  key: number
+  status: BatchStatus
+  stored: number
+  ended: (Delivery & { sender?: string }) | null
+  senders: (Pick<SenderDelivery, 'sender' | 'host' | 'stored'> & {
+    reported: (Delivery & { so_far?: true }) | null
+  })[]
+}
+type Found = Pick<DeliveryView, 'missing_epochs' | 'gaps'>
+
 /** The delivery receipt of a batch. */
 export async function deliveryOf(db: Db, batch: { key: number; id: string }): Promise<DeliveryView> {
-  const [row] = await db<
-    {
-      status: BatchStatus
-      stored: number
-      ended: (Delivery & { sender?: string }) | null
-      senders: (Pick<SenderDelivery, 'sender' | 'host' | 'stored'> & {
-        reported: (Delivery & { so_far?: true }) | null
-      })[]
-    }[]
-  >`/* batches.delivery */
-    select b.status, p.n_events stored, b.ending -> 'delivery' ended,
+  return entryOf(await deliveriesOf(db, [batch]), batch.key)
+}
+
+/** The same of several batches, in as many statements, by key. */
+export async function deliveriesOf(
+  db: Db,
+  batches: readonly { key: number; id: string }[],
+): Promise<Map<number, DeliveryView>> {
+  const rows = await db<ReceiptRow[]>`/* batches.delivery */
+    select b.key, b.status, p.n_events stored, b.ending -> 'delivery' ended,
       (select coalesce(jsonb_agg(jsonb_build_object(
           'sender', s.sender, 'host', s.host, 'stored', s.n_events, 'reported', s.delivery) order by s.sender), '[]')
        from batch_senders s where s.batch_key = b.key) senders
     from batches b join batch_progress p on p.batch_key = b.key
-    where b.key = ${batch.key}`
-  const { status, stored, ended, senders: named } = row ?? NOTHING
+    where b.key = any (${batches.map(({ key }) => key)}::bigint[])`
+  const over = rows.filter(({ status }) => status !== 'running').map(({ key }) => key)
+  const gaps = await gapsIn(db, over)
+  const byKey = new Map(rows.map((row) => [row.key, row]))
+  return new Map(
+    batches.map((batch) => [
+      batch.key,
+      receipt(batch.id, byKey.get(batch.key) ?? NOTHING, gaps.get(batch.key)),
+    ]),
+  )
+}
+
+function receipt(id: string, row: Omit<ReceiptRow, 'key'>, found: Found | undefined): DeliveryView {
+  const { status, stored, ended, senders: named } = row
   const unnamed: (typeof named)[number] = {
     sender: null,
     host: null,
@@ -80,7 +103,7 @@ export async function deliveryOf(db: Db, batch: { key: number; id: string }): Pr
     return { ...one, reported, final, missing: missingOf({ stored: one.stored, reported }) }
   })
   const over = status !== 'running'
-  const { missing_epochs, gaps } = over ? await gapsIn(db, batch.key) : { missing_epochs: 0, gaps: [] }
+  const { missing_epochs, gaps } = found ?? { missing_epochs: 0, gaps: [] }
   const { state, missing } = receiptOf({
     over,
     senders: senders.map((one) => ({ ...one, named: one.sender !== null })),
@@ -88,7 +111,7 @@ export async function deliveryOf(db: Db, batch: { key: number; id: string }): Pr
   })
   const reports = senders.flatMap(({ reported }) => reported ?? [])
   return {
-    batch_id: batch.id,
+    batch_id: id,
     state,
     stored,
     reported: reports.length < senders.length ? null : countsOf(reports),
@@ -114,17 +137,22 @@ function countsOf(reports: readonly Partial<Delivery>[]): Delivery {
 }
 
 /** Only for jobs with a steady pace: if steps are uneven anyway, a longer one does not indicate a loss. */
-async function gapsIn(db: Db, batchKey: number): Promise<Pick<DeliveryView, 'missing_epochs' | 'gaps'>> {
-  const found: Pick<DeliveryView, 'missing_epochs' | 'gaps'> = { missing_epochs: 0, gaps: [] }
-  for (let after: number | undefined; ; ) {
-    const jobs = await deliveryOfJobs(db, batchKey, { limit: JOBS_AT_ONCE, after })
-    for (const job of jobs.filter(({ missing, steady }) => missing > 0 && steady)) {
-      found.missing_epochs += job.missing
-      if (found.gaps.length < MAX_JOBS_WITH_GAPS) found.gaps.push({ job_id: job.job_id, ranges: job.gaps })
-    }
-    if (jobs.length < JOBS_AT_ONCE) return found
-    after = jobs.at(-1)?.key
+async function gapsIn(db: Db, batchKeys: readonly number[]): Promise<Map<number, Found>> {
+  const found = new Map<number, Found>(batchKeys.map((key) => [key, { missing_epochs: 0, gaps: [] }]))
+  let places: DeliveryPlace[] = batchKeys.map((batchKey) => ({ batchKey, after: undefined }))
+  while (places.length > 0) {
+    const pages = await deliveryOfJobs(db, places, JOBS_AT_ONCE)
+    places = places.flatMap(({ batchKey }, i) => {
+      const jobs = pages[i] ?? []
+      const of = entryOf(found, batchKey)
+      for (const job of jobs.filter(({ missing, steady }) => missing > 0 && steady)) {
+        of.missing_epochs += job.missing
+        if (of.gaps.length < MAX_JOBS_WITH_GAPS) of.gaps.push({ job_id: job.job_id, ranges: job.gaps })
+      }
+      return jobs.length < JOBS_AT_ONCE ? [] : [{ batchKey, after: jobs.at(-1)?.key }]
+    })
   }
+  return found
 }
 
 /** The epochs that have arrived of one job. Epochs have numbers, so gaps between them are known. */
@@ -155,41 +183,83 @@ const MAX_GAPS = 50
  */
 const STEADY_SHARE = 0.75
 
-/** The receipts of the jobs, in the order of creation: `limit` after the job with the key `after`. */
+/** A batch, and the key of the job after which its jobs are read. */
+export interface DeliveryPlace {
+  batchKey: number
+  after: number | undefined
+}
+
+/** The receipts of the jobs of each of these batches, in the order of creation: `limit` of each. */
 export async function deliveryOfJobs(
   db: Db,
-  batchKey: number,
-  page: { limit: number; after: number | undefined },
-): Promise<JobDelivery[]> {
-  await warm(db, { batches: [batchKey] })
+  places: readonly DeliveryPlace[],
+  limit: number,
+): Promise<JobDelivery[][]> {
+  await warm(db, { batches: places.map(({ batchKey }) => batchKey) })
   const stored = await db<
     (Omit<JobDelivery, 'first_epoch' | 'said_epochs' | 'every' | 'missing' | 'steady' | 'gaps'> & {
+      batch_key: number
       said: unknown
     })[]
   >`/* batches.delivery_of_jobs */
-    select j.id job_id, j.key, j.status, p.epochs, coalesce(p.max_step, p.max_epoch) last_epoch,
-      j.final_fields -> 'values' -> 'train_epochs' said
-    from jobs j join job_progress p on p.job_key = j.key
-    where j.batch_key = ${batchKey} ${page.after === undefined ? db`` : db`and j.key > ${page.after}`}
-    order by j.key limit ${page.limit}`
-  const firsts = await db<{ job_key: number; epoch: number }[]>`/* batches.first_epochs */
-    select u.job_key, e.epoch from unnest(${stored.map(({ key }) => key)}::bigint[]) as u (job_key)
+    select u.batch_key, j.* from unnest(
+      ${places.map(({ batchKey }) => batchKey)}::bigint[], ${places.map(({ after }) => after ?? 0)}::bigint[]) as u (batch_key, after)
     cross join lateral (
-      select epoch_high * 4294967296 + epoch epoch from epochs where batch_key = ${batchKey} and job_key = u.job_key
-      order by epoch_high, epoch limit 1) e`
+      select j.id job_id, j.key, j.status, p.epochs, coalesce(p.max_step, p.max_epoch) last_epoch,
+        j.final_fields -> 'values' -> 'train_epochs' said
+      from jobs j join job_progress p on p.job_key = j.key
+      where j.batch_key = u.batch_key and j.key > u.after
+      order by j.key limit ${limit}) j
+    order by j.key`
+  const firsts = await byBatch(
+    db,
+    stored.map(({ key, batch_key }) => ({ batchKey: batch_key, jobKey: key })),
+    (own, batch) => db<{ job_key: number; epoch: number }[]>`/* batches.first_epochs */
+      select u.job_key, e.epoch
+      from unnest(${own.map((one) => one.batchKey)}::bigint[], ${own.map((one) => one.jobKey)}::bigint[]) as u (batch_key, job_key)
+      cross join lateral (
+        select epoch_high * 4294967296 + epoch epoch from epochs where batch_key = ${batch} and job_key = u.job_key
+        order by epoch_high, epoch limit 1) e`,
+  )
   const firstOf = new Map(firsts.map((first) => [first.job_key, first.epoch]))
   const rows = stored.map((row) => ({ ...row, first_epoch: firstOf.get(row.key) ?? null }))
   const spanOf = (row: (typeof rows)[number]): number =>
     row.first_epoch === null || row.last_epoch === null ? 0 : row.last_epoch - row.first_epoch + 1
-  const uneven = rows.filter((row) => spanOf(row) > row.epochs).map(({ key }) => key)
-  const gapsOf = new Map<number, Gaps>()
-  if (uneven.length > 0) {
-    const found = await db<Gaps[]>`/* batches.missing_epochs */
+  const uneven = rows.filter((row) => spanOf(row) > row.epochs)
+  const gapsOf = await missingEpochs(
+    db,
+    uneven.map(({ key, batch_key }) => ({ batchKey: batch_key, jobKey: key })),
+  )
+  const found = new Map(places.map(({ batchKey }): [number, JobDelivery[]] => [batchKey, []]))
+  for (const { said, batch_key, ...row } of rows) {
+    const gaps = gapsOf.get(row.key)
+    found.get(batch_key)?.push({
+      ...row,
+      said_epochs: typeof said === 'number' && Number.isSafeInteger(said) ? said : null,
+      every: gaps?.every ?? (row.epochs > 1 ? 1 : null),
+      missing: gaps?.missing ?? 0,
+      steady: gaps?.steady ?? true,
+      gaps: gaps?.gaps.slice(0, MAX_GAPS) ?? [],
+    })
+  }
+  return places.map(({ batchKey }) => found.get(batchKey) ?? [])
+}
+
+async function missingEpochs(
+  db: Db,
+  jobs: readonly { batchKey: number; jobKey: number }[],
+): Promise<Map<number, Gaps>> {
+  const found = await byBatch(
+    db,
+    jobs,
+    (own, batch) => db<Gaps[]>`/* batches.missing_epochs */
       with steps as (
         select job_key, epoch, epoch - lag(epoch) over of_job step, lead(epoch) over of_job - epoch next_step
         from (
-          select job_key, epoch_high * 4294967296 + epoch epoch, epoch_high, epoch epoch_low from epochs
-          where batch_key = ${batchKey} and job_key = any (${uneven}::bigint[])) e
+          select u.job_key, e.epoch_high * 4294967296 + e.epoch epoch, e.epoch_high, e.epoch epoch_low
+          from unnest(${own.map((one) => one.batchKey)}::bigint[], ${own.map((one) => one.jobKey)}::bigint[]) as u (batch_key, job_key)
+          cross join lateral (
+            select epoch_high, epoch from epochs where batch_key = ${batch} and job_key = u.job_key) e) e
         window of_job as (partition by job_key order by epoch_high, epoch_low)),
       usual as (
         select job_key, mode() within group (order by step) every from steps where step is not null group by job_key)
@@ -200,20 +270,9 @@ export async function deliveryOfJobs(
         (coalesce(jsonb_agg(jsonb_build_array(s.epoch - s.step + u.every, greatest(s.epoch - u.every, s.epoch - s.step + u.every))
           order by s.epoch) filter (where s.step > u.every), '[]')) gaps
       from usual u join steps s on s.job_key = u.job_key and s.step is not null
-      group by u.job_key, u.every`
-    for (const one of found) gapsOf.set(one.job_key, one)
-  }
-  return rows.map(({ said, ...row }) => {
-    const gaps = gapsOf.get(row.key)
-    return {
-      ...row,
-      said_epochs: typeof said === 'number' && Number.isSafeInteger(said) ? said : null,
-      every: gaps?.every ?? (row.epochs > 1 ? 1 : null),
-      missing: gaps?.missing ?? 0,
-      steady: gaps?.steady ?? true,
-      gaps: gaps?.gaps.slice(0, MAX_GAPS) ?? [],
-    }
-  })
+      group by u.job_key, u.every`,
+  )
+  return new Map(found.map((one) => [one.job_key, one]))
 }
 
 interface Gaps {

@@ -18,6 +18,7 @@ export { closeBatches, endJobs } from './closing.ts'
 export { recordConflicts, type SentConflict } from './conflicts.ts'
 export {
   type DeliveryView,
+  deliveriesOf,
   deliveryOf,
   deliveryOfJobs,
   type JobDelivery,
@@ -34,8 +35,8 @@ export {
   saveBatchSummaries,
 } from './for-ingest.ts'
 export type { Process } from './process.ts'
-export { batchColumns, batchJoins, readBatches, readVisibleBatches } from './reads.ts'
-export { clockSkewS, correctionMs, eventSkews } from './receipts.ts'
+export { batchColumns, batchJoins, batchRecords, readBatches, visibleBatchRecords } from './reads.ts'
+export { clockSkewS, correctionMs, eventSkews, eventSkewsOf } from './receipts.ts'
 export { createSenderTally, type SenderCounts, saveSenders } from './senders.ts'
 export { settleJobs } from './settle-jobs.ts'
 export {

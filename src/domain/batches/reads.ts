@@ -1,13 +1,14 @@
 import type { Fragment } from 'postgres'
-import { itemAt } from '../../checked.ts'
+import type { Prisma, PrismaClient } from '../../db/prisma.ts'
 import type { Db } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
 import { requireReader, seesProject } from '../access.ts'
 import type { Caller } from '../caller.ts'
 import { columnsOf } from '../field.ts'
+import { besideColumns, recordRows } from '../record-rows.ts'
 import { isStorable } from '../storable-text.ts'
 import { batchFields } from './batch-fields.ts'
-import { eventSkews } from './receipts.ts'
+import { besideBatch } from './batch-row.ts'
 import type { BatchRow } from './view.ts'
 
 /**
@@ -21,30 +22,49 @@ export async function readBatches(db: Db, caller: Caller, keys: number[]): Promi
     where b.key = any ((select ${keys}::bigint[])::bigint[])`)
 }
 
-/** The batches that the caller may see, in no order: permissions and content in one statement. */
-export async function readVisibleBatches(
-  db: Db,
+const record = recordRows<BatchRow>(batchFields, besideBatch)
+
+/** The rows of these batches through Prisma, with their projects and owners, in one statement; in no order. */
+export async function batchRecords(
+  prisma: PrismaClient,
+  caller: Caller,
+  where: Prisma.BatchWhereInput,
+): Promise<BatchRow[]> {
+  const userId = caller.kind === 'known' ? caller.user.id : NO_USER
+  const { project, ...select } = record.select
+  const ofProject = typeof project === 'object' ? project.select : {}
+  const found = await prisma.batch.findMany({
+    where: { ...where, progress: { isNot: null } },
+    relationLoadStrategy: 'join',
+    select: {
+      ...select,
+      project: { select: { ...ofProject, members: { where: { userId }, select: { role: true } } } },
+    },
+  })
+  return found.map(record.rowOf)
+}
+
+/** An id that no user has. */
+const NO_USER = '00000000-0000-0000-0000-000000000000'
+
+/** Those of these batches that the caller may see, in no order. */
+export async function visibleBatchRecords(
+  prisma: PrismaClient,
   caller: Caller,
   batchIds: readonly string[],
 ): Promise<BatchRow[]> {
   requireReader(caller)
   const ids = batchIds.filter(isStorable)
-  // A single id as an equality: for an array PostgreSQL would plan every time, which costs more than the read.
-  const isId = ids.length === 1 ? db`= ${itemAt(ids, 0)}` : db`= any (${ids}::text[])`
-  const rows = await wideRows(db<BatchRow[]>`/* batches.read_visible */
-    select ${batchColumns(db)} from batches b ${batchJoins(db, caller)}
-    where b.id ${isId} and b.purged_at is null and b.deleted_at is null`)
+  if (ids.length === 0) return []
+  const rows = await batchRecords(prisma, caller, { id: { in: ids }, purgedAt: null, deletedAt: null })
   return rows.filter(({ visibility, project_owner_id: ownerId, role }) =>
     seesProject(caller, { visibility, ownerId, role }),
   )
 }
 
 /** A `BatchRow`, of `b` with `batchJoins`. */
-export const batchColumns = (db: Db): Fragment => db`
-  b.key, b.project_key, p.slug project, b.stop_requested_at is not null stop_requested, b.owner_id, u.name owner_name,
-  ${db.unsafe(columnsOf(batchFields, 'b'))},
-  b.reported, s.last_seen_at, s.last_received_at, s.last_live_at, s.clock_skews, ${db.unsafe(eventSkews('s'))},
-  b.process, s.n_jobs, s.n_running, s.n_completed, s.n_failed, s.n_stopped, b.deleted_at, p.visibility, p.owner_id project_owner_id, m.role`
+export const batchColumns = (db: Db): Fragment => db.unsafe(COLUMNS)
+const COLUMNS = `${columnsOf(batchFields, 'b')}, ${besideColumns(besideBatch)}`
 
 export const batchJoins = (db: Db, caller: Caller): Fragment => db`
   join batch_progress s on s.batch_key = b.key

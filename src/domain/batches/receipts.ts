@@ -61,7 +61,19 @@ export function eventSkews(progress: string): string {
   const of = (column: string): string => `${progress}.${column}`
   const latest = `${of('clock_skews')}[cardinality(${of('clock_skews')})]`
   const age = `extract(epoch from ${of('last_received_at')} - ${of('last_seen_at')})`
-  return `case when ${latest} > ${age} + ${MADE_BEFORE_SENT_S} then '{}' else ${of('clock_skews')} end event_skews`
+  return `case when ${latest} > ${age} + ${MADE_BEFORE_SENT_S} then '{}' else ${of('clock_skews')} end`
+}
+
+/** The same for a record of Prisma. */
+export const eventSkewsOf = (
+  skews: readonly number[],
+  receivedAt: string | null,
+  seenAt: string,
+): readonly number[] => {
+  const latest = skews.at(-1)
+  if (latest === undefined || receivedAt === null) return skews
+  const ageS = (Date.parse(receivedAt) - Date.parse(seenAt)) / 1000
+  return latest > ageS + MADE_BEFORE_SENT_S ? [] : skews
 }
 
 /**

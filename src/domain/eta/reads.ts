@@ -123,7 +123,7 @@ async function loadFacts(db: Db, keys: number[], clock: Clock): Promise<Map<numb
   const [batches, running, ended] = await Promise.all([
     db<BatchRow[]>`/* eta.batches */
       select b.key, b.n_total, p.n_jobs, p.n_completed, ${ms('p.last_seen_at')} last_seen,
-        p.last_seen_at, p.last_live_at, ${db.unsafe(eventSkews('p'))},
+        p.last_seen_at, p.last_live_at, ${db.unsafe(eventSkews('p'))} event_skews,
         (select coalesce(sum(e.epochs), 0) from (
           select epochs from job_progress where batch_key = b.key and epochs > 0 limit 3) e) epochs
       from batches b join batch_progress p on p.batch_key = b.key

@@ -49,7 +49,7 @@ export async function* finalMetricsCsv(db: Db, batchKey: number, now: Date): Asy
   let after = ''
   for (;;) {
     const rows = await db<Row[]>`/* export.jobs */
-      select j.id, j.status, j.model, j.dataset, j.started_at, j.ended_at, p.last_seen_at, ${db.unsafe(eventSkews('g'))}, j.reported_s,
+      select j.id, j.status, j.model, j.dataset, j.started_at, j.ended_at, p.last_seen_at, ${db.unsafe(eventSkews('g'))} event_skews, j.reported_s,
         p.epochs, j.failure_reason, j.params, j.metrics
       from jobs j join job_progress p on p.job_key = j.key join batch_progress g on g.batch_key = j.batch_key
       where j.batch_key = ${batchKey} and j.id > ${after} order by j.id limit ${ROWS_AT_ONCE}`

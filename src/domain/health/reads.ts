@@ -1,5 +1,6 @@
+import { canonicalInstant, showInstant } from '../../db/instant.ts'
 import type { Db } from '../../db/sql.ts'
-import { type Liveness, livenessOf } from '../agents/index.ts'
+import { type Evaluation, type Liveness, livenessOf } from '../agents/index.ts'
 import { aliveAt, heardAt } from '../batches/index.ts'
 import { type Clock, sinceMs } from '../liveness.ts'
 import { evaluateMarks } from './evaluate.ts'
@@ -20,12 +21,16 @@ export interface Health {
 }
 
 interface BatchRow extends GpuRow {
+  key: number
   status: string
   failure_reason: string | null
   last_seen_at: string
   last_live_at: string | null
   last_received_at: string | null
+  /** Those that run. */
+  jobs: JobRow[]
 }
+/** From JSON: the times are PostgreSQL's. */
 interface JobRow extends GpuRow {
   key: number
   id: string
@@ -33,23 +38,47 @@ interface JobRow extends GpuRow {
   started_at: string
 }
 
+const shown = (time: string): string => showInstant(canonicalInstant(time))
+const withShownTimes = (gpu: GpuRow): GpuRow => ({
+  ...gpu,
+  gpu_first_at: gpu.gpu_first_at && shown(gpu.gpu_first_at),
+  gpu_last_at: gpu.gpu_last_at && shown(gpu.gpu_last_at),
+  gpu_busy_at: gpu.gpu_busy_at && shown(gpu.gpu_busy_at),
+})
+
 /** The most reasons about single jobs; `idleJobs` has all of them. */
 const MAX_JOBS_EXPLAINED = 20
 
+/** The health of a batch. */
 export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<Health> {
-  const [[batch], jobs, evaluations] = await Promise.all([
+  const health = (await healthOfBatches(db, [batchKey], clock)).get(batchKey)
+  if (health === undefined) throw new Error('the batch no longer exists')
+  return health
+}
+
+/** The same of several batches, in as many statements. */
+export async function healthOfBatches(
+  db: Db,
+  batchKeys: readonly number[],
+  clock: Clock,
+): Promise<Map<number, Health>> {
+  const [batches, evaluations] = await Promise.all([
     db<BatchRow[]>`/* health.batch */
-      select b.status, b.failure_reason, p.last_seen_at, p.last_live_at, p.last_received_at, p.gpu_first_at, p.gpu_last_at,
-        p.gpu_busy_at, p.gpu_low_samples
-      from batches b join batch_progress p on p.batch_key = b.key where b.key = ${batchKey}`,
-    db<JobRow[]>`/* health.jobs */
-      select j.key, j.id, j.status, j.started_at, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at, p.gpu_low_samples
-      from jobs j join job_progress p on p.job_key = j.key
-      where j.batch_key = ${batchKey} and j.status = 'running' order by j.key`,
-    livenessOf(db, [batchKey], clock),
+      select b.key, b.status, b.failure_reason, p.last_seen_at, p.last_live_at, p.last_received_at, p.gpu_first_at, p.gpu_last_at,
+        p.gpu_busy_at, p.gpu_low_samples, j.jobs
+      from unnest(${[...batchKeys]}::bigint[]) as u (batch_key)
+      join batches b on b.key = u.batch_key join batch_progress p on p.batch_key = u.batch_key
+      cross join lateral (
+        select coalesce(json_agg(j order by j.key), '[]') jobs from (
+          select j.key, j.id, j.status, j.started_at, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at, p.gpu_low_samples
+          from jobs j join job_progress p on p.job_key = j.key
+          where j.batch_key = u.batch_key and j.status = 'running') j) j`,
+    livenessOf(db, [...batchKeys], clock),
   ])
-  if (batch === undefined) throw new Error('the batch no longer exists')
-  const evaluation = evaluations.get(batchKey)
+  return new Map(batches.map((batch) => [batch.key, evaluated(batch, evaluations.get(batch.key), clock)]))
+}
+
+function evaluated(batch: BatchRow, evaluation: Evaluation | undefined, clock: Clock): Health {
   const { stalled, idle } = evaluateMarks(
     {
       status: batch.status,
@@ -57,7 +86,7 @@ export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<
       heardAt: heardAt(batch),
       gpu: gpuOf(batch),
     },
-    jobs.map((job) => ({ ...job, startedAt: job.started_at, gpu: gpuOf(job) })),
+    batch.jobs.map((job) => ({ ...job, startedAt: shown(job.started_at), gpu: gpuOf(withShownTimes(job)) })),
     evaluation,
     clock,
   )

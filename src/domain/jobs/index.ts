@@ -26,10 +26,12 @@ export {
   type JobPart,
   jobColumns,
   jobJoins,
-  jobsNamed,
+  jobRecords,
+  keysNamed,
   readJobs,
   visibleJob,
   visibleJobKeys,
+  visibleKeysOf,
 } from './reads.ts'
 export { JOB_FIELDS, type JobField, type JobRow, jobView, jobViewOf } from './view.ts'
 export { editJob } from './writes.ts'

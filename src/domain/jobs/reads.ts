@@ -1,14 +1,16 @@
 import type { Fragment } from 'postgres'
 import { entryOf } from '../../checked.ts'
+import type { PrismaClient } from '../../db/prisma.ts'
 import type { Db } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
 import { Problem } from '../../problem.ts'
 import { type BatchAccess, visibleBatches, visibleProjectsFilter } from '../access.ts'
-import { eventSkews } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
 import { columnsOf } from '../field.ts'
+import { besideColumns, type RecordRows, recordRows } from '../record-rows.ts'
 import { isStorable } from '../storable-text.ts'
 import { jobFields } from './job-fields.ts'
+import { besideJob } from './job-row.ts'
 import type { JobRow } from './view.ts'
 
 /**
@@ -41,30 +43,69 @@ export async function findJobs(
   caller: Caller,
   names: readonly JobName[],
 ): Promise<{ job: JobRow; batch: BatchAccess }[]> {
-  const wanted = names.filter((name) => isStorable(name.batchId) && isStorable(name.id))
-  const batches = await visibleBatches(db, caller, [...new Set(wanted.map((name) => name.batchId))])
-  if (batches.length === 0) return []
-  const byId = new Map(batches.map((batch) => [batch.id, batch]))
-  const rows = await jobsNamed(
-    db,
-    wanted.flatMap(({ batchId, id }) => {
-      const batch = byId.get(batchId)
-      return batch === undefined ? [] : [{ batchKey: batch.key, id }]
-    }),
-  )
+  const { wanted, byId } = await visibleNames(db, caller, names)
+  if (wanted.length === 0) return []
+  const rows = await wideRows(db<JobRow[]>`/* jobs.find */
+    select ${jobColumns(db)} from ${namedJobs(db, wanted)} ${jobJoins(db)}`)
   return rows.map((job) => ({ job, batch: entryOf(byId, job.batch_id) }))
 }
 
-/** The jobs with these names that exist, in no order. The permissions were checked before. */
-export async function jobsNamed(
+/** The keys of these jobs, of those that the caller may see. */
+export async function visibleKeysOf(db: Db, caller: Caller, names: readonly JobName[]): Promise<number[]> {
+  return keysNamed(db, (await visibleNames(db, caller, names)).wanted)
+}
+
+/** The keys of the jobs with these names that exist, in no order. The permissions were checked before. */
+export async function keysNamed(
   db: Db,
   names: readonly { batchKey: number; id: string }[],
-): Promise<JobRow[]> {
-  return wideRows(db<JobRow[]>`/* jobs.find */
-    select ${jobColumns(db)}
-    from unnest(${names.map((name) => name.batchKey)}::bigint[], ${names.map((name) => name.id)}::text[]) as w (batch_key, id)
-    join jobs j on j.batch_key = w.batch_key and j.id = w.id ${jobJoins(db)}`)
+): Promise<number[]> {
+  if (names.length === 0) return []
+  const rows = await db<{ key: number }[]>`/* jobs.keys_named */ select j.key from ${namedJobs(db, names)}`
+  return rows.map(({ key }) => key)
 }
+
+async function visibleNames(db: Db, caller: Caller, names: readonly JobName[]) {
+  const storable = names.filter((name) => isStorable(name.batchId) && isStorable(name.id))
+  const batches = await visibleBatches(db, caller, [...new Set(storable.map((name) => name.batchId))])
+  const byId = new Map(batches.map((batch) => [batch.id, batch]))
+  const wanted = storable.flatMap(({ batchId, id }) => {
+    const batch = byId.get(batchId)
+    return batch === undefined ? [] : [{ batchKey: batch.key, id }]
+  })
+  return { wanted, byId }
+}
+
+const namedJobs = (db: Db, names: readonly { batchKey: number; id: string }[]): Fragment => db`
+  unnest(${names.map((name) => name.batchKey)}::bigint[], ${names.map((name) => name.id)}::text[]) as w (batch_key, id)
+  join jobs j on j.batch_key = w.batch_key and j.id = w.id`
+
+/** How the records of jobs are read, by the parts that are. */
+const readers = new Map<string, RecordRows<JobRow>>()
+
+/**
+ * The rows of these jobs through Prisma, with what the parts need of their batches and progress, in one statement; in no
+ * order. The permissions were checked before.
+ */
+export async function jobRecords(
+  prisma: PrismaClient,
+  keys: readonly number[],
+  parts: readonly JobPart[] = JOB_PARTS,
+): Promise<JobRow[]> {
+  if (keys.length === 0) return []
+  const named = parts.join()
+  // As many as there are combinations of fields that clients ask for.
+  if (readers.size >= MAX_READERS) readers.clear()
+  const { select, rowOf } = readers.get(named) ?? recordRows<JobRow>(jobFields, besideJob, parts)
+  readers.set(named, { select, rowOf })
+  const found = await prisma.job.findMany({
+    where: { key: { in: [...keys] } },
+    relationLoadStrategy: 'join',
+    select,
+  })
+  return found.map(rowOf)
+}
+const MAX_READERS = 100
 
 /** The keys of jobs that the caller may see, in the given order; others are left out without an error. */
 export async function visibleJobKeys(db: Db, caller: Caller, keys: readonly number[]): Promise<number[]> {
@@ -95,25 +136,13 @@ export const JOB_PARTS = [
 ] as const
 export type JobPart = (typeof JOB_PARTS)[number]
 
-/** The columns that the parts add and that are no fields. */
-const BESIDE: Partial<Record<JobPart, string>> = {
-  batch: 'b.id batch_id',
-  elapsed: `j.reported_s, s.last_seen_at, ${eventSkews('bs')}`,
-  progress:
-    's.epochs, coalesce(s.max_step, s.max_epoch) max_epoch, json_build_array(s.series, s.last_value) last_values',
-  best: 'json_build_array(s.series, s.min_value, s.max_value) best_values',
-  series: 'to_json(s.series) series',
-  idle: `s.gpu_first_at, s.gpu_last_at, s.gpu_busy_at, s.gpu_low_samples, bs.gpu_low_samples batch_gpu_low_samples,
-    bs.gpu_first_at batch_gpu_first_at, bs.gpu_last_at batch_gpu_last_at, bs.gpu_busy_at batch_gpu_busy_at`,
-}
-
 /** A `JobRow`, of `j` with `jobJoins`; without the columns of the parts that are not named. */
 export const jobColumns = (db: Db, parts: readonly JobPart[] = JOB_PARTS): Fragment =>
   db.unsafe(
     [
-      'j.key, j.batch_key',
+      besideColumns(besideJob),
       columnsOf(jobFields, 'j'),
-      ...parts.flatMap((part) => [columnsOf(jobFields, 'j', part), BESIDE[part] ?? '']),
+      ...parts.flatMap((part) => [columnsOf(jobFields, 'j', part), besideColumns(besideJob, part)]),
     ]
       .filter((columns) => columns !== '')
       .join(', '),

@@ -20,6 +20,7 @@ import { batchConditionOf } from './batch-conditions.ts'
 import { type BatchFilter, conditions, wordDecides } from './batch-filter.ts'
 import { fieldOrder } from './columns.ts'
 import { MAX_SORTED } from './field-names.ts'
+import type { FoundKey } from './jobs.ts'
 import { type Places, resolveNames } from './places.ts'
 import { type Met, metByStored, storedOrder, unknownFields } from './stored-conditions.ts'
 
@@ -103,8 +104,47 @@ export async function searchBatches(
   page: Page,
   places?: Places,
 ): Promise<FoundBatch[]> {
+  const found = await keysOfPage(db, caller, scope, filter, order, page, places)
+  if (found === undefined) return []
+  const { by, keys } = found
+  const query = db<FoundBatch[]>`/* batches.search */
+    with page as materialized (${keys})
+    select ${batchColumns(db)}, page.parent, page.sort_rank, page.sort_number, page.sort_text
+    from page join batches b on b.key = page.key ${batchJoins(db, caller)}
+    order by ${pageOrder(db, by)}`
+  return wideRows(wordDecides(filter) ? withCustomPlan(query) : query)
+}
+
+/** The same page without its rows, which `batchRecords` reads through Prisma. */
+export async function searchBatchKeys(
+  db: Db,
+  caller: Caller,
+  scope: BatchScope,
+  filter: BatchFilter,
+  order: BatchOrder,
+  page: Page,
+  places: Places,
+): Promise<FoundKey[]> {
+  const found = await keysOfPage(db, caller, scope, filter, order, page, places)
+  if (found === undefined) return []
+  const query = db<FoundKey[]>`/* batches.search_keys */
+    with page as materialized (${found.keys})
+    select page.* from page order by ${pageOrder(db, found.by)}`
+  return wordDecides(filter) ? withCustomPlan(query) : query
+}
+
+/** @returns undefined if no batch can be found */
+async function keysOfPage(
+  db: Db,
+  caller: Caller,
+  scope: BatchScope,
+  filter: BatchFilter,
+  order: BatchOrder,
+  page: Page,
+  places: Places | undefined,
+): Promise<{ by: SortBy; keys: Fragment } | undefined> {
   const owners = await ownersOf(db, caller, filter)
-  if (owners?.length === 0) return []
+  if (owners?.length === 0) return undefined
   const named = places ?? (await placesOfBatches(db, caller, scope, filter, order))
   const { joins = db``, ...by } = sortBy(db, order, named)
   const met = await metConditions(db, filter, named)
@@ -114,12 +154,7 @@ export async function searchBatches(
       : storedOrder(db, named.of(order.by.name), order.descending, metBy(met))
   const plan = { ...planOf(db, caller, scope, filter, owners, met, stored !== undefined), joins }
   if (!by.byStart) by.stored = stored
-  const query = db<FoundBatch[]>`/* batches.search */
-    with page as materialized (${keysetPages(db, plan, by, page)})
-    select ${batchColumns(db)}, page.parent, page.sort_rank, page.sort_number, page.sort_text
-    from page join batches b on b.key = page.key ${batchJoins(db, caller)}
-    order by ${pageOrder(db, by)}`
-  return wideRows(wordDecides(filter) ? withCustomPlan(query) : query)
+  return { by, keys: keysetPages(db, plan, by, page) }
 }
 
 /** How many batches of each project match; by key 0 for a scope of several projects together. */

@@ -10,6 +10,7 @@ export {
   listBatches,
   placesOfBatches,
   searchBatches,
+  searchBatchKeys,
 } from './batches.ts'
 export { columnsOf, type FieldValue, type KnownFields, knownFields } from './columns.ts'
 export { FIELD_KINDS } from './field-kinds.ts'
@@ -19,6 +20,7 @@ export {
   countJobs,
   EVERY_JOB,
   type FoundJob,
+  type FoundKey,
   type JobFilter,
   type JobOrder,
   type JobParents,
@@ -26,6 +28,7 @@ export {
   listJobs,
   listJobsOfBatch,
   placesOfJobs,
+  searchJobKeys,
   searchJobs,
 } from './jobs.ts'
 export { type Places, readQueries } from './places.ts'

@@ -3,9 +3,11 @@ import type { Db } from '../../db/sql.ts'
 import type { Query } from '../../query/index.ts'
 import { escapeLike, some } from '../conditions.ts'
 import { type Field, fieldOf, holdsValue, isPresent } from '../json-field.ts'
+import { fieldValue } from './columns.ts'
 import { conditionOf, configHas, configMeets, hasField, ownFieldMeets } from './conditions.ts'
 import { fieldMeets, paramOf } from './field-conditions.ts'
 import type { DeclaredField } from './field-kinds.ts'
+import { MAX_SORTED } from './field-names.ts'
 import type { Place, Places } from './places.ts'
 
 /** Queries over jobs, as rows `t` of jobs and `tp` of job_progress. */
@@ -92,4 +94,37 @@ function jobHasWord(db: Db, word: string, textless: boolean): Fragment {
     db`t.failure_reason is not null and lower(t.failure_reason) like '%' || lower(${escapeLike(word)}) || '%'`,
     db`t.tags <> '{}' and filter_texts(t.tags) && filter_texts(array[${word}]::text[])`,
   ])
+}
+
+/** The value under a name: of the first place in which the job has one. */
+export function valueOfJob(
+  db: Db,
+  places: readonly Place[],
+  textless: boolean,
+): { number?: Fragment; text?: Fragment } {
+  const all = places.map((place): Field => {
+    if (place.kind === 'config') {
+      const { number, text } = fieldOf(db, db`fc.config`, place.key, false)
+      const ofBatch = (value: Fragment): Fragment =>
+        db`(select ${value} from batches fc where fc.key = t.batch_key)`
+      return textless ? {} : { number: ofBatch(number), text: ofBatch(text ?? db`null::text`) }
+    }
+    if (place.kind !== 'field') return jobValueOf(db, place, textless)
+    const { field } = place
+    if (textless && (field.exposure !== 'shown' || field.entity === 'batch')) return {}
+    if (field.entity === 'job') return fieldValue(db, field, db`t`)
+    const { number, text } = fieldValue(db, field, db`fc`)
+    const ofBatch = (value: Fragment | undefined): Fragment | undefined =>
+      value && db`(select ${value} from batches fc where fc.key = t.batch_key)`
+    const found = { number: ofBatch(number), text: ofBatch(text) }
+    return { ...(found.number && { number: found.number }), ...(found.text && { text: found.text }) }
+  })
+  const none = { number: db`null::float8`, text: db`null::text` }
+  const first = (of: 'number' | 'text'): Fragment =>
+    all.reduceRight(
+      (rest, one) =>
+        db`case when ${one.number ?? none.number} is null and ${one.text ?? none.text} is null then ${rest} else ${one[of] ?? none[of]} end`,
+      none[of],
+    )
+  return { number: first('number'), text: db`left(${first('text')}, ${MAX_SORTED})` }
 }

@@ -1,4 +1,4 @@
-import type { Fragment } from 'postgres'
+import type { Fragment, PendingQuery } from 'postgres'
 import { type Db, withCustomPlan } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
 import { partsOf, type Query, termsOf } from '../../query/index.ts'
@@ -7,7 +7,7 @@ import type { JobStatus } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
 import { oneOf, oneOfAnyCase, some } from '../conditions.ts'
 import { JOB_PARTS, type JobPart, type JobRow, jobColumns, jobJoins } from '../jobs/index.ts'
-import { type Comparison, type Field, fieldOf, holds } from '../json-field.ts'
+import { type Comparison, fieldOf, holds } from '../json-field.ts'
 import {
   countsOf,
   keysetPages,
@@ -18,10 +18,8 @@ import {
   type SortBy,
   type SortColumns,
 } from '../keyset-pages.ts'
-import { fieldValue } from './columns.ts'
-import { MAX_SORTED } from './field-names.ts'
-import { jobConditionOf, jobHasText, jobValueOf, latestOf } from './job-conditions.ts'
-import { type Place, type Places, resolveNames, type Within } from './places.ts'
+import { jobConditionOf, jobHasText, latestOf, valueOfJob } from './job-conditions.ts'
+import { type Places, resolveNames, type Within } from './places.ts'
 
 /** Searches jobs by parameters and metrics (contract §6: `params`, `finalMetrics`, `latest`). */
 
@@ -53,6 +51,12 @@ export type JobParents =
   | { column: 'batch_key' | 'project_key'; keys: readonly number[] }
   | { together: readonly number[] | null; batches?: readonly number[] | undefined }
 
+/** The place of a row in a page of keys. */
+export interface FoundKey extends SortColumns {
+  key: number
+  parent: number
+  started_at: string
+}
 export type FoundJob = JobRow & SortColumns & { parent: number }
 
 /**
@@ -68,18 +72,51 @@ export async function searchJobs(
   parts: readonly JobPart[] = JOB_PARTS,
   places?: Places,
 ): Promise<FoundJob[]> {
-  const named = places ?? (await placesOfJobs(db, null, parents, search, order))
-  const by = sortBy(db, order, named, search.textless)
-  const uses = usesProgress(search) || order.by === 'latest' || order.by === 'field'
+  const { by, keys } = await keysOfPage(db, parents, search, order, page, places)
   const query = db<FoundJob[]>`/* jobs.search */
-    with page as materialized (${keysetPages(db, planOf(db, parents, search, named, uses), by, page)})
+    with page as materialized (${keys})
     select ${jobColumns(db, parts)}, page.parent
       ${by.byStart ? db`` : db`, page.sort_rank, page.sort_number, page.sort_text`}
     from page join jobs j on j.key = page.key ${jobJoins(db, parts)}
     order by ${pageOrder(db, by)}`
-  // How common a word is decides between the order of the list and the index of words.
-  return wideRows(hasWords(search) ? withCustomPlan(query) : query, by.byStart ? UNSORTED : {})
+  return wideRows(planned(search, query), by.byStart ? UNSORTED : {})
 }
+
+/** The same page without its rows, which `jobRecords` reads through Prisma. */
+export async function searchJobKeys(
+  db: Db,
+  parents: JobParents,
+  search: JobSearch,
+  order: JobOrder,
+  page: Page,
+  places: Places,
+): Promise<FoundKey[]> {
+  const { by, keys } = await keysOfPage(db, parents, search, order, page, places)
+  return planned(
+    search,
+    db<FoundKey[]>`/* jobs.search_keys */
+      with page as materialized (${keys})
+      select page.* from page order by ${pageOrder(db, by)}`,
+  )
+}
+
+async function keysOfPage(
+  db: Db,
+  parents: JobParents,
+  search: JobSearch,
+  order: JobOrder,
+  page: Page,
+  places: Places | undefined,
+): Promise<{ by: SortBy; keys: Fragment }> {
+  const named = places ?? (await placesOfJobs(db, null, parents, search, order))
+  const by = sortBy(db, order, named, search.textless)
+  const uses = usesProgress(search) || order.by === 'latest' || order.by === 'field'
+  return { by, keys: keysetPages(db, planOf(db, parents, search, named, uses), by, page) }
+}
+
+/** How common a word is decides between the order of the list and the index of words. */
+const planned = <Row extends object>(search: JobSearch, query: PendingQuery<Row[]>): PendingQuery<Row[]> =>
+  hasWords(search) ? withCustomPlan(query) : query
 
 const hasWords = ({ q, where }: JobSearch): boolean =>
   q.length > 0 || where.some((query) => termsOf(query).some(({ kind }) => kind === 'words'))
@@ -237,37 +274,4 @@ function sortBy(db: Db, order: JobOrder, places: Places, textless: boolean): Sor
     case 'field':
       return { ...valueOfJob(db, places.of(order.key), textless), descending }
   }
-}
-
-/** The value under a name: of the first place in which the job has one. */
-function valueOfJob(
-  db: Db,
-  places: readonly Place[],
-  textless: boolean,
-): { number?: Fragment; text?: Fragment } {
-  const all = places.map((place): Field => {
-    if (place.kind === 'config') {
-      const { number, text } = fieldOf(db, db`fc.config`, place.key, false)
-      const ofBatch = (value: Fragment): Fragment =>
-        db`(select ${value} from batches fc where fc.key = t.batch_key)`
-      return textless ? {} : { number: ofBatch(number), text: ofBatch(text ?? db`null::text`) }
-    }
-    if (place.kind !== 'field') return jobValueOf(db, place, textless)
-    const { field } = place
-    if (textless && (field.exposure !== 'shown' || field.entity === 'batch')) return {}
-    if (field.entity === 'job') return fieldValue(db, field, db`t`)
-    const { number, text } = fieldValue(db, field, db`fc`)
-    const ofBatch = (value: Fragment | undefined): Fragment | undefined =>
-      value && db`(select ${value} from batches fc where fc.key = t.batch_key)`
-    const found = { number: ofBatch(number), text: ofBatch(text) }
-    return { ...(found.number && { number: found.number }), ...(found.text && { text: found.text }) }
-  })
-  const none = { number: db`null::float8`, text: db`null::text` }
-  const first = (of: 'number' | 'text'): Fragment =>
-    all.reduceRight(
-      (rest, one) =>
-        db`case when ${one.number ?? none.number} is null and ${one.text ?? none.text} is null then ${rest} else ${one[of] ?? none[of]} end`,
-      none[of],
-    )
-  return { number: first('number'), text: db`left(${first('text')}, ${MAX_SORTED})` }
 }

@@ -1,3 +1,5 @@
+import { entryOf } from '../../checked.ts'
+import { byBatch } from '../../db/by-batch.ts'
 import type { Db } from '../../db/sql.ts'
 import { warm } from '../warm.ts'
 
@@ -10,13 +12,31 @@ export interface EpochTimes {
 /** The most epochs in one answer; of more, every nth and the last, so a line is placed to within n. */
 const MOST = 5_000
 
-export async function epochTimesOf(db: Db, job: { key: number; batch_key: number }): Promise<EpochTimes> {
-  await warm(db, { jobs: [job.key] })
-  const rows = await db<{ epoch: number; ts: string }[]>`/* log_lines.epoch_times */
-    select epoch, ts from (
-      select epoch_high * 4294967296 + epoch epoch, ts, row_number() over (order by epoch_high, epoch) n, count(*) over () total from epochs
-      where batch_key = ${job.batch_key} and job_key = ${job.key}) e
-    where (total - n) % ceil(total::numeric / ${MOST})::bigint = 0
-    order by epoch`
-  return { epochs: rows.map((row) => row.epoch), times: rows.map((row) => row.ts) }
+/** @returns those of each of these jobs, by key */
+export async function epochTimesOf(
+  db: Db,
+  jobs: readonly { key: number; batch_key: number }[],
+): Promise<Map<number, EpochTimes>> {
+  await warm(db, { jobs: jobs.map(({ key }) => key) })
+  const places = jobs.map((job) => ({ batchKey: job.batch_key, jobKey: job.key }))
+  const rows = await byBatch(
+    db,
+    places,
+    (own, batch) => db<{ key: number; epoch: number; ts: string }[]>`/* log_lines.epoch_times */
+      select u.job_key key, e.epoch, e.ts
+      from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[]) as u (batch_key, job_key)
+      cross join lateral (
+        select epoch, ts from (
+          select epoch_high * 4294967296 + epoch epoch, ts, row_number() over (order by epoch_high, epoch) n, count(*) over () total
+          from epochs where batch_key = ${batch} and job_key = u.job_key) e
+        where (total - n) % ceil(total::numeric / ${MOST})::bigint = 0) e
+      order by u.job_key, e.epoch`,
+  )
+  const found = new Map<number, EpochTimes>(jobs.map(({ key }) => [key, { epochs: [], times: [] }]))
+  for (const { key, epoch, ts } of rows) {
+    const times = entryOf(found, key)
+    times.epochs.push(epoch)
+    times.times.push(ts)
+  }
+  return found
 }

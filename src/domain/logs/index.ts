@@ -1,5 +1,12 @@
 export { type EpochTimes, epochTimesOf } from './epoch-times.ts'
 export { insertLogLines, type NewLogLine } from './for-ingest.ts'
 export { levelRank } from './level.ts'
-export { countLogLines, type LogLine, type LogQuery, readLogLines } from './reads.ts'
+export {
+  countLogLines,
+  type LogLine,
+  type LogPlace,
+  logPlaces,
+  readLogLines,
+  readLogLinesOf,
+} from './reads.ts'
 export { LOG_STREAMS, type LogStream, streamOf } from './stream.ts'

@@ -16,7 +16,7 @@ export {
 } from './held.ts'
 export { markEnded, markStarted, readMarks, unmark } from './marks.ts'
 export { PREVIEW_DAYS, previewRule } from './preview.ts'
-export { administeredProject, administeredRule, isMuted, listRules } from './reads.ts'
+export { administeredProject, administeredRule, isMuted, listRules, mutedAmong } from './reads.ts'
 export {
   findSubscription,
   type MailSubscription,

@@ -71,7 +71,13 @@ export async function administeredRule(
 export async function isMuted(db: Db, caller: Caller, batchId: string): Promise<boolean> {
   const batch = await visibleBatch(db, caller, batchId)
   if (!batch.may('stop')) throw new Problem('forbidden')
-  const rows = await db`/* notifications.is_muted */
-    select from notification_mutes where batch_key = ${batch.key} and recipient_id is null and rule_id is null`
-  return rows.length > 0
+  return (await mutedAmong(db, [batch.key])).has(batch.key)
+}
+
+/** Those of these batches that are muted for all users. */
+export async function mutedAmong(db: Db, batchKeys: readonly number[]): Promise<Set<number>> {
+  const rows = await db<{ key: number }[]>`/* notifications.muted */
+    select batch_key key from notification_mutes
+    where batch_key = any (${[...batchKeys]}::bigint[]) and recipient_id is null and rule_id is null`
+  return new Set(rows.map(({ key }) => key))
 }

@@ -1,3 +1,3 @@
 export { insertSnapshots, type NewSnapshot, snapshotValues } from './for-ingest.ts'
 export { type GpuEvidence, gpuUtilisation, IDLE_BELOW_PCT, noticeGpu } from './gpu.ts'
-export { type ResourceQuery, type ResourceSeries, readResources } from './reads.ts'
+export { type ResourceSeries, readResources, resourcesOfBatches, resourcesOfJobs } from './reads.ts'

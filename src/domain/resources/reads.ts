@@ -1,4 +1,4 @@
-import type { Db } from '../../db/sql.ts'
+import { type Db, isDistributed } from '../../db/sql.ts'
 import { numberOf } from '../events/index.ts'
 import { isStorable } from '../storable-text.ts'
 import { warm } from '../warm.ts'
@@ -6,8 +6,6 @@ import { warm } from '../warm.ts'
 export interface ResourceQuery {
   /** Names of series; undefined: all. */
   keys?: readonly string[] | undefined
-  /** Ids of jobs; without it also the snapshots that belong to no job. */
-  jobs?: readonly string[] | undefined
   /** Unix seconds, both included whole. */
   from?: number | undefined
   to?: number | undefined
@@ -26,6 +24,7 @@ export interface ResourceSeries {
 }
 
 interface Row {
+  batch_key: number
   ts: string
   job_key: number | null
   gpu_util_pct: number | null
@@ -40,8 +39,12 @@ interface Row {
 const COLUMNS = ['gpu_util_pct', 'gpu_mem_mb', 'cpu_util_pct', 'ram_mb', 'disk_free_mb'] as const
 const ROWS_AT_ONCE = 2_000
 
-interface Growing {
+/** Where series belong; 0: to no job. */
+interface Placed {
+  batchKey: number
   jobKey: number
+}
+interface Growing extends Placed {
   key: string
   steps: number[]
   values: number[]
@@ -52,64 +55,124 @@ interface Growing {
 export async function readResources(
   db: Db,
   batchKey: number,
-  query: ResourceQuery,
+  { jobs, ...query }: ResourceQuery & { jobs?: readonly string[] | undefined },
 ): Promise<ResourceSeries[]> {
-  const { keys, jobs, from, to } = query
-  const wanted = keys && new Set(keys)
-  const streams = new Map<number, Map<string, Growing>>()
-  const add = (row: Row, key: string, value: number | undefined | null): void => {
+  const found = await resourcesOfBatches(db, [batchKey], { ...query, jobs })
+  return found.get(batchKey) ?? []
+}
+
+/** The same of several batches. @param jobs ids; without them also the snapshots that belong to no job */
+export async function resourcesOfBatches(
+  db: Db,
+  batchKeys: readonly number[],
+  { jobs, ...query }: ResourceQuery & { jobs?: readonly string[] | undefined },
+): Promise<Map<number, ResourceSeries[]>> {
+  const ids = jobs?.filter(isStorable)
+  const only =
+    ids &&
+    (await db<{ key: number }[]>`/* resources.jobs */
+      select key from jobs where batch_key = any (${[...batchKeys]}::bigint[]) and id = any (${ids}::text[])`)
+  const series = await readSeries(
+    db,
+    batchKeys,
+    only?.map(({ key }) => key),
+    query,
+  )
+  return grouped(series, ({ batchKey }) => batchKey)
+}
+
+/** The snapshots of these jobs as series, by name, by the key of the job. */
+export async function resourcesOfJobs(
+  db: Db,
+  jobs: readonly { key: number; batch_key: number }[],
+  query: ResourceQuery,
+): Promise<Map<number, ResourceSeries[]>> {
+  const batches = [...new Set(jobs.map((job) => job.batch_key))]
+  const keys = jobs.map(({ key }) => key)
+  return grouped(await readSeries(db, batches, keys, query), ({ jobKey }) => jobKey)
+}
+
+function grouped(
+  series: readonly (Placed & ResourceSeries)[],
+  by: (place: Placed) => number,
+): Map<number, ResourceSeries[]> {
+  const found = new Map<number, ResourceSeries[]>()
+  for (const { batchKey, jobKey, ...one } of series) {
+    const key = by({ batchKey, jobKey })
+    const list = found.get(key)
+    if (list === undefined) found.set(key, [one])
+    else list.push(one)
+  }
+  return found
+}
+
+/** In one statement; on a cluster in one for each batch, which is sent to its worker alone. */
+async function readSeries(
+  db: Db,
+  batchKeys: readonly number[],
+  jobKeys: readonly number[] | undefined,
+  { keys, from, to }: ResourceQuery,
+): Promise<(Placed & ResourceSeries)[]> {
+  const streams = createStreams(keys && new Set(keys))
+  await warm(db, { batches: batchKeys })
+  const together = isDistributed(db)
+    ? batchKeys.map((key) => db`= ${key}`)
+    : [db`= any (${[...batchKeys]}::bigint[])`]
+  for (const isBatch of together) {
+    const rows = db<Row[]>`/* resources.read */
+      select s.batch_key, s.ts, s.job_key, s.gpu_util_pct, s.gpu_mem_mb, s.cpu_util_pct, s.ram_mb, s.disk_free_mb,
+        s.gpus, s.extra
+      from resource_snapshots s
+      where s.batch_key ${isBatch}
+        ${jobKeys === undefined ? db`` : db`and s.job_key = any (${[...jobKeys]}::bigint[])`}
+        ${from === undefined ? db`` : db`and s.ts >= to_timestamp(${from})`}
+        ${to === undefined ? db`` : db`and s.ts < to_timestamp(${to + 1})`}
+      order by s.batch_key, s.ts, s.db_id`
+    for await (const some of rows.cursor(ROWS_AT_ONCE)) for (const row of some) streams.add(row)
+  }
+  const found = streams.all()
+  const named = await db<{ key: number; id: string }[]>`/* resources.job_ids */
+    select key, id from jobs where key = any (${[...new Set(found.flatMap(({ jobKey }) => jobKey || []))]}::bigint[])`
+  const idOf = new Map(named.map((job) => [job.key, job.id]))
+  return found
+    .sort((a, b) => a.jobKey - b.jobKey || (a.key < b.key ? -1 : 1))
+    .map(({ steps, values, ...one }) => ({
+      ...one,
+      jobId: idOf.get(one.jobKey) ?? null,
+      steps: Float64Array.from(steps),
+      values: Float64Array.from(values),
+    }))
+}
+
+/** Collects snapshots as series. */
+function createStreams(wanted: ReadonlySet<string> | undefined) {
+  const streams = new Map<string, Map<string, Growing>>()
+  function put(row: Row, key: string, value: number | undefined | null): void {
     if (value === undefined || value === null || wanted?.has(key) === false) return
-    const jobKey = row.job_key ?? 0
-    let stream = streams.get(jobKey)
+    const place = { batchKey: row.batch_key, jobKey: row.job_key ?? 0 }
+    const name = `${place.batchKey} ${place.jobKey}`
+    let stream = streams.get(name)
     if (stream === undefined) {
       stream = new Map()
-      streams.set(jobKey, stream)
+      streams.set(name, stream)
     }
     let series = stream.get(key)
     if (series === undefined) {
-      series = { jobKey, key, steps: [], values: [], timestamps: [] }
+      series = { ...place, key, steps: [], values: [], timestamps: [] }
       stream.set(key, series)
     }
     series.steps.push(Math.floor(Date.parse(row.ts) / 1000))
     series.values.push(value)
     series.timestamps.push(row.ts)
   }
-  await warm(db, { batches: [batchKey] })
-  const ids = jobs?.filter(isStorable)
-  const only =
-    ids &&
-    (await db<{ key: number }[]>`/* resources.jobs */
-      select key from jobs where batch_key = ${batchKey} and id = any (${ids}::text[])`)
-  const rows = db<Row[]>`/* resources.read */
-    select s.ts, s.job_key, s.gpu_util_pct, s.gpu_mem_mb, s.cpu_util_pct, s.ram_mb, s.disk_free_mb,
-      s.gpus, s.extra
-    from resource_snapshots s
-    where s.batch_key = ${batchKey}
-      ${only === undefined ? db`` : db`and s.job_key = any (${only.map((job) => job.key)}::bigint[])`}
-      ${from === undefined ? db`` : db`and s.ts >= to_timestamp(${from})`}
-      ${to === undefined ? db`` : db`and s.ts < to_timestamp(${to + 1})`}
-    order by s.ts, s.db_id`
-  for await (const some of rows.cursor(ROWS_AT_ONCE)) {
-    for (const row of some) {
-      for (const column of COLUMNS) add(row, column, row[column])
-      for (const [key, value] of Object.entries(row.extra ?? {})) add(row, key, Number(value))
-      for (const [position, gpu] of (row.gpus ?? []).entries()) addGpu(row, gpu, position, add)
-    }
+  return {
+    add(row: Row): void {
+      for (const column of COLUMNS) put(row, column, row[column])
+      for (const [key, value] of Object.entries(row.extra ?? {})) put(row, key, Number(value))
+      for (const [position, gpu] of (row.gpus ?? []).entries()) addGpu(row, gpu, position, put)
+    },
+    all: () => [...streams.values()].flatMap((stream) => [...stream.values()]),
   }
-  const found = [...streams.keys()].filter((key) => key !== 0)
-  const named = await db<{ key: number; id: string }[]>`/* resources.job_ids */
-    select key, id from jobs where key = any (${found}::bigint[])`
-  const idOf = new Map(named.map((job) => [job.key, job.id]))
-  return [...streams.values()]
-    .flatMap((stream) => [...stream.values()])
-    .sort((a, b) => a.jobKey - b.jobKey || (a.key < b.key ? -1 : 1))
-    .map(({ jobKey, key, steps, values, timestamps }) => ({
-      jobId: idOf.get(jobKey) ?? null,
-      key,
-      steps: Float64Array.from(steps),
-      values: Float64Array.from(values),
-      timestamps,
-    }))
 }
 
 function addGpu(

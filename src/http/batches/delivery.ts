@@ -54,8 +54,8 @@ function jobDeliveryRoute(routes: Routes, { sql }: Services): void {
     async (request) => {
       const batch = await visibleBatch(sql, await request.caller(), request.params.id)
       const { limit, cursor } = request.query
-      const page = { limit: limit + 1, after: jobDeliveryCursor.read(cursor) }
-      const found = await deliveryOfJobs(sql, batch.key, page)
+      const after = jobDeliveryCursor.read(cursor)
+      const [found = []] = await deliveryOfJobs(sql, [{ batchKey: batch.key, after }], limit + 1)
       const { rows, next_cursor } = pageFrom(found, limit, jobDeliveryCursor, ({ key }) => key)
       return { items: rows.map(({ key: _, ...job }) => job), next_cursor }
     },
