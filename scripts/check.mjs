@@ -24,6 +24,7 @@ const STEPS = [
   ],
   ['layers', 'depcruise', '--config', '.dependency-cruiser.cjs', 'src', 'web'],
   ['generated files', 'tsx', 'scripts/generate.ts', '--check'],
+  ['conventions', 'tsx', 'scripts/conventions.ts'],
   ['format and lint', 'biome', 'check', '--error-on-warnings', '.'],
   ['dead code', 'knip', '--no-progress'],
 ]

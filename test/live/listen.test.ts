@@ -135,7 +135,7 @@ test('a change that cannot become a message is logged and does not delay others'
   })
 })
 
-test('a change after a change of access reaches nobody before that is checked', async () => {
+test('a change after a change of access reaches no client before that is checked', async () => {
   let subscription: Subscription | undefined
   const onControl = async () => {
     await new Promise((resolve) => setTimeout(resolve, 200))

@@ -1,0 +1,48 @@
+// Which files may be long.
+import { isTest, read, sources } from './sources.ts'
+
+/** Files of more than LONG lines (tests: LONG_TEST), each with why it stays in one piece. */
+const LONG = 300
+const LONG_TEST = 500
+const LONG_WITH_REASON: Record<string, string> = {
+  'bench/page.ts': 'one visit of the page, measured from its first row to its last frame',
+  'src/app.ts': 'everything is opened here, in order, and closed in reverse',
+  'src/config.ts': 'one table of settings, from which their values, defaults and documentation come',
+  'src/domain/access.ts':
+    'the whole table of rights with the look-ups that feed it; split, no one could check it',
+  'src/domain/eta/estimate.ts': 'one argument in pure functions, in the order in which it is made',
+  'scripts/record-digits.py':
+    'a script of its own, run once: the training and its recorder, without a package around',
+  'python/agent/src/svc_agent/_daemon.py': 'the loop of the agent: watching processes, polling, reporting',
+  'python/reporter/scripts/generate_validator.py': 'one generator, read beside its output',
+  'python/reporter/src/svc_reporter/_console.py':
+    'one capture of two streams: replacing, collecting, splitting into lines, restoring',
+  'python/reporter/src/svc_reporter/_job.py': 'the public class of a job with its documentation',
+  'python/reporter/src/svc_reporter/_plain.py': 'one conversion of any value to JSON, with its bounds',
+  'python/reporter/src/svc_reporter/_reporter.py': 'the public class with its documentation',
+  'python/reporter/src/svc_reporter/_run.py': 'the other public class with its documentation',
+  'python/reporter/src/svc_reporter/_worker.py': 'one state machine over the events in flight',
+  'python/reporter/src/svc_reporter/query/_api.py': 'the public class of reading with its documentation',
+  'python/reporter/tests_frameworks/test_deep_learning.py':
+    'one scripted training a library, side by side, so that they can be compared',
+  'web/src/app/router.tsx': 'one table: a route for every page',
+  'test/http/access-matrix.ts': 'one table: a row for every route',
+  'test/http/batches.test.ts': 'the lists and single reads of the contract, one fact each',
+  'test/ingest/contract.test.ts': 'the sentences of contract §1 in their order, one test each',
+}
+
+export function longFiles(): string[] {
+  const lines = (path: string): number => read(path).split('\n').length - 1
+  const long = sources.filter((path) => lines(path) > (isTest(path) ? LONG_TEST : LONG))
+  return [
+    ...long
+      .filter((path) => !(path in LONG_WITH_REASON))
+      .map(
+        (path) =>
+          `${path} has ${lines(path)} lines: divide it, or give the reason in scripts/conventions/long-files.ts`,
+      ),
+    ...Object.keys(LONG_WITH_REASON)
+      .filter((path) => !long.includes(path))
+      .map((path) => `${path} is short or gone: remove its reason`),
+  ]
+}
