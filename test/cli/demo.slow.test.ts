@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { memoryFolder } from '../../scripts/memory.mjs'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { runCli } from './process.ts'
 
@@ -11,7 +11,7 @@ let app: TestApp
 let home: string
 beforeAll(async () => {
   app = await startTestApp()
-  home = mkdtempSync(join(tmpdir(), 'svc-demo-'))
+  home = memoryFolder('svc-demo-').path
 })
 afterAll(async () => {
   await app.stop()

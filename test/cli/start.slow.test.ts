@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { memoryFolder } from '../../scripts/memory.mjs'
 import { COMMAND } from '../kit/command.ts'
 import { freshDatabase } from '../kit/database.ts'
 import { type Cli, isAlive, postmasterOf, runCli } from './process.ts'
@@ -18,7 +18,7 @@ let home: string
 const running: Cli[] = []
 
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'svc-cli-'))
+  home = memoryFolder('svc-cli-').path
 })
 afterEach(async () => {
   for (const cli of running.splice(0)) {

@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { memoryFolder } from '../../scripts/memory.mjs'
 import { createProgram } from '../../src/cli/program.ts'
 import type { Config } from '../../src/config.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
@@ -172,7 +171,7 @@ test('a database without the tables of the service is not changed', async () => 
 })
 
 test('it works with the embedded database, with and without a running server', async () => {
-  const home = mkdtempSync(join(tmpdir(), 'svc-user-'))
+  const home = memoryFolder('svc-user-').path
   const settings = { SVC_DATA_DIR: home, SVC_PORT: '0' }
   const server = runCli(['start'], settings)
   try {

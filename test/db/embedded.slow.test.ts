@@ -4,18 +4,17 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterEach, describe, expect, test } from 'vitest'
+import { memoryFolder } from '../../scripts/memory.mjs'
 import { killOrphans, stopPostmaster } from '../../src/db/embedded/postmaster.ts'
 import { findProcess } from '../../src/db/embedded/processes.ts'
 import { type EmbeddedOptions, startEmbedded } from '../../src/db/embedded.ts'
@@ -26,7 +25,7 @@ const children: ChildProcess[] = []
 const pools: postgres.Sql[] = []
 
 function newHome(): string {
-  const root = mkdtempSync(join(tmpdir(), 'svc-embedded-'))
+  const root = memoryFolder('svc-embedded-').path
   chmodSync(root, 0o755)
   roots.push(root)
   return join(root, 'home')

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { memoryFolder } from '../../scripts/memory.mjs'
 import { type EmbeddedPostgres, startEmbedded } from '../../src/db/embedded.ts'
 import { makeEvent, UNLIMITED } from '../ingest/sending.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
@@ -31,7 +31,7 @@ let token: string
 const streams: OpenStream[] = []
 
 beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'svc-plans-'))
+  home = memoryFolder('svc-plans-').path
   database = await startEmbedded({
     home,
     log: () => {},

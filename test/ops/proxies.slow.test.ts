@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
+import { memoryFolder } from '../../scripts/memory.mjs'
 import { startServer } from '../faults/server-process.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { PASSWORD } from '../kit/app.ts'
@@ -152,7 +152,7 @@ test.each([
     for (const server of servers) server.kill('SIGKILL')
     await Promise.all(servers.map(({ ended }) => ended))
   })
-  const folder = mkdtempSync(join(tmpdir(), 'svc-proxy-'))
+  const folder = memoryFolder('svc-proxy-').path
   cleanUps.push(() => rmSync(folder, { recursive: true, force: true }))
   const address = await proxies[kind](
     servers.map((server) => server.address),

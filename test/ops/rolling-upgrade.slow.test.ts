@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { memoryFolder } from '../../scripts/memory.mjs'
 import { randomFrom } from '../../src/domain/random.ts'
 import { expectedSums, findLost, newLedger, sendRest, startLoad, storedSums } from '../faults/ledger.ts'
 import { firstToken, type ServerProcess, startServer } from '../faults/server-process.ts'
@@ -31,7 +31,7 @@ let database: TestDatabase
 const running = new Set<ServerProcess>()
 let next: string[]
 beforeAll(async () => {
-  scratch = mkdtempSync(join(tmpdir(), 'svc-rolling-'))
+  scratch = memoryFolder('svc-rolling-').path
   database = await freshDatabase()
   for (const name of readdirSync(ROOT))
     if (![CODE, 'prisma', '.git'].includes(name)) symlinkSync(join(ROOT, name), join(scratch, name))

@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { memoryFolder } from '../../scripts/memory.mjs'
 import { runCli } from '../cli/process.ts'
 import { firstToken } from '../faults/server-process.ts'
 import { makeEvent } from '../ingest/sending.ts'
@@ -31,7 +30,7 @@ interface ExportedMetric {
   histogram?: { dataPoints: unknown[] }
 }
 
-const home = mkdtempSync(join(tmpdir(), 'svc-telemetry-'))
+const home = memoryFolder('svc-telemetry-').path
 const spans: ExportedSpan[] = []
 const metrics = new Map<string, ExportedMetric>()
 let services = new Set<string>()

@@ -1,20 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import {
-  createReadStream,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { createReadStream, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import S3rver from 's3rver'
 import { afterAll, expect, test, vi } from 'vitest'
+import { memoryFolder } from '../../scripts/memory.mjs'
 import { readDump } from '../../src/db/dump/file.ts'
 import { decrypting } from '../../src/db/encryption.ts'
 import { openArchive } from '../../src/db/wal-archive/contents.ts'
@@ -28,7 +20,7 @@ import { createClient } from '../kit/http.ts'
 // Real processes, on a machine that may be busy with others.
 vi.setConfig({ testTimeout: 580_000 })
 
-const root = mkdtempSync(join(tmpdir(), 'svc-archive-'))
+const root = memoryFolder('svc-archive-').path
 execFileSync('chmod', ['755', root]) // for the account that runs PostgreSQL
 const homes: string[] = []
 const running: Cli[] = []
