@@ -17,6 +17,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { DOCS_HASH, docsHash, sourceHash } from './fingerprint.mjs'
+import { isAlive, ownBuild } from './own-build.mjs'
 
 const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
 const MAIN = join(ROOT, 'dist/cli/main.js')
@@ -131,10 +132,9 @@ function isAbandoned(file) {
     const ageMs = Date.now() - statSync(file).mtimeMs
     if (ageMs > 15 * 60_000) return true
     if (pid === 0) return ageMs > 1000 // between its creation and its first byte
-    process.kill(pid, 0)
-    return false
-  } catch (error) {
-    return error.code === 'ESRCH'
+    return !isAlive(pid)
+  } catch {
+    return false // it has just been removed
   }
 }
 
@@ -242,10 +242,13 @@ async function main() {
   process.setSourceMapsEnabled(true)
   // Without a command it starts, with any options: npm start -- --port 0.
   const command = args[0] === undefined || args[0].startsWith('-') ? ['start'] : []
-  process.argv = [process.execPath, MAIN, ...command, ...args]
+  const unlock = await lock()
+  const main = join(ownBuild(ROOT), 'cli/main.js')
+  unlock()
+  process.argv = [process.execPath, main, ...command, ...args]
   // Not sooner: npm would leave out what the build needs. GraphQL checks itself less in production.
   process.env.NODE_ENV ??= 'production'
-  await import(pathToFileURL(MAIN).href)
+  await import(pathToFileURL(main).href)
 }
 
 if (process.argv[1] && realpathSync(process.argv[1]) === realpathSync(fileURLToPath(import.meta.url)))

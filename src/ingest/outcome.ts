@@ -25,7 +25,7 @@ export interface Stored {
   deduplicated: boolean
   /** Values that were not stored; undefined if there are none. */
   ignored?: IgnoredValue[] | undefined
-  /** Its batch is in the trash: the event is stored, and nobody sees it unless the batch is restored. */
+  /** Its batch is in the trash: the event is stored, but hidden until the batch is restored. */
   deleted?: boolean | undefined
 }
 export interface Refused {

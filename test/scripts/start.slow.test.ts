@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -20,13 +20,13 @@ const lock = (name: string) =>
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'svc-start-'))
   mkdirSync(join(root, 'src'))
-  for (const script of ['start.mjs', 'fingerprint.mjs'])
+  for (const script of ['start.mjs', 'own-build.mjs', 'fingerprint.mjs'])
     cpSync(new URL(`../../scripts/${script}`, import.meta.url), join(root, 'scripts', script))
   write('package-lock.json', lock('project'))
   write('package.json', JSON.stringify({ name: 'project', type: 'module', scripts: SCRIPTS }))
   write(
     'build.mjs',
-    `import { appendFileSync, cpSync, mkdirSync } from 'node:fs'
+    `import { appendFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs'
     appendFileSync('builds', 'x')
     console.log('the compiler speaks')
     mkdirSync('src/db/generated', { recursive: true })
@@ -36,9 +36,12 @@ beforeEach(() => {
   write(
     'src/main.js',
     // It listens before it speaks: the tests send signals as soon as they have read its line.
-    `if (process.argv.includes('--wait')) {
+    `import { readFileSync } from 'node:fs'
+    if (process.argv.includes('--wait')) {
       setInterval(() => {}, 1000)
       let signals = 0
+      // What it serves, read when it is asked.
+      process.on('SIGHUP', () => console.log(readFileSync(new URL('../page', import.meta.url), 'utf8')))
       process.on('SIGTERM', () => { signals++; setTimeout(() => { console.log('signals ' + signals); process.exit(7) }, 300) })
     }
     console.log(process.argv.slice(2).join(' '))`,
@@ -97,6 +100,25 @@ test('a changed page builds only the documentation', async () => {
   const { out, err } = await launch().ended
   expect(err).toMatch(/^Building the documentation …\nBuilding the documentation: done in [\d.]+ s\n$/)
   expect([out, builds()]).toEqual(['start\n', 1])
+})
+
+test('a build changes nothing that a running server reads, and what no server uses is removed', async () => {
+  const copies = () => readdirSync(root).filter((name) => name.startsWith('.build-')).length
+  const good = readFileSync(join(root, 'build.mjs'), 'utf8')
+  const buildPage = (page: string) => write('build.mjs', `${good}\nwriteFileSync('dist/page', '${page}')`)
+  buildPage('first')
+  const server = launch('--wait')
+  await expect.poll(() => server.said.out).toContain('--wait')
+  buildPage('second')
+  write('src/other.js', 'export const changed = true')
+  await launch().ended
+  expect([readFileSync(join(root, 'dist/page'), 'utf8'), copies()]).toEqual(['second', 2])
+  server.child.kill('SIGHUP')
+  await expect.poll(() => server.said.out).toContain('first')
+  server.child.kill('SIGTERM')
+  await server.ended
+  await launch().ended
+  expect(copies()).toBe(1)
 })
 
 test('--build-only builds and starts nothing', async () => {

@@ -4,9 +4,10 @@ import { extname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { entryOf } from '../../checked.ts'
 import { Problem } from '../../problem.ts'
+import { BUILT } from '../built.ts'
 
-/** Where `npm run build:docs` puts the site (scripts/docs.mjs): the same place seen from dist/ and from the sources. */
-const BUILT = join(import.meta.dirname, '../../../dist/docs')
+/** Where `npm run build:docs` puts the site (scripts/docs.mjs). */
+const SITE = join(BUILT, 'docs')
 
 const TYPES = new Map([
   ['.html', 'text/html; charset=utf-8'],
@@ -24,7 +25,7 @@ const NAME = /^(?!\.)[\w.-]+(\/(?!\.)[\w.-]+)*$/
  * The documentation of this version as a site under `/docs/`. It needs no sign-in: the text is public. `/docs/install`
  * is answered like `/docs/install.html`.
  */
-export function documentationRoutes(app: FastifyInstance, folder: string = BUILT): void {
+export function documentationRoutes(app: FastifyInstance, folder: string = SITE): void {
   const hidden = { schema: { hide: true } }
   // A relative address also works behind a proxy that adds a prefix.
   app.get('/docs', hidden, (_request, reply) => reply.redirect('docs/', 308))

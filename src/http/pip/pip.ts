@@ -5,10 +5,11 @@ import Negotiator from 'negotiator'
 import { z } from 'zod'
 import { escapeHtml } from '../../domain/escape-html.ts'
 import { Problem } from '../../problem.ts'
+import { BUILT } from '../built.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 
-/** Where `npm run build` puts the wheels (scripts/wheels.mjs): the same place seen from dist/ and from the sources. */
-const BUILT = join(import.meta.dirname, '../../../dist/pip')
+/** Where `npm run build` puts the wheels (scripts/wheels.mjs). */
+const WHEELS = join(BUILT, 'pip')
 
 const indexShape = z.object({
   files: z.array(
@@ -37,7 +38,7 @@ const named = { ...schema, params: z.object({ project: z.string() }) }
  * metadata, so that `pip install --index-url <address>/pip/simple/ svc-reporter` needs no other network. Open to
  * anyone who can reach the service: the packages are not secret.
  */
-export function pipRoutes(app: FastifyInstance, folder: string = BUILT): void {
+export function pipRoutes(app: FastifyInstance, folder: string = WHEELS): void {
   addRoutes(app, folder, [
     redirectToProjectsRoute,
     projectsRoute,

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import statics from '@fastify/static'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
+import { BUILT } from '../built.ts'
 
-/** Where `npm run build` puts the page: beside the compiled service, and in the same place seen from the sources. */
-const BUILT = join(import.meta.dirname, '../../../dist/web')
+/** Where `npm run build` puts the page. */
+const PAGE_FOLDER = join(BUILT, 'web')
 
 /** Paths that are never a page: unknown ones are 404. */
 const NO_PAGE = /^\/(api|graphql|livez|readyz|metrics|pip|docs|assets)(\/|$)/
@@ -43,9 +44,9 @@ export type Pages = (request: FastifyRequest, reply: FastifyReply) => FastifyRep
 
 /**
  * Serves the page from the origin of the API. It has no routes and is tried after the router, so it cannot hide a path
- * of the API. Files are read at each request, so a new build needs no restart.
+ * of the API. Files are read at each request.
  */
-export async function servePages(app: FastifyInstance, root: string = BUILT): Promise<Pages> {
+export async function servePages(app: FastifyInstance, root: string = PAGE_FOLDER): Promise<Pages> {
   // The build has a compressed copy of each file (web/vite.config.ts), for clients that accept it.
   await app.register(statics, { root, serve: false, suppressWarning: true, preCompressed: true })
   app.decorateReply('sendPage', function (this: FastifyReply, file: string) {
