@@ -3,6 +3,8 @@
 // Lightning, XGBoost, Ray, …) against a real server, in 15 minutes at most. The libraries take 6 GB and about a minute to
 // install; they stay in .venv-frameworks until their list or Python changes. The last line is `N passed, N failed`.
 //
+//   node scripts/test-frameworks.mjs --prepare    only installs the libraries
+//
 // requirements-frameworks.in names the libraries; requirements-frameworks.txt is what they resolve to on every supported
 // Python:  uv pip compile --universal --python-version 3.10 --fork-strategy requires-python --no-header \
 //            python/reporter/requirements-frameworks.in -o python/reporter/requirements-frameworks.txt
@@ -83,6 +85,11 @@ function run(command, args, { cwd, env }) {
       done(code ?? signal)
     })
   })
+}
+
+if (process.argv.includes('--prepare')) {
+  await prepare()
+  process.exit()
 }
 
 const scratch = mkdtempSync(join(tmpdir(), 'svc-test-frameworks-'))

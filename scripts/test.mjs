@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // What `npm test` runs: every suite there is, TypeScript and Python, each to its end; in the fast tier side by side, since
-// both often wait. The last line is the sum of all, `N passed, N failed`; a suite that could not run counts as a failure.
+// both often wait, in the slow tier the Python packages after the TypeScript tests. The last line is the sum of all,
+// `N passed, N failed`; a suite that could not run counts as a failure.
 // When at most three files of a suite fail they run once more, alone, and a test that passes then is named as a race.
 // Plain Node, because a fresh clone has no packages.
 //
@@ -33,7 +34,7 @@ const SLOW = process.argv.includes('--slow')
 /**
  * Of each Python package. Most of their tests wait for processes and time limits, so both packages run at once, and beside
  * the TypeScript tests: one test of each, which leaves the processors to those. The slow tier measures memory and kills
- * processes: one test at a time.
+ * processes: one test of each at a time.
  */
 const workersBeside = (typescript) => (SLOW || typescript ? 1 : availableParallelism())
 const scratch = mkdtempSync(join(tmpdir(), 'svc-npm-test-'))
@@ -194,9 +195,7 @@ async function pythonSuites(suite, { packages, preparing, workers }) {
   })
   if (server === undefined) return
   const { bin } = await preparing
-  const test = (folder) => suite(folder, () => python(folder, { bin, server, workers }))
-  if (SLOW) for (const folder of packages) await test(folder)
-  else await Promise.all(packages.map(test))
+  await Promise.all(packages.map((folder) => suite(folder, () => python(folder, { bin, server, workers }))))
   await server.stop()
 }
 
