@@ -209,7 +209,17 @@ test('nested parameters and every series that a job has are columns of the table
   await page.goto('/b/nested/jobs?sort=-l.eval%2Facc')
   await page.locator('[data-job="large"]', { hasText: '0.9' }).waitFor()
   const heads = () => page.getByRole('columnheader').allInnerTexts()
-  const said = ['Job', 'Status', 'Epochs', 'val_loss', 'arch/dim', 'lr', 'eval/acc ↓', 'last lr', 'Elapsed']
+  const said = [
+    'Job',
+    'Status',
+    'Epochs',
+    'last.val_loss',
+    'arch/dim',
+    'lr',
+    'last.eval/acc ↓',
+    'last.lr',
+    'Elapsed',
+  ]
   await expect.poll(heads).toEqual(said)
   expect(await page.locator('[data-job]').first().getAttribute('data-job')).toBe('large')
   // Beside the table there is room for more than one chart.
@@ -234,20 +244,26 @@ test('the value that jobs are sorted by is shown in the table and beside the nam
   // No job differs in its depth, so that it has no column of its own.
   await page.goto('/b/ordered/jobs?sort=-p.depth')
   const heads = () => page.getByRole('columnheader').allInnerTexts()
-  await expect.poll(heads).toEqual(['Job', 'Status', 'depth ↓', 'Epochs', 'val_loss', 'lr', 'acc', 'Elapsed'])
+  await expect
+    .poll(heads)
+    .toEqual(['Job', 'Status', 'depth ↓', 'Epochs', 'last.val_loss', 'lr', 'last.acc', 'Elapsed'])
   await page.getByRole('columnheader', { name: 'lr' }).getByRole('button').click()
-  await expect.poll(heads).toEqual(['Job', 'Status', 'Epochs', 'val_loss', 'lr ↑', 'acc', 'Elapsed'])
+  await expect
+    .poll(heads)
+    .toEqual(['Job', 'Status', 'Epochs', 'last.val_loss', 'lr ↑', 'last.acc', 'Elapsed'])
   // They stay while a filter leaves jobs that differ in nothing.
   await page.getByLabel('Find jobs').fill('lr>0.05')
   await expect.poll(() => page.locator('[data-job]').count()).toBe(2)
-  expect(await heads()).toEqual(['Job', 'Status', 'Epochs', 'val_loss', 'lr ↑', 'acc', 'Elapsed'])
+  expect(await heads()).toEqual(['Job', 'Status', 'Epochs', 'last.val_loss', 'lr ↑', 'last.acc', 'Elapsed'])
 
   await page.goto('/b/ordered?by=-last.acc')
   const names = page.getByRole('complementary', { name: 'Jobs' }).getByRole('listitem')
-  await expect.poll(() => names.getByTitle('acc').allInnerTexts()).toEqual(['0.9', '0.8', '0.7'])
+  await expect
+    .poll(() => names.getByTitle('last.acc').allInnerTexts())
+    .toEqual(['0.9000', '0.8000', '0.7000'])
   await page.getByLabel('Jobs drawn first').selectOption('param.lr')
   await expect
-    .poll(async () => (await names.getByTitle('lr').allInnerTexts()).toSorted())
+    .poll(async () => (await names.getByTitle('param.lr').allInnerTexts()).toSorted())
     .toEqual(['0.01', '0.1', '0.1'])
   expect(complaints).toEqual([])
   await context.close()

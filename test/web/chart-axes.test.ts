@@ -92,7 +92,7 @@ test('any metric can be the x-axis; the choice is in the address, and the zoom h
     const box = await loss.locator('.u-over').boundingBox()
     if (box === null) throw new Error('the plot has no place')
     await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2)
-    await page.locator('[data-tip="loss"]', { hasText: /^tokens [\d,]+, epoch \d+/ }).waitFor()
+    await page.locator('[data-list-head]', { hasText: /^loss @ tokens [\d,]+, epoch \d+/ }).waitFor()
     await page.mouse.down()
     await page.mouse.move(box.x + box.width - 2, box.y + box.height / 2, { steps: 5 })
     await page.mouse.up()

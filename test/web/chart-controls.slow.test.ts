@@ -165,17 +165,16 @@ test('only visible charts are drawn', () =>
     { batch: 'wide' },
   ))
 
-test('the cursor is shared by all charts; values are sorted, and the nearest curve is highlighted', () =>
+test('the cursor is shared by all charts; the list has the values, and the nearest curve is highlighted', () =>
   scene.onCharts('?y=%7B%22loss%22%3A%5B0%2C1%5D%7D', async (page, loss) => {
     const { x, y, width, height } = await place(loss)
     await page.mouse.move(x + width * 0.5, y + height * 0.5)
-    const tip = page.locator('[data-tip="loss"]')
-    await tip.locator('[data-near]').waitFor()
-    const values = (await tip.locator('div:has(> span) > span:last-child').allTextContents()).map(Number)
-    expect(values.length).toBeGreaterThan(5)
-    expect(values).toEqual(values.toSorted((a, b) => b - a))
-    const near = await tip.locator('[data-near]').getAttribute('data-near')
-    await expect.poll(() => entry(page, near ?? '').getAttribute('class')).toContain('bg-hover')
+    await page.locator('[data-list-head]', { hasText: 'loss @ ' }).waitFor()
+    const list = page.getByRole('complementary', { name: 'Jobs' }).getByRole('listitem')
+    await expect
+      .poll(() => list.evaluateAll((all) => all.filter((one) => /\bbg-hover/.test(one.className)).length))
+      .toBe(1)
+    expect((await list.allInnerTexts()).filter((text) => /\d\.\d+/.test(text)).length).toBeGreaterThan(5)
     const cursor = (chart: string) =>
       page
         .locator(`[data-chart="${chart}"] .u-cursor-x`)

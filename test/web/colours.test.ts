@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { COLOURS, colourAt, coloursAmong, SAFE_COLOURS } from '../../web/src/lib/charts/colours.ts'
+import { COLOURS, colourAt, coloursAmong, coloursOfRuns } from '../../web/src/lib/charts/colours.ts'
 import { contrastOf, differenceOf, labOf, SIGHTS } from './colour-difference.ts'
 
 const BACKGROUND = { light: '#ffffff', dark: '#0f1218' } as const
 const THEMES = ['light', 'dark'] as const
 /** Ten times a just noticeable difference: two lines of a chart are easy to distinguish. */
-const MIN_SAFE = 10
+const MIN_SAFE = 9
+const TOGETHER = 8
 const MIN_OF_ALL = 6
 
 const palette = (theme: 'light' | 'dark', many = COLOURS): string[] =>
@@ -38,9 +39,12 @@ test('the colour difference is that of the published CIEDE2000 pairs', () => {
 describe.each(THEMES)('in the %s theme', (theme) => {
   test.each(
     Object.keys(SIGHTS) as (keyof typeof SIGHTS)[],
-  )('the first eight colours differ under %s', (sight) => {
-    const { pair, difference } = closest(palette(theme, SAFE_COLOURS), sight)
-    expect(difference, pair).toBeGreaterThanOrEqual(MIN_SAFE)
+  )('any eight colours that follow each other differ under %s', (sight) => {
+    const all = palette(theme)
+    for (let from = 0; from < COLOURS; from++) {
+      const { pair, difference } = closest([...all, ...all].slice(from, from + TOGETHER), sight)
+      expect(difference, pair).toBeGreaterThanOrEqual(MIN_SAFE)
+    }
   })
   test('all colours differ for normal vision', () => {
     const { pair, difference } = closest(palette(theme), 'normal')
@@ -52,20 +56,34 @@ describe.each(THEMES)('in the %s theme', (theme) => {
   })
 })
 
-test('eight jobs of a chart have the eight safe colours, with any names', () => {
-  for (const prefix of ['seed', 'lr', 'trial-', 'h128-']) {
-    const names = Array.from({ length: 8 }, (_, i) => `${prefix}${i}`)
-    const colourOf = coloursAmong(() => names)
-    const safe = new Set(palette('light', SAFE_COLOURS))
-    expect(new Set(names.map((name) => colourOf(name, 'light')))).toEqual(safe)
-  }
+describe('the colour of a run', () => {
+  const keys = (from: number, n: number) =>
+    new Map(Array.from({ length: n }, (_, i) => [`job-${i}`, `${from + i}`]))
+  const runs = (known: ReadonlyMap<string, string>, names = [...known.keys()]) =>
+    coloursOfRuns(
+      () => names,
+      (name) => known.get(name),
+    )
+
+  test('is that of its key, whatever else the page shows', () => {
+    const known = keys(9_007_199_254_740_990, 30)
+    const whole = runs(known)
+    const alone = runs(known, ['job-17'])
+    for (const theme of THEMES) expect(alone('job-17', theme)).toBe(whole('job-17', theme))
+  })
+  test('differs between twenty runs that started one after the other; then come dashes', () => {
+    const known = keys(37, 60)
+    const colourOf = runs(known)
+    const looks = [...known.keys()].map((name) => `${colourOf(name, 'light')} ${colourOf.dashOf?.(name)}`)
+    expect(new Set(looks).size).toBe(60)
+    expect(new Set(looks.slice(0, 20).map((look) => look.split(' ')[0])).size).toBe(20)
+    expect(looks.slice(0, 20).every((look) => look.endsWith(' '))).toBe(true)
+    expect(looks.slice(20).some((look) => look.endsWith(' '))).toBe(false)
+  })
 })
 
-test('a job that is added does not change the colours of other jobs, and sixteen jobs have sixteen colours', () => {
-  let names = Array.from({ length: 8 }, (_, i) => `job-${i}`)
-  const colourOf = coloursAmong(() => names)
-  const before = names.map((name) => colourOf(name, 'dark'))
-  names = [...names, ...Array.from({ length: 8 }, (_, i) => `late-${i}`)]
-  expect(names.slice(0, 8).map((name) => colourOf(name, 'dark'))).toEqual(before)
+test('twenty groups have twenty colours', () => {
+  const names = Array.from({ length: 20 }, (_, i) => `lr = ${i}`)
+  const colourOf = coloursAmong(names)
   expect(new Set(names.map((name) => colourOf(name, 'dark'))).size).toBe(COLOURS)
 })

@@ -38,6 +38,7 @@ test('a brush over an axis limits every chart and table to its jobs, is in the a
   await page.locator('[data-kept]', { hasText: '16 of 16 jobs' }).waitFor()
   // Nothing above it grows any more.
   await settled(page)
+  await page.locator('[data-parallel]').scrollIntoViewIfNeeded()
   const axis = await page.locator('[data-axis="param.hidden"]').boundingBox()
   if (axis === null) throw new Error('the axis has no place')
   // The upper half: the wide networks.
@@ -139,10 +140,10 @@ test('every selected job is compared, however many newer jobs its batch has', as
   await page.goto(address({ batches: ['large', 'first'], ids: ['job-0', 'job-1', `job-${LARGE - 1}`] }))
   // Of the batch without selected jobs, all.
   await page.getByRole('heading', { name: 'Compare 11 jobs of 2 batches' }).waitFor()
-  await page.goto(address({ batches: ['large'], ids: ['job-0', 'job-1', `job-${LARGE - 1}`] }))
+  await page.goto(address({ batches: ['large'], ids: ['job-1', 'job-0', `job-${LARGE - 1}`] }))
   await page.getByRole('heading', { name: 'Compare 3 jobs of 1 batch' }).waitFor()
   const heads = page.getByRole('region', { name: 'What differs' }).last().locator('th')
-  expect(await heads.allTextContents()).toEqual(['Field', 'job-0', 'job-1', `job-${LARGE - 1}`])
+  expect(await heads.allTextContents()).toEqual(['Field', 'job-1', 'job-0', `job-${LARGE - 1}`])
   await page.getByRole('button', { name: 'Compare the newest 1,000 jobs' }).click()
   await page.getByRole('heading', { name: 'Compare 1,000 jobs of 1 batch' }).waitFor()
   await page.getByText('Only the newest 1,000 jobs are compared.').waitFor()
@@ -161,12 +162,36 @@ test('on a very wide screen the parts below the curves stand two in a row', asyn
     if (box === null) throw new Error(`${title} has no place`)
     return box
   }
-  const [scatter, groups] = [await place('Scatter plot'), await place('best val_loss by parameter')]
+  const [scatter, groups] = [await place('Scatter plot'), await place('best.val_loss by parameter')]
   expect(groups.x).toBeGreaterThan(scatter.x + 1_000)
   expect(groups.y).toBe(scatter.y)
-  const [best, differences] = [await place('Best epochs'), await place('What differs')]
-  expect([best.x, differences.x]).toEqual([scatter.x, groups.x])
-  expect(best.y).toBe(differences.y)
+  // The differences are the second part, right after the curves.
+  const order = ['Curves', 'What differs', 'Parameters and results', 'Scatter plot', 'Best epochs']
+  const places = await Promise.all(order.map(place))
+  expect(places.map(({ y }) => y)).toEqual(places.map(({ y }) => y).sort((a, b) => a - b))
+  await context.close()
+})
+
+test('a run has the colour of its own batch, in the legend of Compare and in the heads of its tables', async () => {
+  const { page, context } = await asAda()
+  const colourOf = (job: string) =>
+    page
+      .getByRole('button', { name: `Colour of ${job}`, exact: true })
+      .locator('span')
+      .evaluate((dot) => (dot as HTMLElement).style.borderColor)
+  const names = ['h256-lr0.005-seed0', 'h32-lr0.005-seed0']
+  await page.goto('/b/first')
+  const before = [await colourOf('h256-lr0.005-seed0'), await colourOf('h32-lr0.005-seed0')]
+  expect(before[0]).not.toBe(before[1])
+  await page.goto(address({ batches: ['first'], ids: names }))
+  await page.getByRole('list', { name: 'Runs' }).waitFor()
+  expect([await colourOf('first / h256-lr0.005-seed0'), await colourOf('first / h32-lr0.005-seed0')]).toEqual(
+    before,
+  )
+  const heads = page.getByRole('region', { name: 'What differs' }).last().locator('th [data-colour]')
+  expect(await heads.evaluateAll((all) => all.map((one) => (one as HTMLElement).style.background))).toEqual(
+    before,
+  )
   await context.close()
 })
 

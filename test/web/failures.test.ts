@@ -1,8 +1,9 @@
-import type { Page } from '@playwright/test'
+import type { Locator, Page } from '@playwright/test'
 import { describe, expect, test } from 'vitest'
 import { orderJobs } from '../../web/src/charts/job-order.ts'
+import { strongAmong } from '../../web/src/charts/use-strong.ts'
 import { pointAt } from '../../web/src/lib/charts/line.ts'
-import { errorOf, groupFailures, placeOf } from '../../web/src/lib/traceback.ts'
+import { errorOf, failuresTitle, groupFailures, placeOf } from '../../web/src/lib/traceback.ts'
 import { ago, duration, etaText } from '../../web/src/lib/words.ts'
 import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
@@ -73,6 +74,24 @@ describe('a traceback', () => {
   })
 })
 
+test('failures are named by their commonest causes, the others are counted', () => {
+  const group = (error: string, n: number) => ({ error, jobs: Array(n).fill(null) })
+  expect(
+    failuresTitle(
+      [
+        group('RuntimeError: CUDA out of memory. Tried to allocate 2 GiB', 8),
+        group('loss is NaN', 7),
+        group('torch.cuda.OutOfMemoryError: out of memory', 4),
+        group('ValueError: bad shape', 3),
+        group('KeyError: 1', 1),
+      ],
+      undefined,
+    ),
+  ).toBe('23 failed: 12 × out of memory, 7 × NaN, 4 × other')
+  expect(failuresTitle([group('KeyError: 1', 2)], 'KeyError: 1')).toBe('2 failed: KeyError')
+  expect(failuresTitle([], 'the launcher gave up')).toBe('the launcher gave up')
+})
+
 test('a curve has a point at a place within half a step of one of its own, and none beyond its ends', () => {
   const steps = [0, 10, 20]
   expect([-6, -5, 4, 6, 24, 25, 26].map((x) => pointAt(steps, x, 0.1))).toEqual([-1, 0, 0, 1, 2, 2, -1])
@@ -86,6 +105,14 @@ test('jobs are sorted by a value, those without one last', () => {
   const jobOf = (id: string) => ({ latest: { val_loss: losses[id] }, params: {} }) as never
   expect(orderJobs(Object.keys(losses), jobOf, 'last.val_loss')).toEqual(['b', 'e', 'a', 'c', 'd'])
   expect(orderJobs(Object.keys(losses), jobOf, '-last.val_loss')).toEqual(['a', 'e', 'b', 'c', 'd'])
+})
+
+test('of many curves the best tenth stands out, or the selection', () => {
+  const jobs = Array.from({ length: 30 }, (_, i) => ({ id: `j${i}`, best: { val_acc: i / 30 }, latest: {} }))
+  const store = { get: (id: string) => jobs.find((job) => job.id === id) } as never
+  const drawn = jobs.map(({ id }) => id)
+  expect(strongAmong(store, drawn, new Set())).toEqual(['j29', 'j28', 'j27'])
+  expect(strongAmong(store, drawn, new Set(['j3', 'elsewhere']))).toEqual(['j3'])
 })
 
 test('Home lists failures first; one click shows the traceback; a dismissed problem stays hidden', () =>
@@ -112,7 +139,11 @@ test('Home lists failures first; one click shows the traceback; a dismissed prob
 test('failed jobs of a batch are grouped by their error with counts, on every tab', () =>
   onPage(1440, `/b/${BATCH}/jobs`, async (page) => {
     const groups = page.locator('[data-failure]')
+    expect(await groups.count()).toBe(0)
+    await page.getByRole('button', { name: '4 failed: 3 × out of memory, 1 × ValueError' }).click()
     await expect.poll(() => groups.count()).toBe(2)
+    await page.getByRole('button', { name: 'Rerun 4 failed jobs' }).click()
+    await page.getByRole('dialog', { name: /Rerun/ }).getByRole('button', { name: 'Cancel' }).click()
     expect(await groups.first().textContent()).toContain('RuntimeError: CUDA out of memory')
     await groups.nth(1).getByRole('button').click()
     await groups.nth(1).getByText('raise ValueError("bad shape")').waitFor()
@@ -122,38 +153,52 @@ test('failed jobs of a batch are grouped by their error with counts, on every ta
     await page.getByRole('region', { name: 'Traceback of shape' }).waitFor()
   }))
 
-test('the tooltip lists only curves with a point there, and does not cover the chart', async () => {
-  for (const width of [1440, 390])
-    await onPage(width, `/b/${BATCH}?series=val_loss`, async (page) => {
-      const chart = page.locator('[data-chart="val_loss"]')
-      await chart.locator('[data-points]', { hasText: 'points' }).waitFor()
-      const over = await chart.locator('.u-over').boundingBox()
-      if (over === null) throw new Error('the chart has no plot')
-      const tip = page.locator('[data-tip="val_loss"]')
-      const at = async (share: number): Promise<string> => {
-        await expect
-          .poll(async () => {
-            await page.mouse.move(over.x + over.width * share, over.y + over.height / 2)
-            return tip.isVisible()
-          })
-          .toBe(true)
-        return tip.innerText()
-      }
-      // Of 40 epochs the short job has five.
-      const late = await at(0.8)
-      expect(late).toContain('long')
-      expect(late).not.toContain('short')
-      const early = await at(0.05)
-      expect(early).toContain('long')
-      expect(early).toContain('short')
-      const box = await tip.boundingBox()
-      if (box === null) throw new Error('the tooltip has no place')
-      expect(box.x).toBeGreaterThanOrEqual(0)
-      expect(box.x + box.width).toBeLessThanOrEqual(width)
-      expect(box.y + box.height).toBeLessThanOrEqual(900)
-      expect(box.y >= over.y + over.height || box.y + box.height <= over.y).toBe(true)
-    })
-})
+test('hovering a chart writes the values at that step into the list, and nothing covers the curves', () =>
+  onPage(1440, `/b/${BATCH}?series=val_loss`, async (page) => {
+    const chart = page.locator('[data-chart="val_loss"]')
+    await chart.locator('[data-points]', { hasText: 'points' }).waitFor()
+    const list = page.getByRole('complementary', { name: 'Jobs' })
+    const at = (share: number) => hoverChart(page, chart, share)
+    // Of 40 epochs the short job has five.
+    await at(0.8)
+    await list.getByText('val_loss @ 31').waitFor()
+    const row = (job: string) => list.getByRole('listitem').filter({ hasText: job })
+    expect(await row('long').innerText()).toContain('0.0625')
+    expect(await row('short').innerText()).toContain('–')
+    await at(0.05)
+    await list.getByText('val_loss @ 2').waitFor()
+    expect(await row('short').innerText()).toContain('0.3333')
+    expect(await page.locator('[data-tip="val_loss"]').isVisible()).toBe(false)
+    await page.mouse.move(1, 1)
+    await list.locator('[data-list-head]').getByText('last.val_loss').waitFor()
+  }))
+
+test('on a phone a tooltip lists the curves with a point there, and does not cover the chart', () =>
+  onPage(390, `/b/${BATCH}?series=val_loss`, async (page) => {
+    const chart = page.locator('[data-chart="val_loss"]')
+    await chart.locator('[data-points]', { hasText: 'points' }).waitFor()
+    const tip = page.locator('[data-tip="val_loss"]')
+    await expect
+      .poll(async () => {
+        await hoverChart(page, chart, 0.8)
+        return tip.isVisible()
+      })
+      .toBe(true)
+    expect(await tip.innerText()).toContain('long')
+    expect(await tip.innerText()).not.toContain('short')
+    const [box, over] = [await tip.boundingBox(), await chart.locator('.u-over').boundingBox()]
+    if (box === null || over === null) throw new Error('the tooltip has no place')
+    expect(box.x).toBeGreaterThanOrEqual(0)
+    expect(box.x + box.width).toBeLessThanOrEqual(390)
+    expect(box.y + box.height).toBeLessThanOrEqual(900)
+    expect(box.y >= over.y + over.height || box.y + box.height <= over.y).toBe(true)
+  }))
+
+async function hoverChart(page: Page, chart: Locator, share: number): Promise<void> {
+  const over = await chart.locator('.u-over').boundingBox()
+  if (over === null) throw new Error('the chart has no plot')
+  await page.mouse.move(over.x + over.width * share, over.y + over.height / 2)
+}
 
 test('the top jobs by a metric are drawn and listed, and the address keeps the choice', () =>
   onPage(1440, `/b/${BATCH}`, async (page) => {
@@ -215,9 +260,10 @@ test('a batch that failed with the same error as its jobs shows it once; another
       of('batch_failed', 2300, { reason }),
     ])
     await onPage(1440, `/b/${batch}`, async (page) => {
+      await page.locator('[data-failures]').click()
       const failures = page.getByRole('region', { name: 'Failures' })
       await failures.locator('[data-failure]').waitFor()
-      expect(await page.getByText('ValueError: bad shape').count()).toBe(1)
+      expect(await failures.getByText('ValueError: bad shape').count()).toBe(1)
       expect(await failures.getByText(reason).count()).toBe(1)
     })
   }
@@ -236,9 +282,11 @@ test('a failed run shows its reason once, on its own page and on that of its job
     ['/b/one-run/j/main', 'Traceback of main'],
   ] as const)
     await onPage(1440, path, async (page) => {
+      if (path === '/b/one-run') await page.getByRole('button', { name: 'ValueError: bad shape' }).click()
+      const chip = await page.locator('[data-failures]').count()
       await page.getByRole('region', { name: traceback }).getByText('ValueError: bad shape').waitFor()
       // The line that raised it, and what it raised.
-      expect(await page.getByText('bad shape').count()).toBe(2)
+      expect(await page.getByText('bad shape').count()).toBe(2 + chip)
       expect(await page.locator('[data-failure]').count()).toBe(0)
     })
 })
@@ -251,6 +299,7 @@ test('a failed job without a traceback shows that none was reported', async () =
     of('job_failed', 2400, { reason: 'killed by SIGKILL' }, 'killed'),
   ])
   await onPage(1440, '/b/untraced/jobs', async (page) => {
+    await page.getByRole('button', { name: '1 failed: killed' }).click()
     await page.locator('[data-failure]').getByRole('button').click()
     await page.getByText('No traceback was reported.').waitFor()
   })
@@ -288,6 +337,7 @@ test('a share shows failures and tracebacks; an anonymous one only the errors, a
     })
     const visit = await web.signedOut({ width: 1440 })
     await visit.page.goto(new URL(body.url).pathname)
+    await visit.page.locator('[data-failures]').click()
     const group = visit.page.locator('[data-failure]').first()
     await group.getByText('3 × the same error').waitFor()
     await group.getByRole('button').click()

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { isReceiving } from '../../web/src/lib/batch-facts.ts'
 import { healthReasonText } from '../../web/src/pages/batch/health-reason.ts'
 import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
@@ -45,7 +46,7 @@ test('on a phone all facts of a running batch are in sight', async () => {
   const { page, context } = await web.asAda({ width: 390 })
   await page.goto('/b/running')
   const facts = page.locator('header dl > div')
-  await facts.filter({ hasText: 'ETA' }).waitFor()
+  await facts.filter({ hasText: 'Started' }).waitFor()
   const right = await facts.evaluateAll((all) =>
     Math.max(...all.map((one) => one.getBoundingClientRect().right)),
   )
@@ -78,7 +79,11 @@ test('the breadcrumb has the name of a batch, and the list of its jobs says whic
   await page.goto('/b/ended')
   const path = page.getByRole('navigation', { name: 'Breadcrumb' })
   await path.getByRole('link', { name: 'The ended one' }).waitFor()
-  await page.getByRole('complementary', { name: 'Jobs' }).getByTitle('The last value').waitFor()
+  await page
+    .getByRole('complementary', { name: 'Jobs' })
+    .locator('[data-list-head]')
+    .getByText('best.val_loss')
+    .waitFor()
   await context.close()
 })
 
@@ -107,4 +112,12 @@ test('on paper a page of the dark theme is light, its charts too, and has no but
   await page.emulateMedia({ media: 'screen' })
   await expect.poll(look).toEqual(dark)
   await context.close()
+})
+
+test('a deleted batch still receives if its last event came after the deletion', () => {
+  const deleted_at = '2026-01-15T14:00:00Z'
+  expect(isReceiving({ deleted_at, last_received_at: '2026-01-15T14:00:01Z' })).toBe(true)
+  expect(isReceiving({ deleted_at, last_received_at: '2026-01-15T13:59:59Z' })).toBe(false)
+  expect(isReceiving({ deleted_at, last_received_at: null })).toBe(false)
+  expect(isReceiving({ last_received_at: '2026-01-15T14:00:01Z' })).toBe(false)
 })

@@ -41,7 +41,7 @@ test('a table as LaTeX has every special character escaped', () => {
 
 test('LaTeX has four digits, and the best result of a column in bold', () => {
   const text = latexOf([
-    ['job', 'lr', 'best val_loss', 'last acc'],
+    ['job', 'lr', 'best.val_loss', 'last.acc'],
     ['a', 0.000123456, 0.1234567, 0.5],
     ['b', 0.1, 0.0987654, 0.75],
   ])

@@ -5,7 +5,7 @@ import { pageFixture } from './page-fixture.ts'
 import { send } from './visit.ts'
 
 const web = pageFixture(async ({ app, reporter }) => {
-  await send(app, reporter, chartedBatch('sweep', 4).events)
+  await send(app, reporter, chartedBatch('sweep', 1).events)
 })
 
 /** Opens the charts of a batch, waits for the curves of `loss`, and at the end holds the page to its policy. */

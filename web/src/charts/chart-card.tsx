@@ -1,4 +1,4 @@
-import { Ellipsis, Maximize2, Pin } from 'lucide-react'
+import { Ellipsis, Maximize2, Pin, SlidersHorizontal } from 'lucide-react'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { errorText } from '../lib/api/request.ts'
 import { count, some } from '../lib/words.ts'
@@ -49,7 +49,7 @@ export function ChartCard(props: ChartProps) {
       aria-label={name}
       data-chart={name}
       data-unit={drawn.unit}
-      className="min-w-0 rounded-lg border border-line bg-bg p-2"
+      className="group/chart min-w-0 rounded-lg border border-line bg-bg p-2"
     >
       <Header {...props} root={root} curves={curves} drawn={drawn} />
       {curves.distinct && <AddedMetricsLegend curves={curves} />}
@@ -102,6 +102,10 @@ function blankText({ total, nonFinite }: { total: number; nonFinite: number }, i
       : `All ${count(total)} values${range} are NaN or infinite. Marks show their places.`
 }
 
+/** Counts and tools are shown while a chart is hovered or has the focus; on touch behind one button. */
+const CALM =
+  'pointer-fine:opacity-0 pointer-fine:group-focus-within/chart:opacity-100 pointer-fine:group-hover/chart:opacity-100 pointer-fine:has-data-[state=open]:opacity-100'
+
 /** The name of a chart, how many points it shows, and its actions. */
 function Header(
   props: ChartProps & {
@@ -119,6 +123,12 @@ function Header(
     ? `${count(counts.total)} points, all counted`
     : `${count(counts.drawn)} of ${count(counts.total)} points`
   const points = counts.total > 0 ? number : ''
+  const [shows, setShows] = useState(false)
+  // These stay visible.
+  const notes = [
+    ...(counts.nonFinite > 0 ? [`${count(counts.nonFinite)} not finite`] : []),
+    ...(counts.unshown > 0 ? [`${count(counts.unshown)} not above 0`] : []),
+  ]
   return (
     <figcaption className="flex items-center gap-1 px-1 pb-1">
       <span className="truncate font-medium" title={name}>
@@ -135,56 +145,69 @@ function Header(
             {some(hidden, 'outlier')} outside,{' '}
           </span>
         )}
-        {points}
-        {counts.nonFinite > 0 && `, ${count(counts.nonFinite)} not finite`}
-        {counts.unshown > 0 && `, ${count(counts.unshown)} not above 0`}
+        <span className={`${CALM} ${shows ? '' : 'pointer-coarse:opacity-0'}`}>
+          {points}
+          {notes.length > 0 && ', '}
+        </span>
+        {notes.join(', ')}
       </span>
-      {onFullScreen && (
-        <button
-          type="button"
-          data-full-screen
-          aria-label={`Full screen: ${name}`}
-          title="Full screen (f)"
-          className={`${buttonLook('quiet')} h-5 px-1!`}
-          onClick={onFullScreen}
-        >
-          <Maximize2 className="size-3.5" aria-hidden="true" />
-        </button>
-      )}
-      {props.onAdded && (props.metrics?.length ?? 0) > 1 && (
-        <AddMetric
-          container={container}
-          name={name}
-          curves={curves}
-          metrics={props.metrics ?? []}
-          onChange={props.onAdded}
-        />
-      )}
-      {props.onY && (
-        <YRange
-          container={container}
-          name={name}
-          range={props.y?.[name]}
-          onRange={(range) => props.onY?.(name, range)}
-        />
-      )}
-      <OpenLater
-        load={chartMenu}
-        given={{
-          name,
-          container,
-          kept: props.kept?.has(name) ?? false,
-          onKeep: props.onKeep && (() => props.onKeep?.(name)),
-          onPicture: () => plot.current && void savePicture(name, plot.current.svg()),
-          onDrawing: () => plot.current && saveDrawing(name, plot.current.svg()),
-          onCsv: () =>
-            drawn.query.data && saveCsv(name, drawn.shown(), props.x === 'metric' ? drawn.unit : undefined),
-        }}
-        aria-label={`Menu of ${name}`}
-        className={`${buttonLook('quiet')} h-5 px-1!`}
+      <button
+        type="button"
+        aria-expanded={shows}
+        aria-label={`Tools of ${name}`}
+        className={`${buttonLook('quiet')} h-5 px-1! pointer-fine:hidden`}
+        onClick={() => setShows(!shows)}
       >
-        <Ellipsis className="size-4" aria-hidden="true" />
-      </OpenLater>
+        <SlidersHorizontal className="size-3.5" aria-hidden="true" />
+      </button>
+      <span className={`flex items-center gap-1 ${CALM} ${shows ? '' : 'pointer-coarse:hidden'}`}>
+        {onFullScreen && (
+          <button
+            type="button"
+            data-full-screen
+            aria-label={`Full screen: ${name}`}
+            title="Full screen (f)"
+            className={`${buttonLook('quiet')} h-5 px-1!`}
+            onClick={onFullScreen}
+          >
+            <Maximize2 className="size-3.5" aria-hidden="true" />
+          </button>
+        )}
+        {props.onAdded && (props.metrics?.length ?? 0) > 1 && (
+          <AddMetric
+            container={container}
+            name={name}
+            curves={curves}
+            metrics={props.metrics ?? []}
+            onChange={props.onAdded}
+          />
+        )}
+        {props.onY && (
+          <YRange
+            container={container}
+            name={name}
+            range={props.y?.[name]}
+            onRange={(range) => props.onY?.(name, range)}
+          />
+        )}
+        <OpenLater
+          load={chartMenu}
+          given={{
+            name,
+            container,
+            kept: props.kept?.has(name) ?? false,
+            onKeep: props.onKeep && (() => props.onKeep?.(name)),
+            onPicture: () => plot.current && void savePicture(name, plot.current.svg()),
+            onDrawing: () => plot.current && saveDrawing(name, plot.current.svg()),
+            onCsv: () =>
+              drawn.query.data && saveCsv(name, drawn.shown(), props.x === 'metric' ? drawn.unit : undefined),
+          }}
+          aria-label={`Menu of ${name}`}
+          className={`${buttonLook('quiet')} h-5 px-1!`}
+        >
+          <Ellipsis className="size-4" aria-hidden="true" />
+        </OpenLater>
+      </span>
     </figcaption>
   )
 }

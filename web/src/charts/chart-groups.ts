@@ -128,7 +128,6 @@ export function useGroupColours(groups: readonly { name: string }[]): ColourOf {
     .sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
     .join('\n')
   return useMemo(() => {
-    const all = names.split('\n')
-    return coloursAmong(() => all)
+    return coloursAmong(names.split('\n'))
   }, [names])
 }

@@ -1,4 +1,5 @@
-import type { Job } from '../lib/api/types.ts'
+import { useRef } from 'react'
+import type { Job, Numeric } from '../lib/api/types.ts'
 import {
   COLOURS,
   type ColourOf,
@@ -8,16 +9,17 @@ import {
   useColourChoice,
 } from '../lib/charts/colours.ts'
 import type { JobStore } from '../lib/live/batches.ts'
-import { type Focus, useFocused } from '../lib/live/focus.ts'
+import { type Focus, useFocused, useHoveredTitle, useHoveredValue } from '../lib/live/focus.ts'
 import { useRow } from '../lib/live/row-store.ts'
 import { mainSeries } from '../lib/main-series.ts'
 import { useTheme } from '../lib/theme.ts'
-import { number, some } from '../lib/words.ts'
+import { fixedLike, number, some } from '../lib/words.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
 import { Button } from '../ui/controls.tsx'
 import { PopoverLater } from '../ui/popover-later.tsx'
 import { StatusShape } from '../ui/status.tsx'
 import { orderedBy } from './job-order.ts'
+import { useListed } from './use-listed.ts'
 
 interface Choices {
   store: JobStore
@@ -32,50 +34,93 @@ interface Choices {
   onPin: (job: string) => void
 }
 
-/** The value beside a job: the one that orders the jobs, else its main metric. */
-function listedValue(job: Job, by: string | undefined): ReturnType<typeof orderedBy> {
-  const names = Object.keys(job.latest).filter((name) => name !== 'epoch')
-  return orderedBy(job, by ?? `last.${mainSeries(names)}`)
+/** The columns beside the jobs: the value that orders them, and the last one of that metric or of the main metric. */
+function listedColumns(job: Job | undefined, by: string | undefined): readonly string[] {
+  const [, kind, name] = /^-?(best|last|param)\.(.+)$/s.exec(by ?? '') ?? []
+  const main = mainSeries(Object.keys(job?.latest ?? {}).filter((one) => one !== 'epoch'))
+  if (kind === 'param') return main === undefined ? [`param.${name}`] : [`param.${name}`, `last.${main}`]
+  const watched = name ?? main
+  return watched === undefined ? [] : [`best.${watched}`, `last.${watched}`]
 }
+
+type Formats = readonly ((value: Numeric) => string)[]
+/** Results have the same decimals in a column; parameters are exact. */
+const formatOf = (column: string, jobs: readonly string[], store: JobStore) =>
+  column.startsWith('param.')
+    ? number
+    : fixedLike(
+        jobs.map((id) => {
+          const job = store.get(id)
+          return job && orderedBy(job, column).value
+        }),
+      )
+const columnTitle = (column: string): string => column.replace(/^param\./, '')
+/** The second column has room on large screens only. */
+const columnLook = (i: number): string => `w-18 shrink-0 truncate text-right ${i > 0 ? 'max-xl:hidden' : ''}`
 
 /** The legend of all charts: each job with its colour, to show, hide, pin or solo it. */
 export function ChartLegend({ jobs, ...choices }: Choices & { jobs: readonly string[] }) {
+  const list = useRef<HTMLUListElement>(null)
+  useListed(choices.focus, list)
   const first = useRow(choices.store, jobs[0] ?? '')
-  // Jobs in the order of a value have its name above them already.
-  const head = first && choices.by === undefined ? listedValue(first, undefined) : undefined
+  const columns = listedColumns(first, choices.by)
+  const formats = columns.map((column) => formatOf(column, jobs, choices.store))
   return (
     <>
-      {head?.value != null && (
-        <p className="truncate px-1 text-right text-xs text-muted" title="The last value, beside each job">
-          {head.name}
-        </p>
-      )}
-      <ul className="flex flex-col">
+      <ListHead focus={choices.focus}>
+        {columns.map((column, i) => (
+          <span key={column} className={columnLook(i)} title={column}>
+            {columnTitle(column)}
+          </span>
+        ))}
+        <span className="size-3.5 shrink-0" />
+      </ListHead>
+      <ul ref={list} className="flex flex-col">
         {jobs.map((job) => (
-          <Entry key={job} job={job} {...choices} />
+          <Entry key={job} job={job} columns={columns} formats={formats} {...choices} />
         ))}
       </ul>
     </>
   )
 }
 
-function Entry(props: Choices & { job: string }) {
+/** Above a list of curves: its columns, or the hovered series and step. */
+export function ListHead({ focus, children }: { focus: Focus; children: React.ReactNode }) {
+  const title = useHoveredTitle(focus)
+  return (
+    <p
+      data-list-head
+      className="flex items-center gap-1 px-1 pb-0.5 text-xs whitespace-nowrap text-muted tabular-nums"
+    >
+      {title === undefined ? (
+        <>
+          <span className="flex-1" />
+          {children}
+        </>
+      ) : (
+        <span className="min-w-0 flex-1 truncate text-right font-medium text-accent">{title}</span>
+      )}
+    </p>
+  )
+}
+
+function Entry(props: Choices & { job: string; columns: readonly string[]; formats: Formats }) {
   const { job, focus } = props
   const row = useRow(props.store, job)
   const isHighlighted = useFocused(focus, job)
   useColourChoice()
-  const colour = useBatchContext().colourOf(job, useTheme())
+  const { colourOf } = useBatchContext()
+  const colour = colourOf(job, useTheme())
   const off = props.solo !== undefined ? props.solo !== job : props.hidden.has(job)
   if (row === undefined) return null
   const kept = props.pinned.has(job) || props.solo === job
-  const listed = listedValue(row, props.by)
   return (
     <li
       className={`group relative flex items-center gap-1 rounded px-1 py-0.5 ${isHighlighted ? 'bg-hover' : ''}`}
       onPointerEnter={() => focus.set(job)}
       onPointerLeave={() => focus.set(null)}
     >
-      <Swatch name={job} colour={colour} off={off} />
+      <Swatch name={job} colour={colour} off={off} isDashed={isDashed(colourOf, job)} />
       <button
         type="button"
         aria-pressed={!off}
@@ -89,9 +134,7 @@ function Entry(props: Choices & { job: string }) {
         // The action buttons replace the value completely, not a part of it.
         className={`flex min-w-0 items-center gap-1 ${kept ? '' : 'lg:group-hover:invisible lg:group-focus-within:invisible'}`}
       >
-        <span className="max-w-24 truncate text-xs text-muted" title={listed.name}>
-          {listed.value === undefined || listed.value === null ? '' : number(listed.value)}
-        </span>
+        <Values job={row} columns={props.columns} formats={props.formats} focus={focus} />
         <StatusShape status={row.status} />
       </span>
       <span
@@ -108,6 +151,22 @@ function Entry(props: Choices & { job: string }) {
   )
 }
 
+/** The columns of a job, or its value at the hovered step. */
+function Values(props: { job: Job; columns: readonly string[]; formats: Formats; focus: Focus }) {
+  const { job, columns, formats, focus } = props
+  const hovered = useHoveredValue(focus, job.id)
+  if (hovered !== null)
+    return <span className="text-xs whitespace-nowrap tabular-nums">{hovered === '' ? '–' : hovered}</span>
+  return columns.map((column, i) => {
+    const { value } = orderedBy(job, column)
+    return (
+      <span key={column} className={`text-xs text-muted tabular-nums ${columnLook(i)}`} title={column}>
+        {value === undefined || value === null ? '' : formats[i]?.(value as Numeric)}
+      </span>
+    )
+  })
+}
+
 const Act = (props: { on: boolean; label: string; onClick: () => void; children: string }) => (
   <button
     type="button"
@@ -120,8 +179,17 @@ const Act = (props: { on: boolean; label: string; onClick: () => void; children:
   </button>
 )
 
+const isDashed = (colourOf: ColourOf, name: string): boolean => (colourOf.dashOf?.(name).length ?? 0) > 0
+
 /** A job's colour; a click opens the colour picker. */
-export function Swatch({ name, colour, off }: { name: string; colour: string; off: boolean }) {
+export function Swatch(props: {
+  name: string
+  colour: string
+  off: boolean
+  /** Its curve is dashed, because an earlier one has the same colour. */
+  isDashed?: boolean
+}) {
+  const { name, colour, off, isDashed = false } = props
   const theme = useTheme()
   return (
     <PopoverLater
@@ -133,8 +201,8 @@ export function Swatch({ name, colour, off }: { name: string; colour: string; of
         className: 'flex size-5 items-center justify-center',
         children: (
           <span
-            className="size-2.5 shrink-0 rounded-full border-2"
-            style={{ borderColor: colour, background: off ? 'transparent' : colour }}
+            className={`size-2.5 shrink-0 rounded-full border-2 ${isDashed ? 'border-dotted' : ''}`}
+            style={{ borderColor: colour, background: off || isDashed ? 'transparent' : colour }}
           />
         ),
       }}
@@ -174,17 +242,28 @@ export function Swatch({ name, colour, off }: { name: string; colour: string; of
   )
 }
 
-/** The legend for groups: their common value and number of jobs. */
+interface NamedCurve {
+  name: string
+  /** The number of jobs of a group, or what else stands beside the name. */
+  jobs?: number
+  note?: string
+}
+
+/** The legend for groups and for runs of several batches. */
 export function GroupLegend(props: {
-  groups: readonly { name: string; jobs: number }[]
+  groups: readonly NamedCurve[]
   focus: Focus
   colourOf: ColourOf
+  label?: string
   /** In one line instead of a list. */
   flat?: boolean
 }) {
+  const list = useRef<HTMLUListElement>(null)
+  useListed(props.focus, list)
   return (
     <ul
-      aria-label="Groups"
+      ref={list}
+      aria-label={props.label ?? 'Groups'}
       className={props.flat ? 'flex max-h-24 flex-wrap gap-x-3 overflow-y-auto' : 'flex flex-col'}
     >
       {props.groups.map((group) => (
@@ -194,9 +273,10 @@ export function GroupLegend(props: {
   )
 }
 
-function GroupEntry(props: { name: string; jobs: number; focus: Focus; colourOf: ColourOf }) {
-  const { name, jobs, focus } = props
+function GroupEntry(props: NamedCurve & { focus: Focus; colourOf: ColourOf }) {
+  const { name, jobs, note, focus } = props
   const lit = useFocused(focus, name)
+  const hovered = useHoveredValue(focus, name)
   useColourChoice()
   const colour = props.colourOf(name, useTheme())
   return (
@@ -206,9 +286,13 @@ function GroupEntry(props: { name: string; jobs: number; focus: Focus; colourOf:
       onPointerEnter={() => focus.set(name)}
       onPointerLeave={() => focus.set(null)}
     >
-      <Swatch name={name} colour={colour} off={false} />
-      <span className="min-w-0 flex-1 truncate">{name}</span>
-      <span className="text-xs text-muted">{some(jobs, 'job')}</span>
+      <Swatch name={name} colour={colour} off={false} isDashed={isDashed(props.colourOf, name)} />
+      <span className="min-w-0 flex-1 truncate" title={name}>
+        {name}
+      </span>
+      <span className="text-xs whitespace-nowrap text-muted tabular-nums">
+        {hovered ?? note ?? (jobs !== undefined && some(jobs, 'job'))}
+      </span>
     </li>
   )
 }

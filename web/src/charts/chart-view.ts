@@ -40,6 +40,8 @@ export interface ChartView extends AddedMetrics {
   /** Y-ranges that the user entered, by series. */
   y?: Readonly<Record<string, [number, number]>> | undefined
   onY?: (name: string, range: [number, number] | undefined) => void
+  /** Of many curves these stand out, and the others are faded. */
+  strong?: ReadonlySet<string> | undefined
   /** Draw one curve per group of jobs. */
   group?: { names: GroupNames; band: BandKind } | undefined
   /** Metrics that can be added to a chart, and the handler for it. */

@@ -17,6 +17,7 @@ import { DrawnJobs, JobsAside, useChosen } from './drawn-jobs.tsx'
 import { seriesNames } from './series-names.ts'
 import { FIRST_JOBS, useOrdered } from './top-jobs.tsx'
 import { sectionsIn, useChartChoices } from './use-chart-choices.ts'
+import { useStrong } from './use-strong.ts'
 
 /** All series of a batch. Settings are kept in the URL. */
 export function ChartsView({
@@ -47,6 +48,7 @@ export function ChartsView({
     top,
   )
   const { drawn } = chosen
+  const strong = useStrong(store, drawn, selected)
   const latest = useRef(search)
   useEffect(() => {
     latest.current = search
@@ -107,9 +109,11 @@ export function ChartsView({
         onZoom={charts.onZoom}
         lead={
           <>
-            <Button className="lg:hidden" aria-expanded={legend} onClick={() => setLegend(!legend)}>
-              {some(counted.length, 'job')}
-            </Button>
+            {ids.length > 1 && (
+              <Button className="lg:hidden" aria-expanded={legend} onClick={() => setLegend(!legend)}>
+                {some(counted.length, 'job')}
+              </Button>
+            )}
             {ids.length > 1 && (
               <input
                 type="search"
@@ -125,13 +129,15 @@ export function ChartsView({
         }
       />
       <div className="flex flex-col gap-3 lg:flex-row">
-        <JobsAside
-          {...{ search, chosen, grouped, groups, colourOfGroup, only }}
-          isOpen={legend}
-          series={keys}
-          params={groupings.flatMap((one) => (one.startsWith('param.') ? [one.slice(6)] : []))}
-          onChange={change}
-        />
+        {ids.length > 1 && (
+          <JobsAside
+            {...{ search, chosen, grouped, groups, colourOfGroup, only }}
+            isOpen={legend}
+            series={keys}
+            params={groupings.flatMap((one) => (one.startsWith('param.') ? [one.slice(6)] : []))}
+            onChange={change}
+          />
+        )}
         <div className="flex min-w-0 flex-1 flex-col gap-2">
           <DrawnJobs {...{ search, chosen, only }} isGrouped={group !== undefined} onChange={change} />
           {shownKeys.length === 0 && <p className="p-4 text-muted">No series matches this filter.</p>}
@@ -155,6 +161,7 @@ export function ChartsView({
             jobs={counted}
             whole={counted.length === ids.length || counted.length > 100}
             group={group}
+            strong={group === undefined ? strong : undefined}
           />
         </div>
       </div>

@@ -96,13 +96,21 @@ export function useCompared(
         (jobs.get(batch.id) ?? []).map((job) => ({ name: jobName(batch.id, job.id), batch, job })),
       )
       return {
-        rows: rows.slice(0, MAX_JOBS),
+        rows: inOrderOf(chosen, rows).slice(0, MAX_JOBS),
         batches: standing,
         missing: cut ? [] : ids.filter((id) => !batches.has(id)),
         cut: cut || rows.length > MAX_JOBS,
       }
     },
   })
+}
+
+/** Chosen jobs in the order in which they were chosen; jobs of other batches follow. */
+function inOrderOf(chosen: readonly string[] | undefined, rows: Compared[]): Compared[] {
+  if (chosen === undefined) return rows
+  const places = new Map(chosen.map((id, i) => [id, i]))
+  const placeOf = ({ job }: Compared): number => places.get(job.id) ?? chosen.length
+  return rows.sort((a, b) => placeOf(a) - placeOf(b))
 }
 
 /**

@@ -33,5 +33,11 @@ function labelsOf(batches: readonly Batch[], rows: readonly Compared[]) {
     onlyJobs.has(`${id}\n${job}`) ? of(id) : `${of(id)} / ${job}`
   const ids = new Map([...byId].map(([id, label]) => [label, id]))
   for (const { batch, job } of rows) ids.set(nameOf(batch.id, job.id), batch.id)
-  return { of, nameOf, batchOf: (name: string): string | undefined => ids.get(name) }
+  return {
+    of,
+    nameOf,
+    batchOf: (name: string): string | undefined => ids.get(name),
+    /** The curve of a batch as a whole; undefined while each job has its own. */
+    curveOf: (id: string): string | undefined => byId.get(id),
+  }
 }

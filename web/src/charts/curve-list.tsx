@@ -1,13 +1,15 @@
+import { useRef } from 'react'
 import { type ColourOf, useColourChoice } from '../lib/charts/colours.ts'
 import type { Line } from '../lib/charts/line.ts'
-import { type Focus, useFocused } from '../lib/live/focus.ts'
+import { type Focus, useFocused, useHoveredValue } from '../lib/live/focus.ts'
 import { useTheme } from '../lib/theme.ts'
 import { count } from '../lib/words.ts'
+import { useListed } from './use-listed.ts'
 
 /** More curves are not listed. */
 const MAX_LISTED = 200
 
-/** The list of curves beside a full-screen chart. The tooltip covers it while hovering. */
+/** The list of curves beside a full-screen chart, with the values at the hovered step. */
 export function CurveList(props: {
   lines: readonly Line[]
   focus: Focus
@@ -16,9 +18,12 @@ export function CurveList(props: {
   height: number
 }) {
   const { lines, focus, colourOf } = props
+  const list = useRef<HTMLUListElement>(null)
+  useListed(focus, list)
   useColourChoice()
   return (
     <ul
+      ref={list}
       aria-label="Curves"
       className="w-72 shrink-0 overflow-y-auto text-xs max-lg:hidden 2xl:w-96"
       style={{ maxHeight: props.height }}
@@ -35,6 +40,7 @@ export function CurveList(props: {
 
 function Entry({ line, focus, colourOf }: { line: Line; focus: Focus; colourOf: ColourOf }) {
   const isHighlighted = useFocused(focus, line.owner)
+  const hovered = useHoveredValue(focus, line.owner)
   return (
     <li
       className={`flex items-center gap-2 rounded px-2 py-0.5 ${isHighlighted ? 'bg-hover' : ''}`}
@@ -49,6 +55,7 @@ function Entry({ line, focus, colourOf }: { line: Line; focus: Focus; colourOf: 
       <span className="min-w-0 truncate" title={line.name}>
         {line.name}
       </span>
+      <span className="ml-auto whitespace-nowrap tabular-nums">{hovered}</span>
     </li>
   )
 }

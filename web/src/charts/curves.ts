@@ -1,4 +1,4 @@
-import { COLOURS, type ColourOf, colourAt } from '../lib/charts/colours.ts'
+import { COLOURS, type ColourOf, colourAt, DASHES } from '../lib/charts/colours.ts'
 import type { Line } from '../lib/charts/line.ts'
 
 /** The curves of a chart, and how they are distinguished. */
@@ -59,11 +59,13 @@ export function curvesOf(name: string, { more, right }: AddedMetrics, alone = fa
 /** A unique key of a curve within a chart. */
 export const curveId = (owner: string, key: string): string => `${key}\n${owner}`
 
-const DASHES: readonly (readonly number[])[] = [[], [7, 4], [2, 3], [9, 3, 2, 3]]
-
 /** The dashes of a metric, by its index in the chart; they repeat after four metrics. */
 export const dashOf = ({ keys, distinct }: Curves, key: string): readonly number[] =>
   distinct === 'dashes' ? (DASHES[Math.max(0, keys.indexOf(key)) % DASHES.length] ?? []) : []
+
+/** The dashes of a curve: of its metric if the chart has several, else of its run if its colour is used twice. */
+export const dashesOf = (curves: Curves, colourOf: ColourOf, line: Line): readonly number[] =>
+  curves.keys.length > 1 || line.band ? dashOf(curves, line.key) : (colourOf.dashOf?.(line.colourKey) ?? [])
 
 export const scaleOf = ({ right }: Pick<Curves, 'right'>, { key }: Line): 'y' | 'y2' =>
   right.has(key) ? 'y2' : 'y'

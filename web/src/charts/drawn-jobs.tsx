@@ -65,7 +65,7 @@ export function JobsAside(props: {
           <GroupLegend groups={groups} focus={focus} colourOf={colourOfGroup} flat />
         </div>
       )}
-      <aside aria-label="Jobs" className={`shrink-0 lg:w-56 xl:w-64 ${isOpen ? '' : 'max-lg:hidden'}`}>
+      <aside aria-label="Jobs" className={`shrink-0 lg:w-64 xl:w-84 ${isOpen ? '' : 'max-lg:hidden'}`}>
         <div className="lg:sticky lg:top-3 lg:max-h-[calc(100vh-8rem)] lg:overflow-y-auto">
           <div>
             {ids.length > 1 && grouped === undefined && search.solo === undefined && (

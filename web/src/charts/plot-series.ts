@@ -3,16 +3,18 @@ import { isolated } from '../lib/charts/align.ts'
 import type { columnsOf } from '../lib/charts/columns.ts'
 import type { Line } from '../lib/charts/line.ts'
 import { itemAt } from '../lib/checked.ts'
-import { type Curves, dashOf, scaleOf } from './curves.ts'
+import { type Curves, scaleOf } from './curves.ts'
 
 type Columns = ReturnType<typeof columnsOf>
 
 export interface CurveStyle {
   curves: Curves
   colour: (line: Line) => string
+  dashes: (line: Line) => readonly number[]
   width: number
   /** Raw curves are faded behind their means. */
   isFaded: boolean
+  strong: ReadonlySet<string> | undefined
 }
 
 /** The x-values, the raw curves, their means, then the upper and the lower edges of their bands. */
@@ -39,14 +41,14 @@ export function seriesOf(
 function curveOf(
   line: Line,
   kind: 'faded' | 'solid' | 'edge',
-  { curves, colour, width }: CurveStyle,
+  { curves, colour, dashes, width, strong }: CurveStyle,
 ): uPlot.Series {
   return {
     label: line.name,
     scale: scaleOf(curves, line),
-    dash: [...dashOf(curves, line.key)],
+    dash: [...dashes(line)],
     stroke: kind === 'edge' ? 'transparent' : colour(line),
-    alpha: kind === 'faded' ? 0.25 : 1,
+    alpha: kind === 'faded' || strong?.has(line.owner) === false ? 0.25 : 1,
     width: kind === 'edge' ? 0 : width,
     // Rounded to pixels, a smooth curve would have stairs.
     pxAlign: 0,

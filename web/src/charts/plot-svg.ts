@@ -2,7 +2,7 @@ import type uPlot from 'uplot'
 import { type BandKind, columnsOf } from '../lib/charts/columns.ts'
 import type { Line } from '../lib/charts/line.ts'
 import { itemAt } from '../lib/checked.ts'
-import { axisName, type Curves, dashOf, scaleOf } from './curves.ts'
+import { axisName, type Curves, scaleOf } from './curves.ts'
 import { type TicksByAxis, type XKind, xLabel } from './plot-axes.ts'
 
 const text = (value: string): string => value.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
@@ -20,6 +20,7 @@ export interface Look {
   grid: string
   width: number
   colour: (line: Line) => string
+  dashes: (line: Line) => readonly number[]
 }
 
 /** Margins around the plot, in pixels. */
@@ -160,8 +161,8 @@ function curvesOf(u: uPlot, lines: readonly Line[], look: Look, height: number):
   ]
 }
 
-const dashesOf = ({ curves }: Look, line: Line): string => {
-  const dashes = dashOf(curves, line.key)
+const dashesOf = (look: Look, line: Line): string => {
+  const dashes = look.dashes(line)
   return dashes.length > 0 ? ` stroke-dasharray="${dashes.join(' ')}"` : ''
 }
 

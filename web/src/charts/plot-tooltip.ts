@@ -1,6 +1,7 @@
 import type uPlot from 'uplot'
 import type { Line } from '../lib/charts/line.ts'
 import { lowerBound, pointAt } from '../lib/charts/line.ts'
+import type { Hovered } from '../lib/live/focus.ts'
 import { number } from '../lib/words.ts'
 import { type Curves, scaleOf } from './curves.ts'
 import { placeOf, type XKind } from './plot-axes.ts'
@@ -34,6 +35,9 @@ export interface TooltipOptions {
   unit: string
   stepUnit: string
   curves: Curves
+  /** Whether a list of the curves shows the values at the cursor in place of the tooltip. */
+  isListed: () => boolean
+  onHover: (at: Hovered | null) => void
 }
 
 interface Row {
@@ -43,14 +47,21 @@ interface Row {
 }
 
 export function createTooltip(
-  { title, x, unit, stepUnit, curves }: TooltipOptions,
+  { title, x, unit, stepUnit, curves, isListed, onHover }: TooltipOptions,
   colour: (line: Line) => string,
 ): Tooltip {
   const element = document.createElement('div')
   element.dataset.tip = title
   element.className =
     'pointer-events-none fixed z-40 hidden max-w-[min(32rem,calc(100vw-16px))] overflow-hidden rounded-md border border-line bg-raised px-2.5 py-1.5 text-xs text-ink shadow-md'
-  const hide = (): void => element.classList.add('hidden')
+  const conceal = (): void => element.classList.add('hidden')
+  // A chart that is not hovered must not clear the values of the one that is.
+  let isHovered = false
+  const hide = (): void => {
+    conceal()
+    if (isHovered) onHover(null)
+    isHovered = false
+  }
 
   const line = (text: string): HTMLElement => {
     const made = document.createElement('div')
@@ -80,9 +91,16 @@ export function createTooltip(
     hide,
     update(u, lines, focused, here) {
       const { left, top } = u.cursor
+      // With several metrics a row of the list has several values, which only a tooltip has room for.
+      const listed = curves.keys.length === 1 && isListed()
+      if (listed && !here) {
+        conceal()
+        return null
+      }
       const shownLines = here ? lines : lines.filter(({ owner }) => owner === focused)
       if (left === undefined || left < 0 || shownLines.length === 0) {
-        hide()
+        if (here || left === undefined || left < 0) hide()
+        else conceal()
         return null
       }
       const at = u.posToVal(left, 'x')
@@ -93,6 +111,12 @@ export function createTooltip(
         return i < 0 || value === undefined ? [] : [{ line, i, value }]
       })
       const near = here ? nearestRow(u, rows, curves, left, top as number) : null
+      if (listed) {
+        conceal()
+        isHovered = true
+        onHover(hoveredAt(rows, near, { title, x, unit, stepUnit }))
+        return near?.line.owner ?? null
+      }
       rows.sort((a, b) => (Number.isNaN(b.value) ? -1 : Number.isNaN(a.value) ? 1 : b.value - a.value))
       const place = near === null ? -1 : rows.indexOf(near)
       const max = mostListed(u)
@@ -107,11 +131,35 @@ export function createTooltip(
         ...(more > 0 ? [line(`and ${more} more`)] : []),
       )
       element.classList.remove('hidden')
-      if (rows.length === 0) hide()
+      if (rows.length === 0) conceal()
       else if (here) placeOutside(element, u, left, near, curves)
       else placeInside(element, u, left, first ?? null, curves)
       return near?.line.owner ?? null
     },
+  }
+}
+
+function hoveredAt(
+  rows: readonly Row[],
+  near: Row | null,
+  { title, x, unit, stepUnit }: Pick<TooltipOptions, 'title' | 'x' | 'unit' | 'stepUnit'>,
+): Hovered | null {
+  const first = near ?? rows[0]
+  const step = first?.line.steps[first.i]
+  if (step === undefined) return null
+  const epoch = first?.line.epochs?.[first.i]
+  const place =
+    (x === 'epoch' ? number(step) : placeOf(x, step, unit)) +
+    (epoch === undefined ? '' : `, ${stepUnit} ${number(epoch)}`)
+  return {
+    title: `${title} @ ${place}`,
+    values: new Map(
+      rows.map((row) => {
+        const { band } = row.line
+        const spread = band === undefined ? '' : ` ± ${number(band.std[row.i])}`
+        return [row.line.owner, number(row.value) + spread]
+      }),
+    ),
   }
 }
 

@@ -3,8 +3,9 @@ import { align, areEmpty } from '../lib/charts/align.ts'
 import type { ColourOf } from '../lib/charts/colours.ts'
 import { type BandKind, columnsOf } from '../lib/charts/columns.ts'
 import { aboveZero, type Line } from '../lib/charts/line.ts'
+import type { Hovered } from '../lib/live/focus.ts'
 import type { Theme } from '../lib/theme.ts'
-import type { Curves } from './curves.ts'
+import { type Curves, dashesOf } from './curves.ts'
 import {
   axisStyle,
   distributionOf,
@@ -39,6 +40,8 @@ export interface PlotOptions {
   band: BandKind
   theme: Theme
   colourOf: ColourOf
+  /** The owners of the curves that stand out; undefined: all. */
+  strong: ReadonlySet<string> | undefined
   /** In pixels, with its axes. */
   height: number
   /** Shared by plots with a common cursor. */
@@ -49,6 +52,9 @@ export interface PlotOptions {
   onNear: (name: string | null) => void
   /** The curve that is highlighted on the page; a plot that only follows the cursor lists this curve alone. */
   focused: () => string | null
+  /** A list of the curves is visible: it gets the values at the cursor, and there is no tooltip. */
+  isListed: () => boolean
+  onHover: (at: Hovered | null) => void
 }
 export interface Ranges {
   /** Of the zoom; undefined shows everything. */
@@ -142,11 +148,13 @@ export class Plot {
       grid: this.#grid,
       width: this.#width,
       colour: this.#colour,
+      dashes: this.#dashes,
     })
   }
 
   destroy(): void {
     document.fonts.removeEventListener('loadingdone', this.#onFontsLoaded)
+    this.#tip.hide()
     this.#tip.element.remove()
     removeEventListener('scroll', this.#onScroll, { capture: true })
     this.#plot.destroy()
@@ -155,6 +163,12 @@ export class Plot {
   readonly #colour = (line: Line): string => {
     const { curves, colourOf, theme } = this.#options
     return (curves.colourOf ?? colourOf)(line.colourKey, theme)
+  }
+
+  /** Dashes of many curves would only be noise. */
+  readonly #dashes = (line: Line): readonly number[] => {
+    const { curves, colourOf } = this.#options
+    return this.#count > MAX_HIGHLIGHTED ? [] : dashesOf(curves, colourOf, line)
   }
 
   #uplotOptions(lines: readonly Line[], columns: ReturnType<typeof columnsOf>): uPlot.Options {
@@ -182,8 +196,10 @@ export class Plot {
       ...seriesOf(lines, columns, {
         curves: this.#options.curves,
         colour: this.#colour,
+        dashes: this.#dashes,
         width: this.#width,
         isFaded: this.#isFaded,
+        strong: this.#options.strong,
       }),
       hooks: {
         setSelect: [(u) => this.#onSelect(u)],

@@ -5,6 +5,8 @@ const LAST = [...LEARNING_RATES, 'batch_time_ms']
 /** The losses of training and validation, before those of parts of a model. */
 const WHOLE = /^(train|val|valid|validation|eval|test)(ing)?\//i
 
+const VALIDATION = /^(val|valid|validation|eval|test)[_/]/i
+
 /** Every series that any of these jobs has: losses first, those of training and validation before others. */
 export function seriesNames(jobs: Iterable<Pick<Job, 'latest'>>): string[] {
   const all = new Set<string>()
@@ -19,7 +21,9 @@ export function seriesNames(jobs: Iterable<Pick<Job, 'latest'>>): string[] {
           ? WHOLE.test(key)
             ? -1
             : 0
-          : 1
+          : VALIDATION.test(key)
+            ? 0.5
+            : 1
   return [...all].sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
 }
 

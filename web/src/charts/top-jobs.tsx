@@ -36,8 +36,8 @@ export function TopJobs(props: {
   const column = by?.replace(/^-/, '') ?? ''
   const options: (readonly [string, string])[] = [
     ['', 'start'],
-    ...series.map((name) => [`best.${name}`, `best ${name}`] as const),
-    ...series.map((name) => [`last.${name}`, `last ${name}`] as const),
+    ...series.map((name) => [`best.${name}`, `best.${name}`] as const),
+    ...series.map((name) => [`last.${name}`, `last.${name}`] as const),
     ...params.map((name) => [`param.${name}`, name] as const),
   ]
   return (

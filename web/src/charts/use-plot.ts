@@ -110,7 +110,7 @@ function usePlotBuilt(
   plot: RefObject<Plot | null>,
   { request, lines, draw }: Loaded,
 ): { names: string; unit: string } {
-  const { name, jobs, curves, x, xKey, xLog = false, log, of, focus, colourOf } = request
+  const { name, jobs, curves, x, xKey, xLog = false, log, of, focus, colourOf, strong } = request
   const theme = useTheme()
   const choice = useColourChoice()
   const names = lines === undefined ? '' : madeOf(shownOf(lines, jobs, curves))
@@ -142,12 +142,15 @@ function usePlotBuilt(
       band,
       theme,
       colourOf,
+      strong,
       height: at.clientHeight,
       sync,
       onZoom: (range) => latest.current.request.onZoom(range),
       onZoomOut: () => latest.current.request.onZoomOut(),
       onNear: (job) => latest.current.request.focus.set(job),
       focused: () => latest.current.request.focus.get(),
+      isListed: () => latest.current.request.focus.isListed(),
+      onHover: (at) => latest.current.request.focus.hover(at),
     })
     plot.current = made
     const unsubscribe = focus.on(() => made.highlight(focus.get()))
@@ -171,11 +174,27 @@ function usePlotBuilt(
     sync,
     focus,
     colourOf,
+    strong,
     theme,
     choice,
   ])
   // biome-ignore lint/correctness/useExhaustiveDependencies: a rebuilt plot has to be drawn
-  useEffect(draw, [draw, names, x, xKey, unit, stepUnit, curves, named, xLog, log, band, theme, choice])
+  useEffect(draw, [
+    draw,
+    names,
+    x,
+    xKey,
+    unit,
+    stepUnit,
+    curves,
+    named,
+    xLog,
+    log,
+    band,
+    strong,
+    theme,
+    choice,
+  ])
   return { names, unit }
 }
 

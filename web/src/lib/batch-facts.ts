@@ -57,3 +57,12 @@ export function valueText(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? '–' : value.map(String).join(', ')
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
+
+/** Whether events arrived after the deletion: its run does not know about it. */
+export const isReceiving = ({
+  deleted_at,
+  last_received_at,
+}: Pick<Batch, 'deleted_at' | 'last_received_at'>): boolean =>
+  deleted_at !== undefined &&
+  last_received_at != null &&
+  Date.parse(last_received_at) > Date.parse(deleted_at)

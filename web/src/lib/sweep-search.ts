@@ -11,12 +11,15 @@ export interface SweepSearch extends Pick<CompareSearch, Shared> {
   jobs?: string[]
   /** Whether only the jobs within the brush are shown. */
   only?: boolean
+  /** The id of the job that the others are compared with. */
+  base?: string
 }
 
 export function readSweepSearch(given: Record<string, unknown>): SweepSearch {
   const found: SweepSearch = scatterIn(given)
   const [brush, scales] = [brushIn(given.brush), scalesIn(given.scales)]
   if (typeof given.metric === 'string' && given.metric !== '') found.metric = given.metric
+  if (typeof given.base === 'string' && given.base !== '') found.base = given.base
   for (const name of ['axes', 'jobs', 'groups'] as const) {
     const value = given[name]
     if (Array.isArray(value) && value.length > 0) found[name] = value.map(String)

@@ -43,7 +43,7 @@ const latexCell = (cell: Cell): string =>
 
 /** Whether lower or higher values of a column are better, by its head; undefined where no value is better. */
 const goalOf = (head: string): 'min' | 'max' | undefined => {
-  const [, metric] = /^(?:best|last|final|mean) (.+)$/s.exec(head) ?? []
+  const [, metric] = /^(?:best|last|final|mean)[ .](.+)$/s.exec(head) ?? []
   return metric === undefined ? undefined : lessIsBetter(metric) ? 'min' : 'max'
 }
 

@@ -82,3 +82,33 @@ export function groupFailures<T extends Failed>(jobs: readonly T[]): FailureGrou
   }
   return [...groups.values()].sort((a, b) => b.jobs.length - a.jobs.length)
 }
+
+/** More causes than this are counted together. */
+const MAX_CAUSES = 3
+
+/** What an error means in a word or two: its kind if it is common, else its type. */
+export function causeWords(error: string): string {
+  if (/out of memory|\bOOM\b/i.test(error)) return 'out of memory'
+  if (/\bnan\b|diverged|not finite/i.test(error)) return 'NaN'
+  if (/killed|SIGKILL/i.test(error)) return 'killed'
+  return /^(?:\w+\.)*(\w*(?:Error|Exception|Interrupt|Exit))\b/.exec(error)?.[1] ?? error
+}
+
+/** `23 failed: 12 × out of memory, 7 × NaN, 4 × other`; without failed jobs the error of the script itself. */
+export function failuresTitle(
+  groups: readonly { error: string; jobs: readonly unknown[] }[],
+  ownError: string | undefined,
+): string | undefined {
+  if (groups.length === 0) return ownError
+  const causes = new Map<string, number>()
+  for (const { error, jobs } of groups) {
+    const words = causeWords(error)
+    causes.set(words, (causes.get(words) ?? 0) + jobs.length)
+  }
+  const sorted = [...causes].sort((a, b) => b[1] - a[1])
+  const shown = sorted.slice(0, sorted.length > MAX_CAUSES ? MAX_CAUSES - 1 : MAX_CAUSES)
+  const total = groups.reduce((n, { jobs }) => n + jobs.length, 0)
+  const rest = total - shown.reduce((n, [, jobs]) => n + jobs, 0)
+  const texts = shown.map(([words, n]) => (sorted.length === 1 ? words : `${n} × ${words}`))
+  return `${total} failed: ${[...texts, ...(rest > 0 ? [`${rest} × other`] : [])].join(', ')}`
+}

@@ -124,7 +124,7 @@ export function etaText(
   eta: { eta_s: number | null; low_s?: number | null; high_s?: number | null },
   at: number,
 ): string {
-  if (eta.eta_s === null) return '–'
+  if (eta.eta_s === null) return ''
   const end = at + eta.eta_s * 1000
   if (end < Date.now() - 60_000) return 'any moment'
   // A day with one of the times would be read as that of the others.

@@ -6,11 +6,6 @@ import { viridis } from './viridis.ts'
 export const isLessBetter = (metric: Axis): boolean =>
   lessIsBetter(metric.id.slice(metric.id.indexOf('.') + 1))
 
-/**
- * The colour of a place between the least and the greatest value of the metric. The best value has the colour that stands
- * out most: violet on white, yellow on black.
- */
-export function metricColour(metric: Axis, share: number, theme: Theme): string {
-  const leastStandsOut = theme === 'light'
-  return viridis(isLessBetter(metric) === leastStandsOut ? share : 1 - share, theme)
-}
+/** The colour of a place between the least and the greatest value of the metric: the best end is the bright one. */
+export const metricColour = (metric: Axis, share: number, theme: Theme): string =>
+  viridis(isLessBetter(metric) ? 1 - share : share, theme)

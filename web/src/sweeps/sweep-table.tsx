@@ -1,14 +1,16 @@
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
+import { Flag } from 'lucide-react'
+import { Fragment, useMemo, useState } from 'react'
 import type { Compared } from '../charts/compared-jobs.ts'
 import { links } from '../lib/links.ts'
 import type { Focus } from '../lib/live/focus.ts'
-import { count, number } from '../lib/words.ts'
+import { count, fixedLike, number } from '../lib/words.ts'
 import type { Axis } from '../pages/compare/axes.ts'
 import { Button } from '../ui/controls.tsx'
 import { ExportTable } from '../ui/export-table.tsx'
 import { StatusBadge } from '../ui/status.tsx'
 import { Table } from '../ui/table.tsx'
+import { isLessBetter } from './metric-colour.ts'
 
 const FIRST = 20
 /** More rows would make the page slow; brushing selects the others. */
@@ -20,24 +22,44 @@ export function SweepTable(props: {
   /** Worst first, as they are drawn. */
   rows: readonly Compared[]
   axes: readonly Axis[]
+  /** Those that exports have: hidden ones too. */
+  allAxes: readonly Axis[]
+  /** The metric, and the job that the others are compared with. */
+  metric: Axis | undefined
+  baseline: string | undefined
+  onBaseline: (job: string | undefined) => void
   strokeOf: (row: Compared) => string
   focus: Focus
 }) {
-  const { batchId, rows, axes, strokeOf, focus } = props
+  const { batchId, rows, axes, allAxes, metric, baseline, strokeOf, focus } = props
   const [all, setAll] = useState(false)
   const shown = rows.slice(-(all ? MAX_ROWS : FIRST)).reverse()
+  const formats = useMemo(
+    () =>
+      new Map(
+        axes.map((axis) => [axis.id, axis.id.startsWith('param.') ? number : fixedLike(rows.map(axis.at))]),
+      ),
+    [axes, rows],
+  )
+  const base = rows.find((row) => row.name === baseline)
+  const compared = base === undefined ? undefined : metric
   if (rows.length === 0) return <p className="text-muted">No job is within the brush.</p>
   return (
     <div className="flex flex-col gap-1">
       <Table
-        heads={['Job', 'Status', ...axes.map((axis) => axis.title)]}
-        numeric={axes.filter((axis) => axis.words === null).map((axis) => axis.title)}
+        heads={[
+          'Job',
+          'Status',
+          ...axes.flatMap((axis) => (axis === compared ? [axis.title, DELTA] : [axis.title])),
+        ]}
+        numeric={[...axes.filter((axis) => axis.words === null).map((axis) => axis.title), DELTA]}
         label="Selected jobs"
       >
         {shown.map((row) => (
           <tr
             key={row.name}
             data-job={row.name}
+            className="group/row"
             onPointerEnter={() => focus.set(row.name)}
             onPointerLeave={() => focus.set(null)}
           >
@@ -50,14 +72,29 @@ export function SweepTable(props: {
               <Link {...links.job(batchId, row.job.id)} className="font-medium hover:underline">
                 {row.job.id}
               </Link>
+              <BaselineButton
+                job={row.job.id}
+                isOn={row === base}
+                onToggle={() => props.onBaseline(row === base ? undefined : row.name)}
+              />
             </td>
             <td>
               <StatusBadge status={row.job.status} />
             </td>
             {axes.map((axis) => (
-              <td key={axis.id} className={axis.words === null ? 'text-right' : ''}>
-                {valueText(axis, axis.at(row))}
-              </td>
+              <Fragment key={axis.id}>
+                <td className={axis.words === null ? 'text-right' : ''}>
+                  {valueText(axis, axis.at(row), formats.get(axis.id) ?? number)}
+                </td>
+                {axis === compared && base && (
+                  <Delta
+                    axis={axis}
+                    value={axis.at(row)}
+                    base={axis.at(base)}
+                    format={formats.get(axis.id) ?? number}
+                  />
+                )}
+              </Fragment>
             ))}
           </tr>
         ))}
@@ -66,11 +103,11 @@ export function SweepTable(props: {
         <ExportTable
           name={`${batchId}-sweep`}
           rows={() => [
-            ['job', 'status', ...axes.map((axis) => axis.title)],
+            ['job', 'status', ...allAxes.map((axis) => axis.title)],
             ...[...rows].reverse().map((row) => [
               row.job.id,
               row.job.status,
-              ...axes.map((axis) => {
+              ...allAxes.map((axis) => {
                 const value = axis.at(row)
                 return value === undefined || axis.words === null ? value : axis.words[value]
               }),
@@ -91,5 +128,45 @@ export function SweepTable(props: {
   )
 }
 
-const valueText = (axis: Axis, value: number | undefined): string =>
-  value === undefined ? '–' : axis.words === null ? number(value) : (axis.words[value] ?? '–')
+const DELTA = 'Δ baseline'
+
+/** Makes a job the baseline of the table; shown when its row is hovered or has the focus. */
+const BaselineButton = (props: { job: string; isOn: boolean; onToggle: () => void }) => (
+  <button
+    type="button"
+    aria-pressed={props.isOn}
+    aria-label={`Baseline: ${props.job}`}
+    title={props.isOn ? 'The baseline; click to remove it' : 'Compare the others with this job'}
+    className={`ml-1.5 rounded-sm p-0.5 align-middle ${props.isOn ? 'text-accent' : 'text-muted pointer-fine:opacity-0 pointer-fine:group-hover/row:opacity-100 pointer-fine:focus-visible:opacity-100'}`}
+    onClick={props.onToggle}
+  >
+    <Flag className="size-3" aria-hidden="true" />
+  </button>
+)
+
+/** The difference from the baseline, with its meaning as text for users who cannot distinguish the colours. */
+function Delta(props: {
+  axis: Axis
+  value: number | undefined
+  base: number | undefined
+  format: (value: unknown) => string
+}) {
+  const { axis, value, base, format } = props
+  const change = value === undefined || base === undefined ? Number.NaN : value - base
+  if (!Number.isFinite(change) || change === 0)
+    return (
+      <td data-delta className="text-right text-muted">
+        {change === 0 ? '=' : '–'}
+      </td>
+    )
+  const isBetter = change < 0 === isLessBetter(axis)
+  return (
+    <td data-delta className={`text-right ${isBetter ? 'text-completed' : 'text-failed'}`}>
+      {(change > 0 ? '+' : '') + format(change)}
+      <span className="sr-only">{isBetter ? ', better' : ', worse'}</span>
+    </td>
+  )
+}
+
+const valueText = (axis: Axis, value: number | undefined, format: typeof number): string =>
+  value === undefined ? '–' : axis.words === null ? format(value) : (axis.words[value] ?? '–')

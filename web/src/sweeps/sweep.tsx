@@ -53,6 +53,10 @@ export function BatchSweep() {
       <SweepHeader batchId={batchId} sweep={sweep} counted={counted} search={search} change={change} />
       <ParallelView
         rows={ordered}
+        isSorted={metric !== undefined}
+        important={
+          importance && isSure(importance) ? importance.parameters.map(({ axis }) => axis.id) : undefined
+        }
         kept={kept}
         axes={axes}
         chosenAxes={sweep.chosenAxes}
@@ -103,6 +107,10 @@ export function BatchSweep() {
         rows={kept}
         // The table is sorted by the metric.
         axes={metric === undefined || shownAxes.includes(metric) ? shownAxes : [...shownAxes, metric]}
+        allAxes={axes}
+        metric={metric}
+        baseline={search.base}
+        onBaseline={(base) => change({ base })}
         strokeOf={strokeOf}
         focus={focus}
       />

@@ -16,8 +16,8 @@ const STOPS = [
   [181, 222, 43],
   [253, 231, 37],
 ] as const
-/** The part with enough contrast: its yellow is too light on white, its violet too dark on black. */
-const PART: Record<Theme, [number, number]> = { light: [0, 0.85], dark: [0.2, 1] }
+/** The part with enough contrast: its lightest yellow is lost on white, its darkest violet on black. */
+const PART: Record<Theme, [number, number]> = { light: [0, 0.93], dark: [0.2, 1] }
 
 /** The colour at a position from 0 to 1. */
 export function viridis(share: number, theme: Theme): string {

@@ -1,5 +1,6 @@
 import type { ButtonHTMLAttributes, CSSProperties, InputHTMLAttributes, ReactNode } from 'react'
 import { useId } from 'react'
+import type { Batch } from '../lib/api/types.ts'
 import { count, some } from '../lib/words.ts'
 
 const LOOK = {
@@ -92,30 +93,36 @@ export function ProgressBar(props: { label: string; done: string; ended?: string
   )
 }
 
-/** A progress bar with its text, such as `5 of 8`. If more jobs have ended than were planned, the plan is ignored. */
-export function Progress(props: {
-  done: number
-  failed: number
-  total: number | null
-  /** The completed share, 0 to 1, if epochs are more precise than jobs. */
-  part?: number | null
+/**
+ * The text of a batch's progress, such as `5 of 8`, with a bar while it runs. If more jobs have ended than were planned,
+ * the plan is ignored.
+ */
+export function Progress({
+  batch: { status, n_done: done, n_failed: failed, n_total: total, progress: part },
+}: {
+  batch: Pick<Batch, 'status' | 'n_done' | 'n_failed' | 'n_total'> & {
+    /** The completed share, 0 to 1, if epochs are more precise than jobs. */
+    progress?: number | null
+  }
 }) {
-  const { done, failed, total, part = null } = props
+  const runs = status === 'running'
   const ended = done + failed
   const planned = total !== null && total >= ended ? total : undefined
   const all = Math.max(planned ?? ended, 1)
   const upTo = (n: number): string => `${(100 * n) / all}%`
   // Progress of running jobs, from their epochs.
-  const more = part !== null && part < 1 && part * all > ended ? part : undefined
+  const more = part != null && part < 1 && part * all > ended ? part : undefined
   const percent = more === undefined ? undefined : `${Math.floor(100 * more)}%`
   return (
     <span className="flex items-center gap-2 whitespace-nowrap">
-      <ProgressBar
-        label={`${planned === undefined ? `${some(ended, 'job')} ended` : `${count(ended)} of ${count(planned)} jobs`}${percent === undefined ? '' : `, ${percent} of the epochs`}`}
-        done={percent ?? upTo(done)}
-        ended={percent ?? upTo(ended)}
-      />
-      <span aria-hidden="true" className="text-ink">
+      {runs && (
+        <ProgressBar
+          label={`${planned === undefined ? `${some(ended, 'job')} ended` : `${count(ended)} of ${count(planned)} jobs`}${percent === undefined ? '' : `, ${percent} of the epochs`}`}
+          done={percent ?? upTo(done)}
+          ended={percent ?? upTo(ended)}
+        />
+      )}
+      <span aria-hidden={runs || undefined} className="text-ink">
         {percent !== undefined && all === 1
           ? percent
           : planned === undefined

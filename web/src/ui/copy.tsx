@@ -29,17 +29,20 @@ export function Copy({
   text,
   label = 'Copy',
   sign = false,
+  of,
 }: {
   text: string
   label?: string
   /** Whether only the icon is shown, to save space. */
   sign?: boolean
+  /** What is copied, if it is not shown beside the button. */
+  of?: string
 }) {
   const [message, setMessage] = useState<string | null>(null)
-  const Sign = sign ? LinkIcon : CopyIcon
+  const Sign = sign && of === undefined ? LinkIcon : CopyIcon
   return (
     <Button
-      title={sign ? label : undefined}
+      title={of ?? (sign ? label : undefined)}
       onClick={({ currentTarget }) =>
         void copyText(text, currentTarget).then((done) => {
           setMessage(done ? 'Copied' : 'Not copied: select the text')

@@ -13,6 +13,7 @@ export const Table = ({
   heads,
   wide = [],
   numeric = [],
+  colours = [],
   label,
   children,
 }: {
@@ -21,6 +22,8 @@ export const Table = ({
   wide?: readonly string[]
   /** Columns of numbers; their cells need `text-right` too. */
   numeric?: readonly string[]
+  /** The colours of columns that stand for runs, beside their heads. */
+  colours?: readonly (string | undefined)[]
   label: string
   children: ReactNode
 }) => (
@@ -35,6 +38,14 @@ export const Table = ({
               scope="col"
               className={`px-2 py-1.5 font-normal whitespace-nowrap ${wide.includes(head) ? 'max-sm:hidden' : ''} ${numeric.includes(head) ? 'text-right' : ''}`}
             >
+              {colours[i] !== undefined && (
+                <span
+                  data-colour
+                  aria-hidden="true"
+                  className="mr-1.5 inline-block size-2.5 rounded-full"
+                  style={{ background: colours[i] }}
+                />
+              )}
               {head || <span className="sr-only">Actions</span>}
             </th>
           ))}

@@ -3,82 +3,127 @@ import { itemAt } from '../checked.ts'
 import type { Theme } from '../theme.ts'
 
 /**
- * The first eight colours are distinguishable, also with colour blindness (test/web/colours.test.ts measures it).
- * Charts use them first.
+ * Any eight colours that follow each other, also around the end, are distinguishable, also with colour blindness; all of
+ * them are with normal vision (test/web/colours.test.ts measures it).
  */
-export const SAFE_COLOURS = 8
 const LIGHT = [
-  '#384eac',
-  '#ea5d17',
-  '#339956',
-  '#b152d9',
-  '#00758d',
-  '#c31766',
-  '#745a00',
-  '#414243',
-  '#6f86e8',
-  '#a33a0c',
-  '#7a9a1f',
-  '#6b1f80',
-  '#2f9fb5',
-  '#e0669b',
-  '#a98a1c',
-  '#8a8f96',
+  '#2e8e7c',
+  '#f31873',
+  '#7774fc',
+  '#3b7843',
+  '#7b44dc',
+  '#8a77a9',
+  '#ca2008',
+  '#7c0099',
+  '#869710',
+  '#9c5f81',
+  '#6291f2',
+  '#f65c6d',
+  '#009864',
+  '#2967e4',
+  '#8a2864',
+  '#c87ca0',
+  '#2b4697',
+  '#5f501a',
+  '#125238',
+  '#a99030',
 ]
 const DARK = [
-  '#7c9afa',
-  '#ff8e16',
-  '#179650',
-  '#c363b6',
-  '#3fcadb',
-  '#ff537f',
-  '#dbc47e',
-  '#c5c6c5',
-  '#5b74d6',
-  '#c96a2b',
-  '#9fd356',
-  '#8f5fd6',
-  '#2f8fa3',
-  '#ffa3bd',
-  '#a08a3c',
-  '#858b94',
+  '#3b9d5a',
+  '#f9cd49',
+  '#9e82b2',
+  '#8f8717',
+  '#d1d89b',
+  '#3bb3eb',
+  '#59edd6',
+  '#2c80ff',
+  '#21a088',
+  '#ff3588',
+  '#97bd40',
+  '#6f961a',
+  '#bee476',
+  '#d4baeb',
+  '#5eefb4',
+  '#7577ff',
+  '#42c1b9',
+  '#e0978b',
+  '#c36b81',
+  '#bca33a',
 ]
 
-export type ColourOf = (name: string, theme: Theme) => string
+export interface ColourOf {
+  (name: string, theme: Theme): string
+  /** The dashes of a curve whose colour an earlier curve of the page has already. */
+  dashOf?: (name: string) => readonly number[]
+}
 
 /** The number of colours to choose from. */
 export const COLOURS = LIGHT.length
 export const colourAt = (place: number, theme: Theme): string => itemAt(paletteOf(theme), place)
-
-/** The default colour of a name: the same on every page, in every share and in both themes. */
-export const colourOf: ColourOf = (name, theme) => colourAt(chosen()[jobOf(name)] ?? placeOf(name), theme)
+/** Of runs that are not known yet. */
+const UNKNOWN: Record<Theme, string> = { light: '#8a8f96', dark: '#858b94' }
+/** Of the first, second, third and fourth curve of a colour. */
+export const DASHES: readonly (readonly number[])[] = [[], [7, 4], [2, 3], [9, 3, 2, 3]]
 
 /**
- * Like `colourOf`, but names that are shown together get different colours while there are unused ones. Names are in
- * the order in which their jobs started, so a new job does not change the colours of earlier ones.
+ * The colours of runs: each job has the colour of its key, so it has the same one on every page. Jobs that started one
+ * after the other have different colours.
+ * @param names of the runs of the page, in the order in which equal colours get their dashes
  */
-export function coloursAmong(names: () => readonly string[]): ColourOf {
-  const places = new Map<string, number>()
-  const taken = new Map<number, number>()
-  let seen: readonly string[] = []
-  return (name, theme) => {
-    if (seen !== names()) {
-      seen = names()
-      for (const one of seen) {
-        if (places.has(one)) continue
-        // First the safe colours, then the other half, then both again.
-        const half = Math.floor(places.size / SAFE_COLOURS)
-        const first = (half % (LIGHT.length / SAFE_COLOURS)) * SAFE_COLOURS
-        const round = Math.floor(places.size / LIGHT.length)
-        let place = placeOf(one)
-        while ((taken.get(first + place) ?? 0) > round) place = (place + 1) % SAFE_COLOURS
-        place += first
-        places.set(one, place)
-        taken.set(place, (taken.get(place) ?? 0) + 1)
-      }
-    }
-    return colourAt(choiceOf(jobOf(name)) ?? places.get(name) ?? placeOf(name), theme)
+export function coloursOfRuns(
+  names: () => readonly string[],
+  keyOf: (name: string) => string | undefined,
+  /** The name that a chosen colour is kept under. */
+  runOf: (name: string) => string = jobOf,
+): ColourOf {
+  const placeOf = (name: string): number | undefined => {
+    const key = keyOf(name)
+    return key === undefined ? undefined : Number(BigInt(key) % BigInt(COLOURS))
   }
+  return coloursBy(names, placeOf, runOf)
+}
+
+/** The colours of names such as groups, by their order. */
+export function coloursAmong(names: readonly string[]): ColourOf {
+  const places = new Map(names.map((name, i) => [name, i % COLOURS]))
+  return coloursBy(
+    () => names,
+    (name) => places.get(name),
+  )
+}
+
+function coloursBy(
+  names: () => readonly string[],
+  defaultOf: (name: string) => number | undefined,
+  runOf: (name: string) => string = jobOf,
+): ColourOf {
+  const placeOf = (name: string): number | undefined => choiceOf(runOf(name)) ?? defaultOf(name)
+  let dashes = new Map<string, readonly number[]>()
+  let seen: { names: readonly string[]; choice: unknown } | undefined
+  const colourOf: ColourOf = (name, theme) => {
+    const place = placeOf(name)
+    return place === undefined ? UNKNOWN[theme] : colourAt(place, theme)
+  }
+  colourOf.dashOf = (name) => {
+    if (seen?.names !== names() || seen.choice !== chosen()) {
+      seen = { names: names(), choice: chosen() }
+      dashes = dashesOf(seen.names, placeOf)
+    }
+    return dashes.get(name) ?? []
+  }
+  return colourOf
+}
+
+function dashesOf(names: readonly string[], placeOf: (name: string) => number | undefined) {
+  const used = new Map<number, number>()
+  return new Map(
+    names.map((name) => {
+      const place = placeOf(name) ?? -1
+      const before = used.get(place) ?? 0
+      used.set(place, before + 1)
+      return [name, DASHES[before % DASHES.length] ?? []] as const
+    }),
+  )
 }
 
 /**
@@ -169,13 +214,3 @@ export const useColourChoice = (): unknown => useSyncExternalStore(watch, chosen
 export const isChosen = (name: string): boolean => jobOf(name) in chosen()
 
 const paletteOf = (theme: Theme): readonly string[] => (theme === 'dark' ? DARK : LIGHT)
-
-function placeOf(name: string): number {
-  const job = jobOf(name)
-  let hash = 0x811c9dc5
-  for (let i = 0; i < job.length; i++) hash = Math.imul(hash ^ job.charCodeAt(i), 0x01000193)
-  hash ^= hash >>> 15
-  hash = Math.imul(hash, 0x85ebca6b)
-  hash ^= hash >>> 13
-  return (hash >>> 0) % SAFE_COLOURS
-}

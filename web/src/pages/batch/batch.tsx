@@ -15,7 +15,7 @@ import { showToast } from '../../ui/toasts.tsx'
 import { applyPayload } from './arrivals.ts'
 import { createBatchContext, InBatch, useBatchContext } from './context.ts'
 import { takeInControl, useControl } from './control.ts'
-import { Failures } from './failures.tsx'
+import { FailingHeader } from './failing-header.tsx'
 import { BatchHeader } from './header.tsx'
 import { showsStop } from './ladder.tsx'
 
@@ -109,8 +109,7 @@ function OneBatch({ batchId }: { batchId: string }) {
   return (
     <InBatch value={context}>
       <div className="flex min-h-full flex-col">
-        <Header batchId={batchId} />
-        {ofJob ? null : <Failures batchId={batchId} open={openFailure} />}
+        <Header batchId={batchId} ofJob={ofJob} openFailure={openFailure} />
         <Tabs batchId={batchId} timeline={me != null} />
         <Outlet />
       </div>
@@ -119,9 +118,11 @@ function OneBatch({ batchId }: { batchId: string }) {
 }
 
 /** Its own component, because it renders often while jobs report. */
-function Header({ batchId }: { batchId: string }) {
+function Header(props: { batchId: string; ofJob: boolean; openFailure: boolean }) {
+  const { batchId, ofJob, openFailure } = props
   const batch = useBatch(batchId)
-  return batch && <BatchHeader batch={batch} />
+  if (batch === undefined) return null
+  return ofJob ? <BatchHeader batch={batch} /> : <FailingHeader batch={batch} isOpened={openFailure} />
 }
 
 /** For fewer jobs, the curves are a sufficient comparison. */

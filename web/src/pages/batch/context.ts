@@ -1,7 +1,7 @@
 import { createContext, useContext } from 'react'
 import type { LogSource, SeriesSource } from '../../lib/api/batches.ts'
 import type { LogLine } from '../../lib/api/types.ts'
-import { type ColourOf, coloursAmong } from '../../lib/charts/colours.ts'
+import { type ColourOf, coloursOfRuns } from '../../lib/charts/colours.ts'
 import { createJobStore, type JobStore } from '../../lib/live/batches.ts'
 import { createFocus, type Focus } from '../../lib/live/focus.ts'
 import { createPointBus, type PointBus } from '../../lib/live/points.ts'
@@ -67,7 +67,7 @@ export function createBatchContext(
     jobs,
     bus: createPointBus(),
     focus: createFocus(),
-    colourOf: coloursAmong(() => jobs.ids()),
+    colourOf: coloursOfRuns(jobs.ids, (id) => jobs.get(id)?.key),
     selection: createSelection(),
     resources: from.resources,
     resourceBus: createPointBus(),

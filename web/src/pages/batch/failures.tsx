@@ -1,24 +1,35 @@
 import { Link } from '@tanstack/react-router'
+import { ChevronDown, RotateCw } from 'lucide-react'
 import { useMemo, useState } from 'react'
-import type { Job } from '../../lib/api/types.ts'
+import type { Batch, Job } from '../../lib/api/types.ts'
+import { batchName } from '../../lib/batch-name.ts'
 import { itemAt } from '../../lib/checked.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
-import { errorOf, type FailureGroup, groupFailures, placeText, unsaidReason } from '../../lib/traceback.ts'
+import {
+  errorOf,
+  type FailureGroup,
+  failuresTitle,
+  groupFailures,
+  placeText,
+  unsaidReason,
+} from '../../lib/traceback.ts'
 import { count, endingText, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { StatusShape } from '../../ui/status.tsx'
 import { Traceback } from '../../ui/traceback.tsx'
 import { useKeptOpen } from '../../ui/use-kept-open.ts'
+import { useLater } from '../../ui/use-later.ts'
 import { useBatchContext } from './context.ts'
 import { useJobs } from './use-jobs.ts'
 
 /** Groups shown initially. */
 const FIRST = 2
 const STDERR_LINES = 12
+const rerunDialog = () => import('./rerun-dialog.tsx').then((file) => file.RerunBatch)
 
-/** Why this batch failed, and its failed jobs grouped by error. Each group opens to its traceback. */
-export function Failures({ batchId, open = false }: { batchId: string; open?: boolean }) {
+/** The error of the script itself, what it adds to that, and the failed jobs grouped by their errors. */
+function useFailures(batchId: string) {
   const jobs = useJobs(useBatchContext().jobs)
   const batch = useBatch(batchId)
   const own = batch?.traceback
@@ -28,12 +39,43 @@ export function Failures({ batchId, open = false }: { batchId: string; open?: bo
     () => groupFailures(jobs).filter((group) => group.error !== scriptError),
     [jobs, scriptError],
   )
-  const [all, setAll] = useState(false)
   const reason = unsaidReason(batch?.failure_reason, [own ?? '', ...groups.map((group) => group.error)])
-  if (groups.length === 0 && reason === undefined) return null
+  return { batch, own, groups, reason, title: failuresTitle(groups, scriptError ?? reason) }
+}
+
+/** A button that says why this batch and its jobs failed, and opens their errors. */
+export function FailuresChip(props: { batchId: string; isOpen: boolean; onOpen: (open: boolean) => void }) {
+  const { isOpen, onOpen } = props
+  const { title, batch } = useFailures(props.batchId)
+  if (title === undefined) return null
+  const look = batch?.status === 'stopped' ? 'bg-surface text-muted' : 'bg-failed-soft text-failed'
+  return (
+    <button
+      type="button"
+      data-failures
+      aria-expanded={isOpen}
+      className={`inline-flex max-w-full min-w-0 items-center gap-1 rounded-md px-2 py-0.5 text-left sm:max-w-[40rem] ${look}`}
+      title={title}
+      onClick={() => onOpen(!isOpen)}
+    >
+      <span className="truncate">{title}</span>
+      <ChevronDown
+        aria-hidden="true"
+        className={`size-3.5 shrink-0 transition-transform ${isOpen ? 'rotate-180' : ''}`}
+      />
+    </button>
+  )
+}
+
+/** Why this batch failed, and its failed jobs grouped by error. Each group opens to its traceback. */
+export function Failures({ batchId, open = false }: { batchId: string; open?: boolean }) {
+  const { batch, own, groups, reason } = useFailures(batchId)
+  const [all, setAll] = useState(false)
+  if (groups.length === 0 && reason === undefined && !own) return null
   const shown = all ? groups : groups.slice(0, FIRST)
   return (
     <section aria-label="Failures" className="flex flex-col gap-1 px-4 pb-2">
+      {own && batch && <Traceback text={own} of={batchName(batch)} />}
       {reason !== undefined && (
         <p
           className={`rounded px-2 py-1 ${batch?.status === 'stopped' ? 'bg-surface text-muted' : 'bg-failed-soft text-failed'}`}
@@ -49,7 +91,24 @@ export function Failures({ batchId, open = false }: { batchId: string; open?: bo
           {all ? 'Show fewer' : `Show ${some(groups.length - FIRST, 'more error')}`}
         </Button>
       )}
+      {batch && groups.length > 0 && <RerunFailed batch={batch} />}
     </section>
+  )
+}
+
+/** Reruns the failed jobs, after the dialog that shows what runs and where. */
+function RerunFailed({ batch }: { batch: Batch }) {
+  const { jobs, shared } = useBatchContext()
+  const rerun = useLater(rerunDialog, 'This could not be loaded: the server cannot be reached.')
+  if (shared || batch.deleted_at || !batch.can?.rerun || batch.status === 'running') return null
+  return (
+    <>
+      <Button className="self-start" onClick={rerun.open}>
+        <RotateCw className="size-3.5" aria-hidden="true" /> Rerun {count(batch.n_failed)}
+        <span className="sr-only"> failed jobs</span>
+      </Button>
+      {rerun.Part && <rerun.Part batch={batch} jobs={jobs} first="failed" onClose={rerun.close} />}
+    </>
   )
 }
 

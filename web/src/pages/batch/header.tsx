@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link, useParams } from '@tanstack/react-router'
+import { Link } from '@tanstack/react-router'
 import { fetchEta } from '../../lib/api/signs.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { batchName } from '../../lib/batch-name.ts'
@@ -15,7 +15,6 @@ import { Help } from '../../ui/help.tsx'
 import { Markdown } from '../../ui/markdown.tsx'
 import { RelativeTime, useNow } from '../../ui/relative-time.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
-import { Traceback } from '../../ui/traceback.tsx'
 import { BatchActions } from './actions.tsx'
 import { ControlProgress } from './ladder.tsx'
 import { Liveness } from './liveness.tsx'
@@ -25,11 +24,18 @@ import { Star } from './star.tsx'
 const MAX_TAGS = 12
 
 /** Status, progress, ETA and actions of the batch. */
-export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: boolean }) {
+export function BatchHeader({
+  batch,
+  shared = false,
+  failures,
+}: {
+  batch: Batch
+  shared?: boolean
+  /** A button that opens the errors. */
+  failures?: React.ReactNode
+}) {
   const runs = batch.status === 'running'
   const me = useMe()
-  // On the page of a job, the job's own header shows these.
-  const ofJob = useParams({ strict: false }).jobId !== undefined
   return (
     <header className="flex flex-col gap-2 px-4 pt-3 pb-2">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
@@ -44,20 +50,21 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
         )}
         <StatusBadge status={batch.status} stalled={batch.stalled} stopping={batch.stop_requested} />
         {batch.archived && <Flag>archived</Flag>}
+        {failures}
+        {runs && <Liveness batch={batch} ask={!shared} />}
         <span className="flex-1 max-sm:hidden" />
         {!shared && <BatchActions batch={batch} />}
       </div>
-      {batch.traceback && !ofJob && <Traceback text={batch.traceback} of={batchName(batch)} />}
-      <dl className="flex flex-wrap items-center gap-x-4 gap-y-1 sm:gap-x-6">
+      <dl
+        // One line where there is room for one; what does not fit is scrolled to.
+        tabIndex={0}
+        aria-label="Facts"
+        className="fade-end flex items-center gap-x-4 gap-y-1 max-sm:flex-wrap sm:gap-x-5 sm:overflow-x-auto sm:whitespace-nowrap sm:*:shrink-0"
+      >
         <Fact name="Progress">
-          <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />
+          <Progress batch={batch} />
         </Fact>
         {batch.n_running > 0 && <Fact name="Running">{count(batch.n_running)}</Fact>}
-        {batch.n_failed > 0 && (
-          <Fact name="Failed">
-            <span className="text-failed">{count(batch.n_failed)}</span>
-          </Fact>
-        )}
         <Fact name="Elapsed">{duration(elapsedOf(batch, useNow()))}</Fact>
         {runs && !batch.stalled && <Eta batch={batch} ask={!shared} />}
         <Fact name="Started">
@@ -96,9 +103,14 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
           </Fact>
         )}
         {batch.group && <Fact name="Group">{batch.group}</Fact>}
+        {batch.command && (
+          <Fact name="Command">
+            <Copy text={batch.command} of={batch.command} label="Copy command" sign />
+          </Fact>
+        )}
         {batch.tags.length > 0 && (
-          <Fact name="Tags" className="sm:order-2 min-[96rem]:order-1">
-            <span className="flex flex-wrap gap-1">
+          <Fact name="Tags">
+            <span className="flex gap-1 max-sm:flex-wrap">
               {batch.tags.slice(0, MAX_TAGS).map((tag) => (
                 <Tag key={tag}>{tag}</Tag>
               ))}
@@ -111,15 +123,6 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
           </Fact>
         )}
       </dl>
-      {batch.command && (
-        <div className="flex items-center gap-2 max-sm:hidden">
-          <code className="min-w-0 truncate font-mono text-xs text-muted" title={batch.command}>
-            {batch.command}
-          </code>
-          <Copy text={batch.command} />
-        </div>
-      )}
-      {runs && <Liveness batch={batch} ask={!shared} />}
       {!shared && <ControlProgress batch={batch} />}
       {batch.deleted_at && (
         <p className="rounded bg-amber-soft px-2 py-1 text-amber">
@@ -149,7 +152,7 @@ const Fact = (props: { name: string; className?: string; children: React.ReactNo
 
 /** The range has its own query, repeated as jobs end. */
 function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
-  const { data, dataUpdatedAt } = useQuery({
+  const { data, dataUpdatedAt, isFetched } = useQuery({
     queryKey: ['eta', batch.id, batch.slots.finished],
     queryFn: () => fetchEta(batch.id),
     enabled: ask,
@@ -161,10 +164,10 @@ function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
   const at = data ? dataUpdatedAt : (batch.received_ms ?? 0)
   const text = etaText(eta, at)
   const left = eta.eta_s === null ? 0 : Math.round((at - now) / 1000 + eta.eta_s)
+  if (text === '' && (isFetched || !ask)) return null
   return (
-    // Last where there is room, so that the space kept for its range leaves no gap; else tags wrap rather than it. On a
-    // phone it follows the elapsed time.
-    <Fact name="ETA" className="sm:order-1 min-[96rem]:order-2">
+    // At the end of the line, and with the place of its range kept until it is known: nothing moves when it arrives.
+    <Fact name="ETA" className={`sm:order-last ${text === '' ? 'invisible' : ''}`}>
       {/* As wide as with a range: when it arrives, the facts must not wrap and move the page. */}
       <span className="flex min-w-46 items-center gap-1">
         {text}

@@ -68,7 +68,7 @@ export function columnsOf(jobs: readonly Job[], sort?: string): JobColumn[] {
   const measured = (id: string, title: string, value: (job: Job) => unknown): JobColumn =>
     column(id, title, value, fixedLike(jobs.map(value)))
   const latest = (name: string): JobColumn =>
-    measured(latestId(name), params.includes(name) ? `last ${name}` : name, (job) => job.latest[name])
+    measured(latestId(name), `last.${name}`, (job) => job.latest[name])
   const word = (value: unknown): string => (value === null || value === undefined ? '' : String(value))
   const ifAny = (made: JobColumn): JobColumn[] =>
     jobs.some((job) => ![null, undefined, ''].includes(made.definition.accessorFn(job, 0) as string | null))

@@ -6,7 +6,7 @@ import { Help } from '../../ui/help.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { healthReasonText } from './health-reason.ts'
 
-/** Whether a running batch reports: always one row, so that nothing moves when a sign of trouble arrives. */
+/** Whether a running batch reports: always in one line, so that nothing moves when a sign of trouble arrives. */
 export function Liveness({ batch, ask }: { batch: Batch; ask: boolean }) {
   const { data } = useQuery({
     // No event reports that a silence has become a stall, so while there is one it is read more often.
@@ -26,7 +26,8 @@ export function Liveness({ batch, ask }: { batch: Batch; ask: boolean }) {
   return (
     <section
       aria-label="Liveness"
-      className={`flex h-7 items-center gap-2 rounded ${isWell ? 'text-muted' : 'bg-amber-soft px-2 text-amber'}`}
+      // Its width does not depend on its text, so that a longer one does not wrap the row.
+      className={`flex h-7 min-w-0 items-center gap-2 rounded max-sm:w-full sm:max-w-[36rem] sm:grow sm:basis-56 ${isWell ? 'text-muted' : 'bg-amber-soft px-2 text-amber'}`}
     >
       <p className="min-w-0 truncate" title={first}>
         {first ?? (

@@ -59,8 +59,8 @@ export function axesOf(rows: readonly Compared[]): Axis[] {
   }
   const ids: [string, string][] = [
     ...[...params].sort().map((name): [string, string] => [`param.${name}`, name]),
-    ...[...best].sort().map((name): [string, string] => [`best.${name}`, `best ${name}`]),
-    ...[...last].sort().map((name): [string, string] => [`last.${name}`, `last ${name}`]),
+    ...[...best].sort().map((name): [string, string] => [`best.${name}`, `best.${name}`]),
+    ...[...last].sort().map((name): [string, string] => [`last.${name}`, `last.${name}`]),
     ...[...final].sort().map((name): [string, string] => [`final.${name}`, `final ${name}`]),
     ['epochs', 'epochs'],
     ['elapsed', 'elapsed (s)'],
@@ -162,3 +162,12 @@ export const within = (
     const at = axis?.at(row)
     return axis === undefined || (at !== undefined && at >= from && at <= to)
   })
+
+/** The most important parameters first; axes without an importance, such as the metric, stay last. */
+export function byImportance(shown: readonly string[], important: readonly string[]): string[] {
+  const placeOf = (id: string): number => {
+    const at = important.indexOf(id)
+    return at < 0 ? important.length : at
+  }
+  return [...shown].sort((a, b) => placeOf(a) - placeOf(b))
+}

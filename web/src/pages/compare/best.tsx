@@ -10,7 +10,7 @@ import type { ColourOf } from '../../lib/charts/colours.ts'
 import { links } from '../../lib/links.ts'
 import type { Focus } from '../../lib/live/focus.ts'
 import { useTheme } from '../../lib/theme.ts'
-import { count, number, some } from '../../lib/words.ts'
+import { count, fixedLike, number, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
@@ -60,12 +60,13 @@ export function BestEpochs(props: {
     if (x === undefined || y === undefined) return x === y ? 0 : x === undefined ? 1 : -1
     return less ? x - y : y - x
   })
+  const valueText = fixedLike([...found.values()].map((one) => one.value))
   const without = order.filter((row) => !found.has(row.name)).length
   return (
     <div className={best.isPlaceholderData ? 'refreshing' : ''} aria-busy={best.isPlaceholderData}>
       <Table
-        heads={['', 'Job', 'Batch', 'Status', `Best ${metric}`, 'At epoch', 'Last']}
-        numeric={[`Best ${metric}`, 'At epoch', 'Last']}
+        heads={['', 'Job', 'Batch', 'Status', `best.${metric}`, 'At epoch', `last.${metric}`]}
+        numeric={[`best.${metric}`, 'At epoch', `last.${metric}`]}
         label="Best epochs"
       >
         {order.slice(0, all ? undefined : FIRST).map((row, i) => {
@@ -98,9 +99,9 @@ export function BestEpochs(props: {
               <td>
                 <StatusBadge status={row.job.status} />
               </td>
-              <td className="text-right font-medium">{number(one?.value)}</td>
+              <td className="text-right font-medium">{valueText(one?.value)}</td>
               <td className="text-right">{number(one?.epoch)}</td>
-              <td className="text-right">{number(row.job.latest[metric])}</td>
+              <td className="text-right">{valueText(row.job.latest[metric])}</td>
             </tr>
           )
         })}

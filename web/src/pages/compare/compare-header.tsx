@@ -32,16 +32,9 @@ export function CompareHeader(props: {
       </h1>
       <AddButton search={search} />
       <SaveView suggested={`Compare ${some(batches.length, 'batch', 'batches')}`} />
-      {areChosen ? (
+      {areChosen && (
         <Button onClick={onAll}>
           Compare {all > MAX_JOBS ? 'the newest' : 'all'} {some(Math.min(all, MAX_JOBS), 'job')}
-        </Button>
-      ) : (
-        <Button
-          title="Down to the parameters and the environment that differ"
-          onClick={() => document.getElementById('differences')?.scrollIntoView()}
-        >
-          What differs
         </Button>
       )}
       {found.cut && <span className="text-amber">Only the newest {count(MAX_JOBS)} jobs are compared.</span>}

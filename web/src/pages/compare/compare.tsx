@@ -9,7 +9,7 @@ import {
 } from '../../charts/compared-jobs.ts'
 import { useLabels } from '../../charts/curve-labels.ts'
 import { errorText } from '../../lib/api/request.ts'
-import { coloursAmong } from '../../lib/charts/colours.ts'
+import { coloursOfRuns } from '../../lib/charts/colours.ts'
 import type { CompareSearch } from '../../lib/compare-search.ts'
 import { links } from '../../lib/links.ts'
 import { createFocus } from '../../lib/live/focus.ts'
@@ -84,13 +84,7 @@ function Shown({
   )
   const areChosen = search.ids !== undefined
   const change = useSearchChange(search, (next) => links.compare(next.batches, next))
-  const names = useRef<readonly string[]>([])
-  const view = useMemo(
-    () => ({ bus: createPointBus(), focus: createFocus(), colourOf: coloursAmong(() => names.current) }),
-    [],
-  )
-  const all = useMemo(() => rows.map((row) => row.name), [rows])
-  names.current = all
+  const view = useRunsView(rows)
   useLivePoints(batches, view.bus, labels.nameOf)
   const source = useComparedSource(rows.length === 0 ? NONE : rows)
   const shown = useShownAxes(rows, search)
@@ -100,16 +94,6 @@ function Shown({
   const strokeOf = useCallback((row: Compared) => view.colourOf(row.name, theme), [view, theme])
   const of = `compare ${search.batches.join('\n')}`
 
-  // Who chooses jobs asks for their configuration first.
-  const differences = (
-    <Differences
-      batches={batches}
-      rows={rows}
-      chosen={areChosen}
-      same={search.same ?? false}
-      onSame={(same) => change({ same: same || undefined })}
-    />
-  )
   return (
     <div className="flex flex-col gap-6 p-4">
       <CompareHeader
@@ -120,20 +104,6 @@ function Shown({
       />
       {failed && <Failure>{errorText(failed)} These values may be out of date.</Failure>}
       <ComparedBatches batches={batches} search={search} />
-      {areChosen && differences}
-      <Section id="parallel" title="Parameters and results">
-        <ParallelView
-          rows={rows}
-          kept={kept}
-          axes={axes}
-          chosenAxes={shown.chosen}
-          shownAxes={shown.shownAxes}
-          search={search}
-          change={change}
-          strokeOf={strokeOf}
-          focus={view.focus}
-        />
-      </Section>
       <Section id="curves" title="Curves">
         {series.length === 0 ? (
           <p className="text-muted">No epochs have been reported yet.</p>
@@ -159,6 +129,27 @@ function Shown({
             />
           </>
         )}
+      </Section>
+      <Differences
+        batches={batches}
+        rows={rows}
+        chosen={areChosen}
+        same={search.same ?? false}
+        onSame={(same) => change({ same: same || undefined })}
+        strokeOf={strokeOf}
+      />
+      <Section id="parallel" title="Parameters and results">
+        <ParallelView
+          rows={rows}
+          kept={kept}
+          axes={axes}
+          chosenAxes={shown.chosen}
+          shownAxes={shown.shownAxes}
+          search={search}
+          change={change}
+          strokeOf={strokeOf}
+          focus={view.focus}
+        />
       </Section>
       <LeftOut
         counted={counted}
@@ -196,9 +187,29 @@ function Shown({
             <BestEpochs of={of} metric={metric} rows={kept} source={source} {...view} />
           </Section>
         )}
-        {!areChosen && differences}
       </div>
     </div>
+  )
+}
+
+/** What the charts and tables of the page share: live points, the hovered job, and the colours of the runs. */
+function useRunsView(rows: readonly Compared[]) {
+  const runs = useMemo(
+    () => ({ names: rows.map((row) => row.name), keys: new Map(rows.map((row) => [row.name, row.job.key])) }),
+    [rows],
+  )
+  const latest = useRef(runs)
+  latest.current = runs
+  return useMemo(
+    () => ({
+      bus: createPointBus(),
+      focus: createFocus(),
+      colourOf: coloursOfRuns(
+        () => latest.current.names,
+        (name) => latest.current.keys.get(name),
+      ),
+    }),
+    [],
   )
 }
 

@@ -2,7 +2,7 @@ import { useMemo } from 'react'
 import { ChartControls } from '../../charts/chart-controls.tsx'
 import { ChartGrid } from '../../charts/chart-grid.tsx'
 import { groupingsOf, groupsOf, useGroupColours, useGroupNames } from '../../charts/chart-groups.ts'
-import { GroupLegend } from '../../charts/chart-legend.tsx'
+import { GroupLegend, ListHead } from '../../charts/chart-legend.tsx'
 import type { Compared } from '../../charts/compared-jobs.ts'
 import { seriesNames } from '../../charts/series-names.ts'
 import { useChartChoices } from '../../charts/use-chart-choices.ts'
@@ -13,7 +13,7 @@ import type { CompareSearch } from '../../lib/compare-search.ts'
 import type { Focus } from '../../lib/live/focus.ts'
 import type { PointBus } from '../../lib/live/points.ts'
 import type { SearchChange } from '../../lib/search-change.ts'
-import { count, some } from '../../lib/words.ts'
+import { count, number, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 
 /** More curves are drawn on request. */
@@ -50,6 +50,15 @@ export function Curves(props: {
     () => rows.slice(0, search.all || by !== undefined ? undefined : FIRST_DRAWN).map((row) => row.name),
     [rows, search.all, by],
   )
+  const [watched] = props.keys
+  const runs = useMemo(
+    () =>
+      rows.slice(0, drawn.length).map(({ name, job }) => ({
+        name,
+        note: watched === undefined ? '' : number(job.best[watched]),
+      })),
+    [rows, drawn, watched],
+  )
   const starts = useMemo(
     () => new Map(every.map(({ name, job }) => [name, Date.parse(job.started_at) / 1000])),
     [every],
@@ -75,21 +84,36 @@ export function Curves(props: {
             {search.all ? `Draw the first ${FIRST_DRAWN}` : `Draw all ${count(rows.length)}`}
           </Button>
         )}
-        {by !== undefined && <GroupLegend groups={groups} focus={focus} colourOf={colourOfGroup} flat />}
       </div>
-      <ChartGrid
-        {...charts}
-        of={props.of}
-        source={props.source}
-        bus={props.bus}
-        focus={focus}
-        colourOf={group === undefined ? colourOf : colourOfGroup}
-        startOf={(job) => starts.get(job)}
-        group={group}
-        keys={props.keys}
-        jobs={drawn}
-        whole={false}
-      />
+      <div className="flex flex-col gap-3 lg:flex-row">
+        <aside
+          aria-label="Legend"
+          className="max-h-48 shrink-0 overflow-y-auto lg:sticky lg:top-3 lg:max-h-[70vh] lg:w-64 lg:self-start xl:w-80"
+        >
+          <ListHead focus={focus}>{by === undefined && <span>{`best.${props.keys[0]}`}</span>}</ListHead>
+          <GroupLegend
+            label={by === undefined ? 'Runs' : 'Groups'}
+            groups={by === undefined ? runs : groups}
+            focus={focus}
+            colourOf={by === undefined ? colourOf : colourOfGroup}
+          />
+        </aside>
+        <div className="min-w-0 flex-1">
+          <ChartGrid
+            {...charts}
+            of={props.of}
+            source={props.source}
+            bus={props.bus}
+            focus={focus}
+            colourOf={group === undefined ? colourOf : colourOfGroup}
+            startOf={(job) => starts.get(job)}
+            group={group}
+            keys={props.keys}
+            jobs={drawn}
+            whole={false}
+          />
+        </div>
+      </div>
     </>
   )
 }

@@ -6,7 +6,7 @@ import { ExportTable } from '../../ui/export-table.tsx'
 import { Section } from '../../ui/section.tsx'
 import { Table } from '../../ui/table.tsx'
 import { CodeChanges } from '../batch/code-changes.tsx'
-import { columnsOf, factsOf } from './facts.ts'
+import { columnsOf, type FactsColumn, factsOf } from './facts.ts'
 
 /** The maximum number of columns of a readable table. */
 const MAX_BESIDE = 24
@@ -20,12 +20,14 @@ export function Differences(props: {
   /** Whether rows without differences are shown too. */
   same: boolean
   onSame: (same: boolean) => void
+  strokeOf: (row: Compared) => string
 }) {
-  const { batches, rows, chosen, same } = props
+  const { batches, rows, chosen, same, strokeOf } = props
   const columns = useMemo(() => columnsOf(batches, rows, chosen), [batches, rows, chosen])
   const beside = useMemo(() => columns.slice(0, MAX_BESIDE), [columns])
   const facts = useMemo(() => factsOf(beside), [beside])
   const shown = same ? facts : facts.filter((fact) => fact.differs)
+  const colours = useMemo(() => coloursOf(beside, rows, strokeOf), [beside, rows, strokeOf])
   const [before, after, ...more] = batches
   const areJobs = columns[0]?.job !== undefined
   return (
@@ -56,7 +58,11 @@ export function Differences(props: {
           {columns.length === 1 ? 'There is nothing to compare it with.' : 'Nothing that they reported.'}
         </p>
       ) : (
-        <Table heads={['Field', ...beside.map((column) => column.title)]} label="What differs">
+        <Table
+          heads={['Field', ...beside.map((column) => column.title)]}
+          colours={[undefined, ...colours]}
+          label="What differs"
+        >
           {shown.map(({ name, texts, differs }) => (
             <tr key={name} className={same && differs ? 'bg-accent-soft' : ''}>
               <td className="text-muted">
@@ -76,3 +82,14 @@ export function Differences(props: {
     </Section>
   )
 }
+
+/** The colours of columns that stand for a single run. */
+const coloursOf = (
+  columns: readonly FactsColumn[],
+  rows: readonly Compared[],
+  strokeOf: (row: Compared) => string,
+): (string | undefined)[] =>
+  columns.map(({ batch, jobs: [job, ...more] }) => {
+    const row = rows.find((one) => one.job === job && one.batch.id === batch.id)
+    return row === undefined || more.length > 0 ? undefined : strokeOf(row)
+  })

@@ -32,10 +32,6 @@ export function AxisLine(props: {
   return (
     <g>
       <line x1={x} x2={x} y1={TOP} y2={H - FOOT} stroke="var(--line-strong)" />
-      <text x={x} y={11} textAnchor="middle" fontSize="11" fill="var(--ink)">
-        {short(axis.title)}
-        {axis.log ? ', log' : ''}
-      </text>
       {offset !== null && (
         <text x={x} y={H - 4} textAnchor="middle" fontSize="10" fill="var(--muted)">
           {`from ${offset}`}

@@ -23,6 +23,8 @@ export function heightsOf(rows: readonly Compared[], axes: readonly Axis[]): Flo
 export interface Lines {
   rows: readonly Compared[]
   kept: ReadonlySet<string>
+  /** Whether the best rows come last; without a brush only these stand out. */
+  isSorted?: boolean
   heights: Float32Array
   /** The horizontal positions of the axes, in CSS pixels. */
   xs: readonly number[]
@@ -42,19 +44,33 @@ export function drawLines(
   canvas.height = Math.round(H * scale)
   context.setTransform(scale, 0, 0, scale, 0, 0)
   const { rows, kept } = lines
+  const strong = strongOf(lines)
   const many = kept.size > 60
   for (const front of [false, true]) {
     context.lineWidth = front && !many ? 1.5 : 1
-    context.globalAlpha = front ? opacityOf(kept.size) : 1
+    context.globalAlpha = 1
     context.strokeStyle = colours.faint
     rows.forEach((row, n) => {
       if (kept.has(row.name) !== front) return
-      if (front) context.strokeStyle = colours.of(row)
+      if (front) {
+        context.strokeStyle = colours.of(row)
+        context.globalAlpha = strong.size > 0 && !strong.has(row.name) ? FADED : opacityOf(kept.size)
+      }
       context.beginPath()
       trace(lines, n, (move, x, y) => (move ? context.moveTo(x, y) : context.lineTo(x, y)))
       context.stroke()
     })
   }
+}
+
+const FADED = 0.18
+/** Up to this many lines are equally strong. */
+const FEW = 20
+
+/** Of many lines without a brush, the last tenth is strong: the best, if the rows are sorted. */
+function strongOf({ rows, kept, isSorted }: Lines): ReadonlySet<string> {
+  if (!isSorted || kept.size < rows.length || rows.length <= FEW) return new Set()
+  return new Set(rows.slice(-Math.ceil(rows.length / 10)).map((row) => row.name))
 }
 
 /** Many lines are translucent, so that dense areas are visible. */

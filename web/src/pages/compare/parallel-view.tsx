@@ -2,18 +2,17 @@ import { useMemo } from 'react'
 import type { Compared } from '../../charts/compared-jobs.ts'
 import type { Focus } from '../../lib/live/focus.ts'
 import type { SearchChange } from '../../lib/search-change.ts'
-import type { SweepSearch } from '../../lib/sweep-search.ts'
 import type { Axis } from './axes.ts'
-import { LogAxes } from './log-axes.tsx'
+import { AxesMenu, AxisMenu, type ParallelSearch } from './axis-menu.tsx'
 import { Parallel } from './parallel.tsx'
-import { Toggles } from './toggles.tsx'
-
-/** The search parameters of parallel coordinates. */
-type ParallelSearch = Pick<SweepSearch, 'axes' | 'scales' | 'brush'>
 
 /** Parallel coordinates of jobs with the choice of their axes and scales. */
 export function ParallelView(props: {
   rows: readonly Compared[]
+  /** Whether the best rows come last. */
+  isSorted?: boolean
+  /** The ids of parameters, the most important first. */
+  important?: readonly string[] | undefined
   /** The rows within the brushed ranges. */
   kept: readonly Compared[]
   axes: readonly Axis[]
@@ -29,25 +28,26 @@ export function ParallelView(props: {
   const keptNames = useMemo(() => new Set(kept.map((row) => row.name)), [kept])
   return (
     <>
-      <Toggles
-        label="Axes"
-        options={axes.map((axis) => [axis.id, axis.title])}
-        on={props.chosenAxes}
-        onChange={(next) => change({ axes: next })}
-      />
-      <LogAxes axes={shownAxes} scales={search.scales} onChange={(scales) => change({ scales })} />
       {shownAxes.length < 2 ? (
         <p className="text-muted">
           {search.axes === undefined && 'No parameter differs between these jobs. '}
-          Choose two axes or more{search.axes === undefined && ' to compare them'}.
+          Choose two axes or more{search.axes === undefined && ' to compare them'}.{' '}
+          <AxesMenu axes={axes} chosen={props.chosenAxes} change={change} />
         </p>
       ) : (
         <Parallel
           rows={rows}
+          isSorted={props.isSorted ?? false}
           kept={keptNames}
           axes={shownAxes}
           brush={search.brush ?? {}}
           onBrush={(brush) => change({ brush: { ...brush } })}
+          titleOf={(axis) => (
+            <AxisMenu axis={axis} shown={shownAxes.map(({ id }) => id)} search={search} change={change} />
+          )}
+          menu={
+            <AxesMenu axes={axes} chosen={props.chosenAxes} important={props.important} change={change} />
+          }
           strokeOf={props.strokeOf}
           focus={props.focus}
         />

@@ -12,6 +12,8 @@ import { drawLines, H, heightsOf, type Lines, nearestLine, pathOf } from './para
 /** The minimum distance between axes. */
 const STEP = 150
 const SIDE = 70
+/** The width of an axis title. */
+const TITLE = 138
 
 type Brush = Readonly<Record<string, [number, number]>>
 
@@ -23,14 +25,19 @@ type Brush = Readonly<Record<string, [number, number]>>
 export function Parallel(props: {
   rows: readonly Compared[]
   kept: ReadonlySet<string>
+  /** Whether the best rows come last; of many these stand out. */
+  isSorted: boolean
   axes: readonly Axis[]
   brush: Brush
   onBrush: (brush: Brush) => void
+  titleOf: (axis: Axis) => React.ReactNode
+  /** The choice of the axes. */
+  menu: React.ReactNode
   /** Changes only when a colour changes, because the lines are then redrawn. */
   strokeOf: (row: Compared) => string
   focus: Focus
 }) {
-  const { rows, kept, axes, brush, onBrush, strokeOf, focus } = props
+  const { rows, kept, isSorted, axes, brush, onBrush, strokeOf, focus } = props
   const theme = useTheme()
   const canvas = useRef<HTMLCanvasElement>(null)
   const [box, room] = useWidth(0)
@@ -38,8 +45,8 @@ export function Parallel(props: {
   const width = SIDE * 2 + step * (axes.length - 1)
   const heights = useMemo(() => heightsOf(rows, axes), [rows, axes])
   const lines = useMemo(
-    (): Lines => ({ rows, kept, heights, xs: axes.map((_, i) => SIDE + step * i) }),
-    [rows, kept, heights, axes, step],
+    (): Lines => ({ rows, kept, isSorted, heights, xs: axes.map((_, i) => SIDE + step * i) }),
+    [rows, kept, isSorted, heights, axes, step],
   )
   // biome-ignore lint/correctness/useExhaustiveDependencies: the theme changes the computed style
   useEffect(() => {
@@ -97,9 +104,19 @@ export function Parallel(props: {
               />
             ))}
           </svg>
+          {axes.map((axis, i) => (
+            <span
+              key={axis.id}
+              className="absolute top-0 flex justify-center"
+              style={{ left: SIDE + step * i - TITLE / 2, width: TITLE }}
+            >
+              {props.titleOf(axis)}
+            </span>
+          ))}
         </div>
       </div>
       <figcaption className="flex min-h-7 flex-wrap items-center gap-2 text-xs text-muted">
+        {props.menu}
         <span data-kept>
           {count(kept.size)} of {some(rows.length, 'job')}
         </span>

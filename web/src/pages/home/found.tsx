@@ -106,14 +106,7 @@ export function Found({ q }: { q: string }) {
 function FoundBatch({ id }: { id: string }) {
   const batch = useBatch(id)
   if (batch === undefined) return null
-  return (
-    <EndedRow
-      batch={batch}
-      note={
-        <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />
-      }
-    />
-  )
+  return <EndedRow batch={batch} note={<Progress batch={batch} />} />
 }
 
 function FoundJob({ job }: { job: Job }) {

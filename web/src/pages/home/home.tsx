@@ -111,18 +111,7 @@ export function Home() {
         <Section title="Recently finished">
           {done.length === 0 && <p className="px-3 py-3 text-muted">Nothing has finished yet.</p>}
           {done.map((batch) => (
-            <EndedRow
-              key={batch.id}
-              batch={batch}
-              note={
-                <Progress
-                  done={batch.n_done}
-                  failed={batch.n_failed}
-                  total={batch.n_total}
-                  part={batch.progress}
-                />
-              }
-            />
+            <EndedRow key={batch.id} batch={batch} note={<Progress batch={batch} />} />
           ))}
         </Section>
       </div>

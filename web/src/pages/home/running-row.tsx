@@ -5,13 +5,11 @@ import { metricsOf } from '../../lib/api/batches.ts'
 import type { FieldValue } from '../../lib/api/projects.ts'
 import type { Numeric } from '../../lib/api/types.ts'
 import { batchName } from '../../lib/batch-name.ts'
-import { colourOf } from '../../lib/charts/colours.ts'
 import { links } from '../../lib/links.ts'
 import { elapsedOf, endOf } from '../../lib/live/batches.ts'
 import { useChannel } from '../../lib/live/stream.ts'
 import { LOSSES } from '../../lib/main-series.ts'
 import { useBatch } from '../../lib/queries.ts'
-import { useTheme } from '../../lib/theme.ts'
 import { duration, etaText, number } from '../../lib/words.ts'
 import { Progress } from '../../ui/controls.tsx'
 import { useNow } from '../../ui/relative-time.tsx'
@@ -58,7 +56,7 @@ export function RunningRow(props: {
       <span className="flex-1" />
       <span className="empty:max-xl:hidden xl:w-58 xl:shrink-0">{watched && <Watched id={id} />}</span>
       <span className="xl:w-36 xl:shrink-0">
-        <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />
+        <Progress batch={batch} />
       </span>
       <span
         className="whitespace-nowrap text-muted sm:w-44 sm:shrink-0 sm:text-right"
@@ -89,7 +87,6 @@ function etaOf(end: number, range: { eta: FieldValue | undefined; at: number } |
 
 /** The loss of the job that reported last. */
 function Watched({ id }: { id: string }) {
-  const theme = useTheme()
   const first = useQuery({
     queryKey: ['spark', id],
     queryFn: async () => {
@@ -118,11 +115,7 @@ function Watched({ id }: { id: string }) {
   if (!shown) return null
   return (
     <span className="flex items-center gap-2">
-      <Sparkline
-        values={shown.values}
-        colour={colourOf(String(shown.job), theme)}
-        label={`${shown.key} of ${shown.job}`}
-      />
+      <Sparkline values={shown.values} colour="var(--accent)" label={`${shown.key} of ${shown.job}`} />
       <span className="w-32 truncate whitespace-nowrap text-xs text-muted">
         {shown.key} <span className="text-ink">{number(shown.values.at(-1))}</span>
       </span>

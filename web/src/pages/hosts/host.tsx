@@ -244,12 +244,7 @@ function Batches({ host }: { host: Host }) {
                   />
                 </td>
                 <td>
-                  <Progress
-                    done={batch.n_done}
-                    failed={batch.n_failed}
-                    total={batch.n_total}
-                    part={batch.progress}
-                  />
+                  <Progress batch={batch} />
                 </td>
                 <td>{batch.project}</td>
                 <td>

@@ -19,9 +19,7 @@ export function BatchCell(props: {
   const { column, batch, fields } = props
   switch (column.id) {
     case 'progress':
-      return (
-        <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />
-      )
+      return <Progress batch={batch} />
     case 'elapsed':
       return duration(elapsedOf(batch, props.now))
     case 'eta':

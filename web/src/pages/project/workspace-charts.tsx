@@ -6,7 +6,7 @@ import { ChartSections } from '../../charts/chart-sections.tsx'
 import {
   type Compared,
   MAX_JOBS,
-  useCompared,
+  type useCompared,
   useComparedSource,
   useLivePoints,
 } from '../../charts/compared-jobs.ts'
@@ -35,15 +35,14 @@ export function WorkspaceCharts(props: {
   slug: string
   search: ChartSearch
   change: (part: SearchChange<ChartSearch>) => void
-  shown: readonly string[]
+  found: ReturnType<typeof useCompared>
   hidden: ReadonlySet<string>
   focus: ReturnType<typeof createFocus>
   colourOfBatch: ColourOf
   lead: React.ReactNode
   drawnText: string | undefined
 }) {
-  const { search, change, shown, hidden, focus } = props
-  const found = useCompared(shown, { live: true })
+  const { search, change, found, hidden, focus } = props
   const batches = found.data?.batches
   const labels = useLabels(found.data)
   const rows = useMemo(

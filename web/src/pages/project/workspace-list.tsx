@@ -1,10 +1,11 @@
 import { Eye, EyeOff } from 'lucide-react'
 import { useEffect, useRef } from 'react'
 import { Swatch } from '../../charts/chart-legend.tsx'
+import { useListed } from '../../charts/use-listed.ts'
 import { batchName } from '../../lib/batch-name.ts'
-import { type ColourOf, useColourChoice } from '../../lib/charts/colours.ts'
+import { useColourChoice } from '../../lib/charts/colours.ts'
 import { hrefs } from '../../lib/links.ts'
-import type { Focus } from '../../lib/live/focus.ts'
+import { type Focus, useHoveredTitle, useHoveredValue } from '../../lib/live/focus.ts'
 import { useRow } from '../../lib/live/row-store.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { withRow } from '../../lib/selection.ts'
@@ -15,6 +16,7 @@ import { useNow } from '../../ui/relative-time.tsx'
 import { useRowLinks } from '../../ui/row-links.ts'
 import { StatusShape } from '../../ui/status.tsx'
 import { BatchCell } from './batch-cell.tsx'
+import type { RunsOfBatches } from './runs-of-batches.ts'
 import { type Column, isField } from './table-columns.ts'
 import type { BatchList } from './use-batch-list.ts'
 
@@ -22,14 +24,14 @@ interface Row {
   list: BatchList
   /** The field shown beside each name. */
   column: Column | undefined
-  colourOf: ColourOf
+  runs: RunsOfBatches
   onCheck: (id: string, on: boolean, range: boolean) => void
   onHide: (id: string) => void
 }
 
 /** The list of batches beside the charts, to select and hide them, with the colours of their curves. */
 export function WorkspaceList(
-  props: Pick<Row, 'list' | 'colourOf' | 'onHide'> & {
+  props: Pick<Row, 'list' | 'runs' | 'onHide'> & {
     columns: readonly Column[]
     /** A column id, in the server's sort syntax. */
     sort: string
@@ -47,6 +49,9 @@ export function WorkspaceList(
   list.watch(list.ids)
   const waits = list.fresh + list.moved > 0
   const rowLinks = useRowLinks()
+  const rows = useRef<HTMLUListElement>(null)
+  useListed(focus, rows)
+  const title = useHoveredTitle(focus)
   // Beside charts rows are not read one by one, so new batches are inserted immediately.
   const { settle } = list
   useEffect(() => {
@@ -68,16 +73,21 @@ export function WorkspaceList(
             ? `${count(selected.size)} selected`
             : `${list.more ? 'First ' : ''}${some(list.ids.length, 'batch', 'batches')}`}
         </span>
-        {column && <span className="truncate">{column.title}</span>}
+        {title !== undefined ? (
+          <span className="min-w-0 truncate font-medium text-accent">{title}</span>
+        ) : (
+          column && <span className="truncate">{column.title}</span>
+        )}
       </div>
-      <ul aria-label="Batches of the project">
+      <ul ref={rows} aria-label="Batches of the project">
         {list.ids.map((id) => (
           <Entry
             key={id}
             id={id}
             list={list}
             column={column}
-            colourOf={props.colourOf}
+            runs={props.runs}
+            focus={focus}
             drawn={drawnSet.has(id) && !hidden.has(id)}
             hidden={hidden.has(id)}
             checked={selected.has(id)}
@@ -106,12 +116,14 @@ function Entry(
     drawn: boolean
     hidden: boolean
     checked: boolean
+    focus: Focus
     onPoint: (name: string | null) => void
   },
 ) {
   const { id, drawn, hidden, checked, column } = props
   const batch = useBatch(id)
   const fields = useRow(props.list.fields, id)
+  const hovered = useHoveredValue(props.focus, props.runs.curveOf(id))
   const now = useNow()
   const theme = useTheme()
   useColourChoice()
@@ -134,7 +146,7 @@ function Entry(
           props.onCheck(id, event.target.checked, (event.nativeEvent as MouseEvent).shiftKey === true)
         }
       />
-      <Swatch name={id} colour={props.colourOf(id, theme)} off={!drawn} />
+      <Swatch name={props.runs.runOf(id)} colour={props.runs.colourOf(id, theme)} off={!drawn} />
       <StatusShape status={batch.status} />
       <a
         href={hrefs.batch(id)}
@@ -144,10 +156,16 @@ function Entry(
       >
         {name}
       </a>
-      {column && (
-        <span data-cell={column.id} className="text-xs whitespace-nowrap text-muted tabular-nums">
-          <BatchCell column={column} batch={batch} fields={fields} tagHref={() => ''} now={now} />
+      {hovered !== null ? (
+        <span data-hovered className="text-xs whitespace-nowrap tabular-nums">
+          {hovered === '' && drawn ? '–' : hovered}
         </span>
+      ) : (
+        column && (
+          <span data-cell={column.id} className="text-xs whitespace-nowrap text-muted tabular-nums">
+            <BatchCell column={column} batch={batch} fields={fields} tagHref={() => ''} now={now} />
+          </span>
+        )
       )}
       <button
         type="button"

@@ -1,5 +1,5 @@
-import { useEffect, useMemo, useRef, useState } from 'react'
-import { coloursAmong } from '../../lib/charts/colours.ts'
+import { useEffect, useMemo, useState } from 'react'
+import { useCompared } from '../../charts/compared-jobs.ts'
 import type { ChartSearch } from '../../lib/charts/search.ts'
 import { links } from '../../lib/links.ts'
 import { createFocus } from '../../lib/live/focus.ts'
@@ -8,6 +8,7 @@ import { sortOf, type TableSearch } from '../../lib/table-search.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { useSearchChange } from '../../ui/use-search-change.ts'
+import { useRunsOfBatches } from './runs-of-batches.ts'
 import type { Column } from './table-columns.ts'
 import type { BatchList } from './use-batch-list.ts'
 import { WorkspaceCharts } from './workspace-charts.tsx'
@@ -46,9 +47,8 @@ export function Workspace(props: {
     return [...listed, ...[...selected].filter((id) => !listed.includes(id))]
   }, [list.ids, selected, top])
   const focus = useMemo(createFocus, [])
-  const drawnIds = useRef<readonly string[]>([])
-  drawnIds.current = shown
-  const colourOfBatch = useMemo(() => coloursAmong(() => drawnIds.current), [])
+  const found = useCompared(shown, { live: true })
+  const runs = useRunsOfBatches(shown, found.data)
   return (
     <div className="flex min-h-0 flex-1 flex-col border-t border-line lg:flex-row">
       <aside
@@ -70,7 +70,7 @@ export function Workspace(props: {
             change({ hide: next.size > 0 ? [...next] : undefined })
           }}
           focus={focus}
-          colourOf={colourOfBatch}
+          runs={runs}
         />
       </aside>
       <div
@@ -81,10 +81,10 @@ export function Workspace(props: {
           slug={slug}
           search={search}
           change={change}
-          shown={shown}
           hidden={hidden}
           focus={focus}
-          colourOfBatch={colourOfBatch}
+          found={found}
+          colourOfBatch={runs.colourOf}
           lead={
             <Button className="lg:hidden" aria-expanded={open} onClick={() => setOpen(!open)}>
               {some(list.ids.length, 'batch', 'batches')}

@@ -119,7 +119,7 @@ function BatchLine({ batch }: { batch: Batch }) {
           {batchName(batch)}
         </Link>
       )}
-      <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />
+      <Progress batch={batch} />
       <span className="text-muted">{duration(elapsedOf(batch, Date.now()))}</span>
       {batch.commit && <code className="text-xs text-muted">{batch.commit.slice(0, 8)}</code>}
     </div>

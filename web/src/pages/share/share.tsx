@@ -14,8 +14,7 @@ import { Button } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
 import { applyPayload } from '../batch/arrivals.ts'
 import { createBatchContext, InBatch } from '../batch/context.ts'
-import { Failures } from '../batch/failures.tsx'
-import { BatchHeader } from '../batch/header.tsx'
+import { FailingHeader } from '../batch/failing-header.tsx'
 import { JobsView } from '../batch/jobs.tsx'
 import { ResourcesView } from '../batch/resources-view.tsx'
 import { readShareSearch, SHARE_TABS, type ShareSearch } from './search.ts'
@@ -93,8 +92,7 @@ export function SharedPage() {
           </span>
         )}
       </p>
-      <BatchHeader batch={batch} shared />
-      <Failures batchId={batch.id} />
+      <FailingHeader batch={batch} shared />
       <nav
         aria-label="Views of the batch"
         className="fade-end flex gap-1 overflow-x-auto border-b border-line px-3"

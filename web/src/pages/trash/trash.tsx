@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { fetchBatch, fetchDeleted, restoreBatch } from '../../lib/api/batches.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
+import { isReceiving } from '../../lib/batch-facts.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { daysText, useKeptDays } from '../../lib/kept.ts'
 import { batchStore } from '../../lib/live/batches.ts'
@@ -89,6 +90,15 @@ function Row(props: { batch: Batch; keptDays: number | undefined; onRestore: () 
       <span className="text-muted max-sm:hidden">
         deleted <RelativeTime at={deletedAt} />
       </span>
+      {isReceiving(batch) && (
+        <span
+          data-receiving
+          className="text-amber"
+          title="Its run still sends events. They are stored; restore the batch to see them, or stop the run."
+        >
+          still receiving, last <RelativeTime at={String(batch.last_received_at)} />
+        </span>
+      )}
       {keptDays !== undefined && <Left until={Date.parse(deletedAt) + keptDays * DAY_MS} />}
       <Button onClick={onRestore} aria-label={`Restore ${batchName(batch)}`}>
         Restore
