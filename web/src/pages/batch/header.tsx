@@ -166,8 +166,8 @@ function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
   const left = eta.eta_s === null ? 0 : Math.round((at - now) / 1000 + eta.eta_s)
   if (text === '' && (isFetched || !ask)) return null
   return (
-    // At the end of the line, and with the place of its range kept until it is known: nothing moves when it arrives.
-    <Fact name="ETA" className={`sm:order-last ${text === '' ? 'invisible' : ''}`}>
+    // The place of its range is kept until it is known, so that nothing moves when it arrives.
+    <Fact name="ETA" className={text === '' ? 'invisible' : ''}>
       {/* As wide as with a range: when it arrives, the facts must not wrap and move the page. */}
       <span className="flex min-w-46 items-center gap-1">
         {text}
