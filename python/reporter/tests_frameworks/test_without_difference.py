@@ -165,7 +165,7 @@ def _outcome(folder: Path, program: str, reported: bool) -> tuple[int, str, dict
         env |= {"SLURM_NTASKS": "1", "SLURM_JOB_NAME": "train", "SLURM_JOB_ID": "7", "SLURM_PROCID": "0"}
         env |= {"SLURM_LOCALID": "0", "SLURM_NODEID": "0"}
     done = subprocess.run(
-        [sys.executable, "program.py"], cwd=folder, env=env, timeout=120, capture_output=True, text=True, check=False
+        [sys.executable, "program.py"], cwd=folder, env=env, timeout=300, capture_output=True, text=True, check=False
     )
     assert "Exception ignored" not in done.stderr, done.stderr
     files: dict[str, int] = {}
