@@ -1,6 +1,6 @@
 import type { Db } from '../db/sql.ts'
 import { hostsOfBatches } from './agents/index.ts'
-import { aliveAt, type BatchRow, type BatchView, batchView, canOf } from './batches/index.ts'
+import { aliveAt, type BatchRow, type BatchView, batchView, canOf, eventsPendingOf } from './batches/index.ts'
 import type { Caller } from './caller.ts'
 import { type BatchEtas, etaOf, progressOf, recentEtasOf } from './eta/index.ts'
 import { type JobField, type JobRow, type JobView, jobView, jobViewOf } from './jobs/index.ts'
@@ -8,8 +8,8 @@ import { columnsOf, type FieldValue } from './lists/index.ts'
 import { type Clock, isStalled } from './liveness.ts'
 import { publicBatch, publicJob } from './shares/index.ts'
 
-/** The fields of a batch that other modules know: each of them is a read. */
-export const LOOKED_UP = ['host_id', 'eta_s', 'progress'] as const
+/** The fields of a batch that its row does not have: each of them is a read. */
+export const LOOKED_UP = ['host_id', 'eta_s', 'progress', 'events_pending'] as const
 export type LookedUp = (typeof LOOKED_UP)[number]
 
 /** The views of these batches for the caller, in order; without an account only the public fields. */
@@ -36,7 +36,7 @@ export async function viewsOfBatches(
   lookedUp: readonly LookedUp[] = LOOKED_UP,
 ): Promise<BatchView[]> {
   const of = (field: LookedUp) => (lookedUp.includes(field) ? rows : [])
-  const [etas, progress, hosts] = await Promise.all([
+  const [etas, progress, hosts, pending] = await Promise.all([
     etasOfBatches(db, of('eta_s'), clock),
     progressOf(db, of('progress')),
     hostsOfBatches(
@@ -44,6 +44,7 @@ export async function viewsOfBatches(
       of('host_id').map((row) => row.key),
       clock.now,
     ),
+    eventsPendingOf(db, of('events_pending')),
   ])
   return rows.map((row) =>
     batchView(row, clock, {
@@ -51,6 +52,7 @@ export async function viewsOfBatches(
       hostId: hosts.get(row.key)?.id ?? null,
       etaS: etas.get(row.key)?.batch.etaS ?? null,
       progress: progress.get(row.key) ?? null,
+      eventsPending: pending.get(row.key) ?? null,
     }),
   )
 }

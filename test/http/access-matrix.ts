@@ -532,6 +532,11 @@ export const MATRIX: Row[] = [
     answers: '404 401 200 200 404 200 200 200 200 200',
   },
   {
+    route: 'GET /api/batches/:id/resume-point',
+    path: ofBatch('/resume-point'),
+    answers: '404 401 200 200 404 200 200 200 200 200',
+  },
+  {
     route: 'PATCH /api/batches/:id',
     path: ofBatch(),
     body: () => ({ notes: 'seen' }),

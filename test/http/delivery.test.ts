@@ -58,6 +58,20 @@ test('a late event completes a batch that lacked it', async () => {
   expect(await delivery('late')).toMatchObject({ state: 'complete', stored: 4, missing: 0 })
 })
 
+test('a program that continues a batch learns its project, its newest job and the last steps', async () => {
+  const path = '/api/batches/resumed/resume-point'
+  expect((await stage.get(path, stage.batchOwner.reporter)).status).toBe(404)
+  await send(start('resumed'))
+  const asked = async () => (await stage.get(path, stage.batchOwner.reporter)).body
+  expect(await asked()).toEqual({ project: 'vision', newest_job: null, jobs: [] })
+  await send(epoch('resumed', 0), epoch('resumed', 2 ** 40), epoch('resumed', 3))
+  expect(await asked()).toEqual({
+    project: 'vision',
+    newest_job: 'a',
+    jobs: [{ job_id: 'a', last_step: 2 ** 40 }],
+  })
+})
+
 test('events that the reporter dropped make the receipt incomplete for good', async () => {
   await send(start('dropped'), epoch('dropped', 0), end('dropped', receipt(7, 4)))
   expect(await delivery('dropped')).toMatchObject({
@@ -226,6 +240,17 @@ const worker = (batch_id: string, n: number) =>
       data: { epoch: n },
     }),
   })
+
+test('a batch says how many of its events are still arriving', async () => {
+  const id = 'arriving'
+  const pending = async () => (await stage.get(`/api/batches/${id}`, stage.viewer.token)).body.events_pending
+  await report(madeBy(PARENT, start(id)))
+  expect(await pending()).toBeNull()
+  await report(madeBy(PARENT, end(id, reportOf(PARENT, 5, { dropped: 1 }))))
+  expect(await pending()).toBe(2)
+  await report(madeBy(PARENT, epoch(id, 0)), madeBy(PARENT, epoch(id, 1)))
+  expect(await pending()).toBe(0)
+})
 
 test('events that another process sent do not replace events that one process lost', async () => {
   const id = 'masked'

@@ -142,6 +142,12 @@ export const batchFields = {
     graphql: 'environment',
     public: 'scrubbed',
   },
+  events_pending: {
+    type: nullable(int),
+    means:
+      'Events that its reporters counted at their end and that have not arrived yet; null while it runs, and without counts',
+    public: 'shown',
+  },
   rerun_of: { type: nullable(id), column: 'rerun_of', public: 'shown' },
   deleted_at: { type: instant, graphql: null, optional: true, public: 'shown' },
   can: { type: own(can), means: 'What the caller may do to it now', public: 'shown' },

@@ -122,6 +122,23 @@ function receipt(id: string, row: Omit<ReceiptRow, 'key'>, found: Found | undefi
   }
 }
 
+/** How many events the processes of these batches have counted at their end and the service does not have; by key. */
+export async function eventsPendingOf(
+  db: Db,
+  batches: readonly { key: number; status: BatchStatus }[],
+): Promise<Map<number, number>> {
+  const keys = batches.flatMap(({ key, status }) => (status === 'running' ? [] : key))
+  if (keys.length === 0) return new Map()
+  const rows = await db<{ key: number; pending: number }[]>`/* batches.events_pending */
+    select u.key, s.pending from unnest(${keys}::bigint[]) as u (key)
+    cross join lateral (
+      select sum(greatest(0, (q.delivery ->> 'produced')::float8 - (q.delivery ->> 'dropped')::float8
+        - coalesce((q.delivery ->> 'rejected')::float8, 0) - q.n_events)) pending
+      from batch_senders q where q.batch_key = u.key and q.delivery -> 'so_far' is null) s
+    where s.pending is not null`
+  return new Map(rows.map(({ key, pending }) => [key, pending]))
+}
+
 const NOTHING = { status: 'running' as const, stored: 0, ended: null, senders: [] }
 
 /** Sorts senders: first those with lost or pending events, then those without counts. */

@@ -21,6 +21,7 @@ export {
   deliveriesOf,
   deliveryOf,
   deliveryOfJobs,
+  eventsPendingOf,
   type JobDelivery,
   type SenderDelivery,
   withoutHosts,
@@ -37,6 +38,7 @@ export {
 export type { Process } from './process.ts'
 export { batchColumns, batchJoins, batchRecords, readBatches, visibleBatchRecords } from './reads.ts'
 export { clockSkewS, correctionMs, eventSkews, eventSkewsOf } from './receipts.ts'
+export { type ResumePoint, resumePointOf } from './resume-point.ts'
 export { createSenderTally, type SenderCounts, saveSenders } from './senders.ts'
 export { settleJobs } from './settle-jobs.ts'
 export {

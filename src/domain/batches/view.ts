@@ -39,6 +39,7 @@ export interface BatchExtras {
   hostId: string | null
   etaS: number | null
   progress: number | null
+  eventsPending: number | null
 }
 
 type Given = [row: BatchRow, clock: Clock, extras: BatchExtras]
@@ -63,6 +64,7 @@ const derived: Derived<typeof batchFields, Given> = {
   clock_skew_s: (row) => clockSkewS(row.clock_skews),
   elapsed_s: (row, clock) => row.reported?.elapsed_s ?? elapsedS(row, clock.now),
   eta_s: (_row, _clock, { etaS }) => etaS,
+  events_pending: (_row, _clock, { eventsPending }) => eventsPending,
   progress: (_row, _clock, { progress }) => progress,
   deleted_at: (row) => row.deleted_at ?? undefined,
   can: (_row, _clock, { can }) => can,

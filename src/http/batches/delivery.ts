@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
-import { deliveryOf, deliveryOfJobs, withoutHosts } from '../../domain/batches/index.ts'
+import { deliveryOf, deliveryOfJobs, resumePointOf, withoutHosts } from '../../domain/batches/index.ts'
 import { cursorOf } from '../../domain/cursors.ts'
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
@@ -12,9 +12,9 @@ import { delivery, jobDelivery } from './delivery-shapes.ts'
 
 const jobDeliveryCursor = cursorOf<number>('delivery of jobs', z.int().min(0))
 
-/** The receipts of a batch and of its jobs (contract §10 "Receipt"). */
+/** The receipts of a batch and of its jobs (contract §10 "Receipt"), and how far its jobs are. */
 export function deliveryRoutes(app: FastifyInstance, services: Services): void {
-  addRoutes(app, services, [deliveryRoute, jobDeliveryRoute])
+  addRoutes(app, services, [deliveryRoute, jobDeliveryRoute, resumePointRoute])
 }
 
 function deliveryRoute(routes: Routes, { sql }: Services): void {
@@ -58,6 +58,34 @@ function jobDeliveryRoute(routes: Routes, { sql }: Services): void {
       const [found = []] = await deliveryOfJobs(sql, [{ batchKey: batch.key, after }], limit + 1)
       const { rows, next_cursor } = pageFrom(found, limit, jobDeliveryCursor, ({ key }) => key)
       return { items: rows.map(({ key: _, ...job }) => job), next_cursor }
+    },
+  )
+}
+
+function resumePointRoute(routes: Routes, { sql }: Services): void {
+  routes.get(
+    '/api/batches/:id/resume-point',
+    {
+      schema: {
+        tags: ['batches'],
+        params: shapes.byId,
+        querystring: shapes.nothing,
+        summary:
+          'The last step of each job, for a process that continues the batch; also with a reporter token',
+        response: {
+          200: z.object({
+            project: z.string(),
+            newest_job: z.string().nullable(),
+            jobs: z
+              .array(z.object({ job_id: z.string(), last_step: z.number().nullable() }))
+              .describe('The newest 500 jobs, newest first'),
+          }),
+        },
+      },
+    },
+    async (request) => {
+      const batch = await visibleBatch(sql, await request.caller(), request.params.id, { polling: true })
+      return resumePointOf(sql, batch)
     },
   )
 }

@@ -7,7 +7,7 @@ import { daysText, useKeptDays } from '../../lib/kept.ts'
 import { links } from '../../lib/links.ts'
 import { elapsedOf } from '../../lib/live/batches.ts'
 import { useMe } from '../../lib/queries.ts'
-import { count, duration, etaText } from '../../lib/words.ts'
+import { count, duration, etaText, some } from '../../lib/words.ts'
 import { ClockSkew } from '../../ui/clock-skew.tsx'
 import { Progress, Tag } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
@@ -49,6 +49,7 @@ export function BatchHeader({
           <code className="min-w-0 truncate font-mono text-xs text-muted">{batch.id}</code>
         )}
         <StatusBadge status={batch.status} stalled={batch.stalled} stopping={batch.stop_requested} />
+        {batch.events_pending ? <Pending batch={batch} events={batch.events_pending} /> : null}
         {batch.archived && <Flag>archived</Flag>}
         {failures}
         {runs && <Liveness batch={batch} ask={!shared} />}
@@ -141,6 +142,15 @@ export function BatchHeader({
 function Kept() {
   const days = useKeptDays()
   return days !== undefined && `It is kept for ${daysText(days)} and can be restored until then.`
+}
+
+const ARRIVING_MS = 10 * 60_000
+
+/** Events that the run has counted and the service does not have: of the last minutes, or kept on the run's machine. */
+function Pending({ batch, events }: { batch: Batch; events: number }) {
+  const received = Date.parse(batch.last_received_at ?? batch.last_seen_at)
+  const arriving = useNow() - received < ARRIVING_MS
+  return <Flag>{`${some(events, 'event')} ${arriving ? 'still arriving' : 'not received'}`}</Flag>
 }
 
 const Fact = (props: { name: string; className?: string; children: React.ReactNode }) => (
