@@ -65,6 +65,29 @@ test('a batch with many tags shows the first ones, and how many more it has', as
   await context.close()
 })
 
+test('an ended batch says how many of its events are still arriving, until they are there', async () => {
+  const of = eventsOf('arriving')
+  const sender = 'aaaaaaaaaaaa'
+  const report = async (...events: object[]) => {
+    const body = events.map((event) => ({ ...event, event_id: crypto.randomUUID().slice(0, -12) + sender }))
+    const headers = { 'x-svc-sender': 'event-id' }
+    const { status } = await web.app.call('POST', '/api/events/batch', { token: web.reporter, headers, body })
+    expect(status).toBe(200)
+  }
+  await report(
+    of('batch_start', 60, { n_total: 1 }),
+    of('batch_done', 1, { delivery: { sender, produced: 4 } }),
+  )
+  const { page, context, complaints } = await web.asAda()
+  await page.goto('/b/arriving')
+  const header = page.locator('header')
+  await header.getByText('2 events still arriving').waitFor()
+  await report(of('job_epoch', 50, { epoch: 0, val_loss: 1 }, 'a'), of('job_epoch', 49, { epoch: 1 }, 'a'))
+  await header.getByText('still arriving').waitFor({ state: 'detached' })
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
 test('a sign of trouble says since when in local time', () => {
   const at = new Date()
   at.setHours(at.getHours() - 1)

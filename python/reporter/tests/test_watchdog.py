@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import textwrap
 import time
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from svc_reporter import _watchdog_child
 from .conftest import lines_of
 from .kit import process
 from .kit.fake_ingest import FakeIngest
-from .kit.fault_proxy import FaultProxy
+from .kit.fault_proxy import FaultProxy, delay
 from .kit.wait import until
 
 BODY = """
@@ -143,6 +144,29 @@ def _detached(training: int) -> list[int]:
 def _status(pid: int, field: str) -> str:
     status = Path(f"/proc/{pid}/status").read_text()
     return next(line.split()[1] for line in status.splitlines() if line.startswith(f"{field}:"))
+
+
+def test_events_that_the_end_had_no_time_for_are_sent_after_the_script_has_ended(server: FakeIngest) -> None:
+    proxy = FaultProxy(server.url)
+    proxy.always = delay(0.3)
+    body = """
+    run = svc.Reporter("vision", batch_id="b", url=os.environ["URL"], token="em_live_test", stop_poll_s=0,
+                       resources_s=0, heartbeat_s=0, close_timeout_s=0.5)
+    with run, run.job("a") as job:
+        for epoch in range(3000):
+            job.epoch(epoch, train_loss=1.0)
+    assert run.sends_later
+    """
+    running = process.script(textwrap.dedent(body), {"URL": proxy.url, "SVC_WATCHDOG": "1"})
+    _, errors = running.communicate(timeout=20)
+    assert running.returncode == 0, errors
+    try:
+        arrived = len(server.of("job_epoch"))
+        until(lambda: len(server.of("job_epoch")) == 3000 and bool(server.of("batch_done")), 60)
+        assert arrived < 3000
+        until(lambda: _watchdogs() == [], 20)
+    finally:
+        proxy.close()
 
 
 def test_it_notices_the_death_while_a_forked_child_lives_on(server: FakeIngest) -> None:

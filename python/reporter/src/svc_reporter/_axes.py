@@ -50,6 +50,11 @@ class Axes:
         self._metrics.insert(0, metric)
         self._simple = set()
 
+    def continue_after(self, step: int) -> None:
+        """Let calls without a step continue after `step`, which an earlier process has recorded."""
+        with self._lock:
+            self._at = max(self._at, step)
+
     def units(self) -> dict[str, str]:
         """By pattern: the metric that is used as the step; in order of precedence."""
         return {metric.pattern: metric.step for metric in self._metrics if metric.step}

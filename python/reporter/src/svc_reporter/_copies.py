@@ -50,6 +50,7 @@ def restore(arguments: dict[str, Any], host: str) -> Reporter:
     if host == hostname():
         arguments = {**arguments, "resources_s": 0}  # the owner samples this machine
     run = Reporter(**arguments)
+    run.may_exist = False  # what there is to know came with the copy
     if not run.has_joined:
         run.disable("it is a copy outside of the run's processes")
     return run

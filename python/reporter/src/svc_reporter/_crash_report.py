@@ -59,6 +59,32 @@ def send_crash_report(run: RunState, cause: str, deadline: float) -> None:
     if unknown:
         spill_writer.spill(unknown, "the service cannot be reached")
         return
+    _replay_files(batch_id, spill_writer, sender, messages, deadline - _TIMEOUT_S)
+
+
+def send_spilled(facts: dict[str, Any], deadline: float) -> bool:
+    """Send the events on disk of a batch until `deadline` (time.monotonic()). False if something stopped it."""
+    messages = Messages()
+    batch_id = str(facts["batch_id"])
+    spill_writer = SpillWriter(SpillFolder.of(facts.get("folder")), batch_id, Counts(), messages)
+    transport = Transport(Target.parse(str(facts["url"])), str(facts["token"]), DEFAULT.request_timeout_s)
+
+    def pause(seconds: float) -> bool:
+        if time.monotonic() + seconds > deadline:
+            return False
+        time.sleep(seconds)
+        return True
+
+    try:
+        return _replay_files(batch_id, spill_writer, Sender(transport, DEFAULT, pause), messages, deadline)
+    finally:
+        transport.close()
+
+
+def _replay_files(
+    batch_id: str, spill_writer: SpillWriter, sender: Sender, messages: Messages, deadline: float
+) -> bool:
+    """Send the batch's spill files. False if something stopped it before the end."""
     name = file_name(batch_id)[: -len("jsonl")]
 
     def settle(event: EncodedEvent, outcome: Outcome, reason: str) -> None:
@@ -66,11 +92,14 @@ def send_crash_report(run: RunState, cause: str, deadline: float) -> None:
             spill_writer.reject_from_other_batch(event, reason)
 
     for path in in_order(spill_writer.folder.sources, DEFAULT):
-        if not path.name.startswith(name) or time.monotonic() > deadline - _TIMEOUT_S:
+        if not path.name.startswith(name):
             continue
+        if time.monotonic() > deadline:
+            return False
         held = claim(path)
         if held is not None and replay(held, sender, DEFAULT, messages, settle).stopped is not None:
-            return
+            return False
+    return True
 
 
 def has_ended(run: RunState, pid: int) -> bool:

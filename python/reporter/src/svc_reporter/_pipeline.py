@@ -125,6 +125,11 @@ class Pipeline:
         return {"sender": self._ids.sender, **self.delivery.as_data()}
 
     @property
+    def has_unsent(self) -> bool:
+        """Whether events are on disk that a later request can deliver."""
+        return self._transport is not None and not self._worker.token_refused and self.delivery.spilled > 0
+
+    @property
     def may_poll(self) -> bool:
         """Whether a request for the stop flag can succeed."""
         return self._transport is not None and not self._worker.token_refused and not self._worker.breaker.is_open

@@ -24,11 +24,14 @@ from ._opening import OwnRecord, complete_start, prepare_thread_ends, start_data
 from ._periodic import Periodic
 from ._pipeline import Pipeline
 from ._plain import text_of
+from ._resume import ResumePoint, ask
+from ._send_rest import send_after_end_s
 from ._settings import is_switched_off, read_rerun, read_settings
 from ._signals import recording
 from ._snapshot import Snapshot, hostname, user_name
 from ._spill import folders
 from ._stop import STUCK_STATUS, Stop
+from ._transport import Transport
 from ._watch import Sampler, StopPoll, load_modules
 from ._watchdog import WatchedRun
 
@@ -84,13 +87,18 @@ class Reporter:
         self._close_timeout_s = _arguments.timeout("close_timeout_s", close_timeout_s)
         self._settings = read_settings(url, token)
         self._rerun = read_rerun()
-        joined = os.environ.get("SVC_BATCH_ID", "").strip() or None
+        self.messages = Messages()
+        joined = self._joined_batch()
         # An empty text is a variable without a value: f"{os.environ.get('ID', '')}".
         own = None if batch_id is None or batch_id == "" else _arguments.batch_id(batch_id)
         worker = _ranks.is_worker_process()
         self.has_joined = (joined is not None and own in (None, joined)) or (worker and own is not None)
         """Whether this reporter has joined a batch: another process reports its start and end."""
         self.batch_id: str = own or joined or new_batch_id(self.experiment_type, now_ms())
+        self.may_exist = own is not None or joined is not None
+        """Whether an earlier process or another one may have reported this batch."""
+        self.resume_point: ResumePoint | None = None
+        """What the service knew of such a batch at the start; None if it could not say."""
         self._disabled = _ranks.rank() > 0 or is_switched_off()
         self._stop = Stop(self.batch_id, stop)
         self.start_extras: dict[str, Any] = {}
@@ -101,7 +109,6 @@ class Reporter:
         """Returns additional fields of the batch's last event; called when that event is created."""
         self.drain_console: Callable[[], None] = lambda: None
         """Reports printed lines that are not reported yet; called before a flush and the end."""
-        self.messages = Messages()
         self.host = hostname()
         self._pid = os.getpid()
         self._disabled_reason = ""
@@ -259,6 +266,12 @@ class Reporter:
         return self._pipeline is not None and not self._disabled and not self._closed
 
     @property
+    def sends_later(self) -> bool:
+        """Whether the watchdog sends what this process could not send."""
+        pipeline = self._usable_pipeline()
+        return self._watched is not None and pipeline is not None and pipeline.has_unsent and send_after_end_s() > 0
+
+    @property
     def is_closed(self) -> bool:
         return self._closed
 
@@ -273,7 +286,7 @@ class Reporter:
         arguments = self.__reduce__()[1][0]
         own = {"batch_id": batch_id, "token": self.credential, "resources_s": 0, "heartbeat_s": 0}
         run = Reporter(**{**arguments, **own})
-        run.has_joined = True
+        run.has_joined, run.may_exist = True, False
         run._disabled = is_switched_off()
         return run
 
@@ -452,6 +465,7 @@ class Reporter:
         self._began = time.monotonic()
         prepare_thread_ends()
         load_modules()
+        self._ask_resume_point()
         snapshot = Snapshot()
         source = {"host": hostname(), "user": user_name()}
         pipeline = self._pipeline = Pipeline(
@@ -485,6 +499,42 @@ class Reporter:
         for periodic in self._periodics:
             periodic.start()
         _lifecycle.opened(self)
+
+    def _joined_batch(self) -> str | None:
+        """The batch that SVC_BATCH_ID names, if it is a valid id."""
+        name = os.environ.get("SVC_BATCH_ID", "").strip()
+        try:
+            return _arguments.batch_id(name) if name else None
+        except ValueError as error:
+            text = str(error).replace("batch_id", "SVC_BATCH_ID", 1)
+            self.messages.log_once(logging.ERROR, "SVC_BATCH_ID", f"{text}: this process reports a batch of its own")
+            return None
+
+    def _ask_resume_point(self) -> None:
+        """Ask the service about a batch that may exist. A process that joins it takes its project."""
+        settings = self._settings
+        if not self.may_exist or settings.target is None or not settings.token:
+            return
+        point = ask(Transport(settings.target, settings.token, settings.tuning.resume_s), self.batch_id)
+        self.resume_point = point
+        if self.has_joined and point is not None and point.project not in (None, self.project):
+            self.messages.log_once(
+                logging.WARNING,
+                "project",
+                f"batch {self.batch_id} belongs to project {point.project}: this process, which joins it, reports "
+                f"there, not in {self.project}",
+            )
+            self.project = str(point.project)
+
+    def give_lines_to_newest_job(self) -> None:
+        """Lines that wait for a first job become lines of the newest job that another process reports, if any."""
+        pipeline = self._usable_pipeline()
+        if pipeline is None or not self._lines_before_job or not pipeline.may_poll:
+            return
+        transport = pipeline.poll_transport(self._settings.tuning.resume_s)
+        point = None if transport is None else ask(transport, self.batch_id)
+        if point is not None and point.newest_job is not None:
+            self.hand_over(point.newest_job)
 
     def _end(self, timeout_s: float, failure: str | None, trace: str | None) -> None:
         if self._pid == os.getpid():
@@ -520,6 +570,7 @@ class Reporter:
                 failure = STOPPED
             if self._watched is not None:
                 self._watched.closing(failure)
+            self.give_lines_to_newest_job()
             if self._lines_before_job:
                 Job(self, _JOB_OF_LINES, {}, skipped=False).begin()
             for job in list(self._open_jobs):  # started without a `with` statement
@@ -539,7 +590,7 @@ class Reporter:
                 self._record.end()
             self._leave(None)
             if self._watched is not None:
-                self._watched.ended()
+                self._watched.ended(unsent=pipeline.has_unsent)
             self.messages.flush()
             self._has_closed.set()
             _lifecycle.closed(self)

@@ -297,6 +297,7 @@ class Run:
         _current = self
         if not reporter.is_open:
             return  # it could not start, and has said why
+        self._continue_steps()
         if not self._quiet:
             print_start(reporter, self._title)
         _install_excepthook()
@@ -308,6 +309,18 @@ class Run:
             self._console = ConsoleCapture(self._on_line)
             self._console.start()
             reporter.drain_console = self._console.drain
+
+    def _continue_steps(self) -> None:
+        """Continue after the last step of an earlier process that reported this job."""
+        reporter = self._reporter
+        point = reporter.resume_point
+        if point is not None:
+            self._axes.continue_after(point.last_steps.get(self._job_id, -1))
+        elif reporter.may_exist:
+            self._warn(
+                "resume",
+                f"the service could not say whether run {self.id} has steps already: without step=, they start at 0",
+            )
 
     def _finish(self, error: BaseException | None, trace: TracebackType | None, clean_end: str = "finished") -> None:
         reporter = self._reporter
@@ -363,7 +376,8 @@ class Run:
 
     def _print_end(self, how: str) -> None:
         kept = self._reporter.delivery.spilled
-        note = f"; {kept:,} events are on disk, the next run or `svc-reporter sync` sends them" if kept else ""
+        who = "a process in the background" if self._reporter.sends_later else "the next run or `svc-reporter sync`"
+        note = f"; {kept:,} events are on disk, {who} sends them" if kept else ""
         if not self._quiet and not self._reporter._disabled and self._reporter.is_of_this_process():
             print_status(f"{self._title} {how}{note}" + (f": {self.url}" if self.url else ""))
 
@@ -431,11 +445,14 @@ class Run:
         if self._main is None:
             self._lines += 1
             if self._lines > _LINES_BEFORE_JOB and self._reporter._last_job_id is None:
-                self._own_job().begin()
+                self._take_waiting_lines()
 
     def _take_waiting_lines(self) -> None:
-        """At the end: lines that no job has taken become lines of the run's own job."""
-        if self._reporter.is_of_this_process() and self._reporter.has_lines_without_job:
+        """Lines that no job has taken belong to the newest job of the run, else to the run's own job."""
+        if not self._reporter.is_of_this_process():
+            return
+        self._reporter.give_lines_to_newest_job()
+        if self._reporter.has_lines_without_job:
             self._own_job().begin()
 
     def _send_diff(self) -> None:

@@ -43,6 +43,8 @@ class Tuning:
     """Time for such a rank to send its last events; the others stay on disk."""
     counts_s: float = 30.0
     """How often a reporter that joined a batch sends its delivery counts, if they have changed."""
+    resume_s: float = 2.0
+    """Timeout of the request about a batch that exists already, at its start and for lines without a job."""
     stop_check_s: float = 1.0
     """Timeout of the request that checks, on SIGTERM, whether a stop was requested."""
     foreign_claim_stale_s: float = 3600.0

@@ -1,5 +1,7 @@
 """Starts the watchdog: a small process that ends the runs of this process if it dies without closing them.
 
+If events are still on disk when a run has ended, it sends them then, at low priority.
+
 After SIGKILL, a segmentation fault, `os._exit` or an out-of-memory kill, a process cannot report anything itself. The
 reporter sends the watchdog (see _watchdog_child.py) over a socket pair which runs and jobs are open. The watchdog needs
 no terminal and no port. SVC_WATCHDOG=0 switches it off.
@@ -73,8 +75,9 @@ class WatchedRun:
         """The run is ending. If the process dies first, the watchdog ends it with this failure, or as done."""
         self._connection.send({"run": self.key, "closing": True, "failure": failure})
 
-    def ended(self) -> None:
-        self._connection.close(self)
+    def ended(self, *, unsent: bool) -> None:
+        """The run has ended. If it has `unsent` events on disk, the watchdog sends them."""
+        self._connection.close(self, unsent)
 
 
 class _Connection:
@@ -93,9 +96,9 @@ class _Connection:
             self._runs.add(run.key)
             self.send(message)
 
-    def close(self, run: WatchedRun) -> None:
+    def close(self, run: WatchedRun, unsent: bool) -> None:
         with self._lock:
-            self.send({"close": run.key})
+            self.send({"close": run.key, "unsent": unsent})
             self._runs.discard(run.key)
             if not self._runs:
                 self.disconnect()

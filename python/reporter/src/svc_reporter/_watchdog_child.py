@@ -5,6 +5,8 @@ as one JSON object per line, which runs and jobs are open. The script imports mo
 
 After the training's death it has SEND_S seconds to send the ends of jobs and batches, and spilled events. An alarm then
 ends it, because a Slurm step or a container waits for every process in it.
+
+After the end of a run with events on disk it sends these, at low priority, for up to SVC_SEND_AFTER_END_S seconds.
 """
 
 from __future__ import annotations
@@ -164,6 +166,14 @@ class Parent:
             return None
 
 
+def _send_rest(unsent: list[dict[str, Any]], parent: Parent) -> int:
+    if unsent:
+        from svc_reporter._send_rest import send_rest
+
+        send_rest(unsent, parent.is_alive)
+    return 0
+
+
 def main(pid: int, start_time: str) -> int:
     if os.fork():
         os._exit(0)  # detach: the training must not see a child process that it did not start
@@ -174,6 +184,8 @@ def main(pid: int, start_time: str) -> int:
     parent = Parent(pid, start_time)
     kills = oom_kills()
     runs: dict[str, RunState] = {}
+    unsent: list[dict[str, Any]] = []
+    """Facts of runs that have ended and left events on disk."""
     buffer = b""
     listening = True
     while True:
@@ -182,20 +194,20 @@ def main(pid: int, start_time: str) -> int:
         if listening and 0 in ready:
             data = _receive()
             listening = data != b""
-            buffer = _read_messages(runs, buffer + data)
+            buffer = _read_messages(runs, unsent, buffer + data)
             if data:
                 continue  # read all messages before checking for the end
         if not runs and not listening:
-            return 0
+            return _send_rest(unsent, parent)
         if not parent.is_alive():
             break
     cause = parent.describe_end()
     while listening:
         data = _receive() if select.select([0], [], [], 0)[0] else b""
         listening = data != b""
-        buffer = _read_messages(runs, buffer + data)
+        buffer = _read_messages(runs, unsent, buffer + data)
     if not runs:
-        return 0
+        return _send_rest(unsent, parent)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, SEND_S + 1)
     after = oom_kills()
@@ -207,7 +219,8 @@ def main(pid: int, start_time: str) -> int:
     for run in runs.values():
         if not has_ended(run, pid):
             send_crash_report(run, cause, deadline)
-    return 0
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return _send_rest(unsent, parent)
 
 
 def oom_kills() -> float | None:
@@ -244,8 +257,8 @@ def _receive() -> bytes:
         return b""
 
 
-def _read_messages(runs: dict[str, RunState], buffer: bytes) -> bytes:
-    """Apply the complete lines of `buffer` to `runs`; returns the incomplete rest."""
+def _read_messages(runs: dict[str, RunState], unsent: list[dict[str, Any]], buffer: bytes) -> bytes:
+    """Apply the complete lines of `buffer` to `runs` and `unsent`; returns the incomplete rest."""
     *lines, rest = buffer.split(b"\n")
     for line in lines:
         try:
@@ -253,7 +266,9 @@ def _read_messages(runs: dict[str, RunState], buffer: bytes) -> bytes:
             if "open" in message:
                 runs[message["open"]] = RunState(message)
             elif "close" in message:
-                runs.pop(message["close"], None)
+                closed = runs.pop(message["close"], None)
+                if closed is not None and message["unsent"]:
+                    unsent.append(closed.facts)
             elif message["run"] in runs:
                 runs[message["run"]].apply(message)
         except (ValueError, KeyError, TypeError):
