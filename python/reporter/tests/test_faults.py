@@ -258,7 +258,8 @@ def test_a_bad_item_of_an_array_is_dropped_alone(make: Make, server: FakeIngest,
                     job.epoch(epoch, train_loss=1.0)
     assert _epochs(server) == [epoch for epoch in range(60) if epoch != 17]
     assert run.delivery.dropped == 1
-    assert run.delivery.accepted == run.delivery.produced - 1
+    # On a slow machine events in flight are also written to disk, and their replay is a repeat.
+    assert run.delivery.accepted + run.delivery.duplicate == run.delivery.produced - 1
     assert "too_many_series" in said()
 
 

@@ -152,9 +152,7 @@ def test_series_that_the_service_left_out_are_logged_in_one_line_with_their_numb
     assert "surplus0, surplus1, surplus2, surplus3, surplus4 and 996 more" in said
 
 
-def test_a_batch_in_the_trash_is_named_once(
-    make: Make, server: FakeIngest, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_batch_in_the_trash_is_named_once(make: Make, server: FakeIngest, caplog: pytest.LogCaptureFixture) -> None:
     server.deleted = {"b"}
     with caplog.at_level(logging.WARNING, "svc_reporter"), make(batch_id="b") as run, run.job("a") as job:
         for epoch in range(30):
