@@ -40,9 +40,7 @@ const MAX_JOBS_WITH_GAPS = 20
 const MAX_SENDERS = 100
 const JOBS_AT_ONCE = 500
 
-/**
- * The receipt for callers without an account and for shares: the hosts of its senders are hidden, as is the batch's.
- */
+/** The receipt for callers without an account and for shares: without hosts, as the batch is shown to them. */
 export const withoutHosts = (delivery: DeliveryView): DeliveryView => ({
   ...delivery,
   senders: delivery.senders.map((sender) => ({ ...sender, host: null })),
