@@ -5,8 +5,7 @@
  * Citus each COPY, whose target no plan shows. Set-ups are measured one after another, each in databases of its own.
  */
 import { readFileSync } from 'node:fs'
-import { ensureCitus } from '../scripts/citus.mjs'
-import { startCluster } from '../scripts/cluster-nodes.mjs'
+import { installedCitus, startCluster } from '../scripts/cluster-nodes.mjs'
 import { openSql } from '../src/db/sql.ts'
 import { addressOf, createOnCluster } from '../test/kit/cluster.ts'
 import { createClient } from '../test/kit/http.ts'
@@ -28,8 +27,8 @@ const BATCHES = 8
 const GROUPS_PER_BATCH = 6
 
 export async function benchCluster(): Promise<Figure[]> {
-  const missing = ensureCitus()
-  if (missing !== undefined) return [{ what: 'Not measured', value: missing, limit: 'a Citus cluster' }]
+  if (installedCitus() === undefined)
+    return [{ what: 'Not measured', value: 'Citus is not installed', limit: 'a Citus cluster' }]
   const cluster = await startCluster({ workers: Math.max(...WORKERS), spare: Math.max(...WORKERS) })
   try {
     const nodes = cluster.nodes.map(({ url }) => addressOf(url, { database: 'postgres' }))

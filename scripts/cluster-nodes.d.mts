@@ -11,6 +11,8 @@ export interface ClusterNode {
   /** Starts it again. */
   start(): Promise<void>
 }
+/** The programs of the newest PostgreSQL here that has the extension; undefined if none has. */
+export function installedCitus(): string | undefined
 /** Starts a coordinator, the first of `nodes`, and `workers`, of which the last `spare` are not added to the cluster. */
 export function startCluster(options?: {
   workers?: number

@@ -1,14 +1,37 @@
 // A Citus cluster on this machine: a coordinator and workers, each a PostgreSQL of its own on a loopback port.
 import { execFile, execFileSync } from 'node:child_process'
-import { appendFileSync, chmodSync, chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
-/** Debian's PostgreSQL, which Citus is installed into. */
-export const BIN = '/usr/lib/postgresql/15/bin'
+/** Where Debian and Ubuntu install the versions of PostgreSQL, and their extensions. */
+const PROGRAMS = '/usr/lib/postgresql'
+const EXTENSIONS = '/usr/share/postgresql'
+
+/** The programs of the newest PostgreSQL here that has the extension; undefined if none has. */
+export function installedCitus() {
+  if (!existsSync(PROGRAMS)) return undefined
+  const versions = readdirSync(PROGRAMS).sort((a, b) => Number(b) - Number(a))
+  const version = versions.find(
+    (one) =>
+      existsSync(join(PROGRAMS, one, 'bin/initdb')) &&
+      existsSync(join(EXTENSIONS, one, 'extension/citus.control')),
+  )
+  return version && join(PROGRAMS, version, 'bin')
+}
+
 /** Of a node that was killed: its sessions end a moment after it, and it does not start before. */
 const START_PATIENCE_MS = 60_000
 
@@ -37,6 +60,8 @@ async function freePorts(count) {
 
 /** Starts a coordinator and `workers`, of which the last `spare` are not added to the cluster. */
 export async function startCluster({ workers = 2, spare = 0 } = {}) {
+  const programs = installedCitus()
+  if (programs === undefined) throw new Error('no PostgreSQL here has the extension Citus')
   // PostgreSQL refuses root, for whom it runs as `postgres`.
   const root = process.getuid?.() === 0
   const id = (flag) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
@@ -46,7 +71,7 @@ export async function startCluster({ workers = 2, spare = 0 } = {}) {
   if (root) chownSync(scratch, account.uid, account.gid)
   // Of root's home, PostgreSQL as `postgres` may not even look for certificates.
   const env = { ...process.env, HOME: scratch }
-  const run = (command, args) => execute(join(BIN, command), args, { ...account, cwd: scratch, env })
+  const run = (command, args) => execute(join(programs, command), args, { ...account, cwd: scratch, env })
   const ports = await freePorts(workers + 1)
   const nodes = ports.map((port) => createNode({ port, scratch, run }))
   const stop = async () => {
