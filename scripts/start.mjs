@@ -18,6 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { DOCS_HASH, docsHash, sourceHash } from './fingerprint.mjs'
 import { isAlive, ownBuild } from './own-build.mjs'
+import { applyPatches, arePatched } from './patch-packages.mjs'
 
 const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
 const MAIN = join(ROOT, 'dist/cli/main.js')
@@ -33,7 +34,7 @@ export async function ensureBuilt() {
     if (isReady()) return // another start has done it meanwhile
     const hash = sourceHash()
     const build = !isBuilt(hash)
-    if (!hasPackages({ forBuilding: build || !areDocsBuilt() }))
+    if (!hasPackages({ forBuilding: build || !areDocsBuilt() })) {
       // --include=dev: the build needs them, also where NODE_ENV=production is set.
       await npm(
         'Installing packages (a minute or so, only this once)',
@@ -42,6 +43,9 @@ export async function ensureBuilt() {
         '--no-audit',
         '--no-fund',
       )
+      // An npm that runs no install scripts leaves this out.
+      if (!arePatched()) applyPatches()
+    }
     if (build) {
       rmSync(HASH_FILE, { force: true })
       await npm('Building', 'run', 'build')
@@ -87,6 +91,7 @@ function isBuilt(hash) {
  * Optional packages may be missing (they are for other platforms), and development ones where nothing is to be built.
  */
 function hasPackages({ forBuilding }) {
+  if (!arePatched()) return false
   const wanted = readPackages(join(ROOT, 'package-lock.json'))
   const installed = readPackages(join(ROOT, 'node_modules/.package-lock.json'))
   return Object.entries(wanted).every(([path, entry]) => {

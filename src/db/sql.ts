@@ -108,7 +108,7 @@ export function openSql(
 export function refuseUnpatched({ options }: Pick<Sql, 'options'>): void {
   if ('setup' in options) return
   throw new Error(
-    'the package postgres is installed without the patch of this service: npm did not run its install scripts. Run node scripts/patch-packages.mjs in the folder of the service',
+    'the package postgres is installed without the patch of this service: npm did not run the install scripts. In a checkout, run npm ci and then node scripts/patch-packages.mjs',
   )
 }
 

@@ -12,6 +12,6 @@ test('`postgres` without its patch is refused in one line that says how to apply
     thrown = error
   }
   expect(failureLine(thrown, 'postgresql://db/svc')).toMatch(
-    /^the package postgres is installed without the patch.*Run node scripts\/patch-packages\.mjs/,
+    /^the package postgres is installed without the patch.*run npm ci and then node scripts\/patch-packages\.mjs/,
   )
 })

@@ -20,7 +20,7 @@ const lock = (name: string) =>
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'svc-start-'))
   mkdirSync(join(root, 'src'))
-  for (const script of ['start.mjs', 'own-build.mjs', 'fingerprint.mjs'])
+  for (const script of ['start.mjs', 'own-build.mjs', 'fingerprint.mjs', 'patch-packages.mjs'])
     cpSync(new URL(`../../scripts/${script}`, import.meta.url), join(root, 'scripts', script))
   write('package-lock.json', lock('project'))
   write('package.json', JSON.stringify({ name: 'project', type: 'module', scripts: SCRIPTS }))
