@@ -126,7 +126,8 @@ async function readDatabase(sql: Sql): Promise<DatabaseFacts> {
            pg_database_size(current_database())::float8 bytes,
            (extract(epoch from clock_timestamp()) * 1000)::float8 ms,
            current_setting('server_encoding') encoding, current_setting('max_connections')::int most, pg_is_in_recovery() standby,
-           has_schema_privilege('public', 'create') creates`
+           coalesce(has_schema_privilege(current_schema(), 'create'), false)
+             and (to_regnamespace('graphile_worker') is not null or has_database_privilege(current_database(), 'create')) creates`
   if (row === undefined) throw new Error('the database gave no answer')
   return { ...row, skewMs: Math.abs(row.ms - (before + Date.now()) / 2) }
 }
@@ -145,7 +146,7 @@ function tablesFinding({ version, shown, bytes, standby, creates }: DatabaseFact
     return failure(
       'database',
       `${what}: this account may not create tables`,
-      'grant create on schema public to the account in SVC_DATABASE_URL.',
+      'Make the account in SVC_DATABASE_URL the owner of the database, or grant it create on the database and on the first schema of its search_path.',
     )
   return ok(
     'database',

@@ -34,7 +34,7 @@ export function failureLine(error: unknown, databaseUrl: string | undefined): st
   if (fieldOf(error, 'path') !== undefined && syscall !== 'connect' && FILE_FAULT.test(code ?? ''))
     return error.message // "ENOENT: no such file or directory, open '/backups/monday.svc'"
   if (databaseUrl !== undefined && code === MAY_NOT)
-    return `the database at ${hostOf(databaseUrl)} refuses its account: ${error.message}. Make the account the owner of the database, or grant it create on schema public`
+    return `the database at ${hostOf(databaseUrl)} refuses its account: ${error.message}. Make the account the owner of the database, or grant it create on the database and on its schema`
   if (databaseUrl !== undefined && code !== undefined && UNREACHABLE.test(code)) {
     return `the database at ${hostOf(databaseUrl)} cannot be used: ${error.message || code}. ${remedyFor(code)}`
   }
