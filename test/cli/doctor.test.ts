@@ -101,7 +101,9 @@ test('an account that may not create tables is one line at the start, and its co
   try {
     await own.sql.unsafe(`create role ${role} login password 'of-this-test'`)
     const failed: unknown = await startTestApp({ databaseUrl: url.href }).catch((error: unknown) => error)
-    expect(failureLine(failed, url.href)).toMatch(/permission denied for .*grant it create on the database and on its schema$/)
+    expect(failureLine(failed, url.href)).toMatch(
+      /permission denied for .*grant it create on the database and on its schema$/,
+    )
     await own.sql.unsafe(`alter role ${role} connection limit 0`)
     expect((await examined({ SVC_DATABASE_URL: url.href })).database?.[0]).toMatchObject({
       state: 'failure',
