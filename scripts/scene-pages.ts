@@ -32,7 +32,7 @@ export async function allPages(scene: Scene): Promise<ScenePage[]> {
   const agent = await call<{ agent_id: string; agent_token: string }>('POST', '/api/agents/register', {
     hostname: 'trainer',
     capabilities: { gpus: 2 },
-    version: '0.1.0',
+    version: '0.2.0',
   })
   await call('POST', `/api/agents/${agent.agent_id}/heartbeat`, { running: [] }, agent.agent_token)
   const share = await call<{ token: string }>('POST', '/api/batches/digits-sweep/shares', {})
