@@ -1,4 +1,4 @@
-import { PrimaryClient } from './hosts.ts'
+import { findPrimary, PrimaryClient } from './hosts.ts'
 
 /** What is between the service and PostgreSQL. */
 export interface Pooler {
@@ -19,6 +19,7 @@ const ROUNDS = 4
  * statements belong to a connection, so with such a pooler one statement would get the answer of another.
  */
 export async function findPooler(url: string): Promise<Pooler> {
+  await findPrimary(url)
   const clients = [1, 2].map(() => new PrimaryClient({ connectionString: url, name: 'pooler' }))
   for (const client of clients) client.on('error', () => {})
   try {

@@ -65,7 +65,7 @@ describe('the colour of a run', () => {
       (name) => known.get(name),
     )
 
-  test('is that of its key, any else the page shows', () => {
+  test('is that of its key on every page', () => {
     const known = keys(9_007_199_254_740_990, 30)
     const whole = runs(known)
     const alone = runs(known, ['job-17'])
