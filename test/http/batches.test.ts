@@ -71,6 +71,7 @@ describe('a batch', () => {
       last_seen_at: at(80),
       last_received_at: expect.stringMatching(/Z$/),
       clock_skew_s: null,
+      events_pending: null,
       progress: expect.any(Number),
       eta_s: expect.any(Number),
       failure_reason: null,
