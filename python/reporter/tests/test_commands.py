@@ -6,15 +6,17 @@ import datetime
 import ssl
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import svc_reporter as svc
-from svc_reporter import _doctor
+from svc_reporter import _claims, _doctor, _sync
 from svc_reporter._cli import main
 from svc_reporter._transport import Transport
+from svc_reporter._tuning import Tuning
 
 from .conftest import spilled_in
 from .kit.fake_ingest import FakeIngest
@@ -40,6 +42,27 @@ def test_sync_sends_stored_events_and_prints_the_result(
     assert "1 file sent: 29 accepted, 0 duplicate, 1 dropped, 0 set aside" in out
     assert "refused: job_epoch" in out
     assert spilled_in(spill) == []
+
+
+@pytest.mark.usefixtures("here")
+def test_sync_waits_for_a_file_that_another_process_holds(
+    server: FakeIngest, spill: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_spill(spill, "b", range(30))
+    (path,) = _claims.waiting(spill, Tuning())
+    held = _claims.claim(path)
+    assert held is not None
+    monkeypatch.setattr(_sync, "_WAIT_S", 0.3)
+    assert main(["sync"]) == 1
+    out = capsys.readouterr().out
+    assert "0 files sent" in out
+    assert "files that another process is sending: 1" in out
+    monkeypatch.setattr(_sync, "_WAIT_S", 60)
+    release = threading.Timer(0.3, _claims.release, [held])
+    release.start()
+    assert main(["sync"]) == 0
+    release.join()
+    assert received(server, "b") == list(range(30))
 
 
 def test_sync_with_a_dead_server_keeps_the_files_and_fails(

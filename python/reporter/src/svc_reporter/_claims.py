@@ -57,6 +57,15 @@ def waiting(folder: Path, tuning: Tuning) -> list[Path]:
     return [path for _, _, path in sorted(found)]
 
 
+def busy(folder: Path, tuning: Tuning) -> int:
+    """How many files of `folder` another process is sending."""
+    try:
+        names = os.listdir(own_folder(folder) if own_place(folder) == folder else folder)
+    except OSError:
+        return 0
+    return sum(_is_claim(name) and not _is_orphan(folder, name, tuning) for name in names)
+
+
 def claim(path: Path) -> Claim | None:
     """Claim the file for this process; None if another process claimed it first, or if it is not a spill file."""
     original = path.name.split("~", 1)[0]
@@ -136,11 +145,15 @@ def write_offset(path: Path, offset: int, of: Path | None = None) -> None:
         return
 
 
-def _is_orphan(folder: Path, name: str, tuning: Tuning) -> bool:
+def _is_claim(name: str) -> bool:
     parts = name.rsplit("~", 4)
-    if len(parts) != 5 or not parts[0].endswith(".jsonl") or "." in parts[4]:
+    return len(parts) == 5 and parts[0].endswith(".jsonl") and "." not in parts[4]
+
+
+def _is_orphan(folder: Path, name: str, tuning: Tuning) -> bool:
+    if not _is_claim(name):
         return False
-    _, host, pid, start, _ = parts
+    _, host, pid, start, _ = name.rsplit("~", 4)
     if host != _host():
         newest = 0.0
         for path in (folder / name, _offset_path(folder / name)):

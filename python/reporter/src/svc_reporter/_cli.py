@@ -70,11 +70,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"{files} sent: {counts}")
     for path in done.left:
         print(f"left: {path}")
+    if done.busy:
+        print(
+            f"files that another process is sending: {done.busy}; run `svc-reporter sync` again to see whether it did"
+        )
     if done.rejected:
         print(f"files of rejected events: {done.rejected}; fix the cause, then run `svc-reporter sync --rejected`")
     if done.stopped is not None:
         print(f"stopped: the service is {done.stopped.value}", file=sys.stderr)
-    return 1 if done.stopped is not None or done.left else 0
+    return 1 if done.stopped is not None or done.left or done.busy else 0
 
 
 def _demo(settings: Settings, options: argparse.Namespace) -> int:

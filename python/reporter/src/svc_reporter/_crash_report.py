@@ -62,8 +62,11 @@ def send_crash_report(run: RunState, cause: str, deadline: float) -> None:
     _replay_files(batch_id, spill_writer, sender, messages, deadline - _TIMEOUT_S)
 
 
-def send_spilled(facts: dict[str, Any], deadline: float) -> bool:
-    """Send the events on disk of a batch until `deadline` (time.monotonic()). False if something stopped it."""
+def send_spilled(facts: dict[str, Any], deadline: float, *, once: bool = False) -> bool:
+    """Send the events on disk of a batch until `deadline` (time.monotonic()). False if something stopped it.
+
+    `once` sends without retries, so that other processes can have the files soon.
+    """
     messages = Messages()
     batch_id = str(facts["batch_id"])
     spill_writer = SpillWriter(SpillFolder.of(facts.get("folder")), batch_id, Counts(), messages)
@@ -76,13 +79,13 @@ def send_spilled(facts: dict[str, Any], deadline: float) -> bool:
         return True
 
     try:
-        return _replay_files(batch_id, spill_writer, Sender(transport, DEFAULT, pause), messages, deadline)
+        return _replay_files(batch_id, spill_writer, Sender(transport, DEFAULT, pause), messages, deadline, once=once)
     finally:
         transport.close()
 
 
 def _replay_files(
-    batch_id: str, spill_writer: SpillWriter, sender: Sender, messages: Messages, deadline: float
+    batch_id: str, spill_writer: SpillWriter, sender: Sender, messages: Messages, deadline: float, *, once: bool = False
 ) -> bool:
     """Send the batch's spill files. False if something stopped it before the end."""
     name = file_name(batch_id)[: -len("jsonl")]
@@ -97,7 +100,7 @@ def _replay_files(
         if time.monotonic() > deadline:
             return False
         held = claim(path)
-        if held is not None and replay(held, sender, DEFAULT, messages, settle).stopped is not None:
+        if held is not None and replay(held, sender, DEFAULT, messages, settle, once=once).stopped is not None:
             return False
     return True
 

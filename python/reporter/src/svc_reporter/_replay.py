@@ -82,11 +82,13 @@ class Replay:
         return release(self._in_flight)
 
 
-def replay(held: Claim, sender: Sender, tuning: Tuning, messages: Messages, on_outcome: OnOutcome) -> Replayed:
-    """Send all remaining events of a claimed file. Never raises."""
+def replay(
+    held: Claim, sender: Sender, tuning: Tuning, messages: Messages, on_outcome: OnOutcome, *, once: bool = False
+) -> Replayed:
+    """Send all remaining events of a claimed file. `once` sends without retries. Never raises."""
     steps = Replay(held, tuning, messages, on_outcome)
     while True:
-        done = steps.step(sender)
+        done = steps.step(sender, once=once)
         if done is not None:
             return done
 

@@ -35,7 +35,7 @@ def send_rest(runs: list[dict[str, Any]], is_training: Callable[[], bool]) -> No
     deadline = time.monotonic() + limit_s
     for left in range(_ROUNDS, 0, -1):
         is_last = left == 1 or not is_training()
-        while not all(send_spilled(facts, deadline) for facts in runs):
+        while not all(send_spilled(facts, deadline, once=True) for facts in runs):
             if time.monotonic() + _RETRY_S > deadline:
                 return
             time.sleep(_RETRY_S)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ._claims import claim
+from ._claims import busy, claim
 from ._delivery import Counts
 from ._envelope import EncodedEvent
 from ._messages import Messages
@@ -19,6 +20,9 @@ from ._spill import REJECTED, SpillFolder
 from ._spill_writer import SpillWriter
 from ._transport import Transport
 
+_WAIT_S = 10.0
+"""For files that another process is sending: the watchdog of a run that has ended, or a run that still goes on."""
+
 
 @dataclass
 class Synced:
@@ -28,8 +32,13 @@ class Synced:
     outcomes: dict[Outcome, int] = field(default_factory=dict)
     stopped: Stopped | None = None
     left: list[Path] = field(default_factory=list)
+    busy: int = 0
+    """How many files another process is sending."""
     rejected: int = 0
     """How many files of rejected events wait, unless they were the ones to send."""
+
+
+_ENDS = (Stopped.UNREACHABLE, Stopped.UNAUTHORISED, Stopped.INTERRUPTED)
 
 
 def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], None] = lambda _line: None) -> Synced:
@@ -40,7 +49,8 @@ def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], Non
     tuning = settings.tuning
     folder = SpillFolder.of(settings.folder)
     transport = Transport(settings.target, settings.token, tuning.request_timeout_s)
-    sender = Sender(transport, tuning, Shutdown().pause)
+    shutdown = Shutdown()
+    sender = Sender(transport, tuning, shutdown.pause)
     spill_writer = SpillWriter(folder, "unknown", Counts(), messages)
     done = Synced()
 
@@ -53,15 +63,22 @@ def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], Non
 
     rejected_sources = [place / REJECTED for place in folder.sources]
     sources = rejected_sources if rejected else folder.sources
-    for path in in_order(sources, tuning):
-        held = claim(path)
-        if held is None:
-            continue
-        say(f"{held.original} …")
-        done.stopped = replay(held, sender, tuning, messages, on_outcome).stopped
-        if done.stopped in (Stopped.UNREACHABLE, Stopped.UNAUTHORISED, Stopped.INTERRUPTED):
+    deadline = time.monotonic() + _WAIT_S
+    tried: set[Path] = set()
+    while True:
+        for path in in_order(sources, tuning):
+            held = claim(path) if path not in tried else None
+            if held is None:
+                continue
+            tried.add(path)
+            say(f"{held.original} …")
+            done.stopped = replay(held, sender, tuning, messages, on_outcome).stopped
+            if done.stopped in _ENDS:
+                break
+            done.files += 1
+        done.busy = sum(busy(place, tuning) for place in sources)
+        if done.stopped in _ENDS or done.busy == 0 or time.monotonic() > deadline or not shutdown.pause(0.2):
             break
-        done.files += 1
     transport.close()
     done.left = in_order(sources, tuning)
     if not rejected:
