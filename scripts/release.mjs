@@ -96,6 +96,10 @@ function stagePackage(folder) {
   }
   const { devDependencies: _dev, scripts: _scripts, allowScripts: _allow, ...rest } = manifest
   writeJson(join(folder, 'package.json'), rest)
+  const hashing = `node_modules/${PASSWORD_HASH}`
+  const lock = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'))
+  dropCompiling(lock.packages[hashing])
+  writeJson(join(folder, 'package-lock.json'), lock)
   // npm takes out of the lock what only the dropped packages needed, and changes no version.
   npm(folder, 'install', '--package-lock-only', '--ignore-scripts')
   const { packages } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'))
@@ -109,10 +113,10 @@ function stagePackage(folder) {
   applyPatches(folder)
   const runtime = join(folder, 'node_modules/@prisma/client/runtime')
   for (const file of readdirSync(runtime)) if (OTHER_DATABASES.test(file)) rmSync(join(runtime, file))
-  const hashing = `node_modules/${PASSWORD_HASH}`
   const { scripts: _install, ...binaries } = JSON.parse(
     readFileSync(join(folder, hashing, 'package.json'), 'utf8'),
   )
+  dropCompiling(binaries)
   writeJson(join(folder, hashing, 'package.json'), binaries)
   for (const leftover of [
     'package-lock.json',
@@ -127,6 +131,11 @@ function stagePackage(folder) {
     ...installed,
     bundleDependencies: Object.keys(manifest.dependencies),
   })
+}
+
+/** Removes the packages that argon2 needs only where it is compiled. */
+function dropCompiling({ dependencies }) {
+  for (const one of ['cross-env', 'node-addon-api']) delete dependencies[one]
 }
 
 /** The folders `.bin`, whose commands are not used. */
