@@ -39,7 +39,7 @@ function run(...args: string[]): void {
 test('a column, a migration and a row of the field table add a field of a job that is stored, documented and in answers', async () => {
   edit(
     'prisma/schema.prisma',
-    '  gpuCount      Int?      @map("gpu_count")\n',
+    '  gpuCount      Int?     @map("gpu_count")\n',
     '  cpuCount Int? @map("cpu_count")\n',
   )
   mkdirSync(join(copy, 'prisma/migrations/999_cpu_count'))

@@ -46,11 +46,12 @@ const web = pageFixture(async ({ app, reporter }) => {
 })
 const { asAda: open } = web
 
-test('a failed batch and its job show the traceback first, as text, and the name in place of the id', async () => {
+test('a failed batch opens its traceback, its job shows it first, as text, and the name in place of the id', async () => {
   const { page, context, complaints } = await open()
   await page.goto(`/b/${ID}`)
   await page.getByRole('heading', { name: 'resnet18-baseline' }).waitFor()
   await expect.poll(() => page.title()).toContain('resnet18-baseline')
+  await page.locator('[data-failures]').click()
   expect((await page.getByRole('region', { name: /^Traceback of/ }).innerText()).trim()).toBe(TRACE)
   expect(await page.locator('header code', { hasText: ID }).count()).toBe(1)
   await page.goto(`/b/${ID}/j/train`)

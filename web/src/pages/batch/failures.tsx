@@ -40,7 +40,13 @@ function useFailures(batchId: string) {
     [jobs, scriptError],
   )
   const reason = unsaidReason(batch?.failure_reason, [own ?? '', ...groups.map((group) => group.error)])
-  return { batch, own, groups, reason, title: failuresTitle(groups, scriptError ?? reason) }
+  return {
+    batch,
+    own,
+    groups,
+    reason,
+    title: failuresTitle(groups, scriptError ?? (reason && endingText(reason))),
+  }
 }
 
 /** A button that says why this batch and its jobs failed, and opens their errors. */

@@ -174,12 +174,17 @@ function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
   const at = data ? dataUpdatedAt : (batch.received_ms ?? 0)
   const text = etaText(eta, at)
   const left = eta.eta_s === null ? 0 : Math.round((at - now) / 1000 + eta.eta_s)
-  if (text === '' && (isFetched || !ask)) return null
+  if (text === '' && !ask) return null
+  const isNone = text === '' && isFetched
   return (
-    // The place of its range is kept until it is known, so that nothing moves when it arrives.
-    <Fact name="ETA" className={text === '' ? 'invisible' : ''}>
-      {/* As wide as with a range: when it arrives, the facts must not wrap and move the page. */}
-      <span className="flex min-w-46 items-center gap-1">
+    // Its place is kept until it is known, so that nothing moves when it arrives. On a phone it is kept also if there is
+    // none, at the end: without it a row less would move the page.
+    <Fact
+      name="ETA"
+      className={`max-sm:order-last ${text === '' ? 'invisible' : ''} ${isNone ? 'sm:hidden' : ''}`}
+    >
+      {/* As wide as with a range until it arrives. */}
+      <span className={`flex items-center gap-1 ${ask && !isFetched ? 'min-w-46' : ''}`}>
         {text}
         {!text.includes('(') && left > 60 && ` (in ${duration(left)})`}
         <Help term="ETA">
