@@ -24,28 +24,22 @@ import { type FrameResult, refused, resultsOf } from './sse-sources.ts'
  * Executes subscriptions over the frames of the hub. A result is shared by all subscribers that ask for the same: the
  * same document (but for the name of the operation, the alias of its field and white space) and variables (`after`
  * aside), with the same credential. So a change that a thousand anonymous readers of a public batch follow is executed
- * once; a result of `live` depends on its frame alone, so it is shared by all who get that frame. An execution waits until the budget of its first subscriber covers it, and one of a visitor for a place of the
+ * once. An execution waits until the budget of its first subscriber covers it, and one of a visitor for a place of the
  * visitors; what changes meanwhile is part of the next result (stream/newest.ts).
  */
 export interface SharedExecution {
   /**
    * The results of a subscription, one for each frame of its source, or the errors that it is refused with.
+   * @param subscriber.contextFor makes a new context for each execution: what one request reads once is read again for
+   *   each frame
+   * @param subscriber.cost of one result
+   * @param subscriber.hasLeft whether the subscriber needs no further result
    */
   subscribe(
     args: ExecutionArgs,
-    subscriber: Subscriber,
+    subscriber: { caller: Caller; contextFor: () => unknown; cost: number; hasLeft: () => boolean },
   ): Promise<AsyncIterableIterator<FrameResult> | ExecutionResult>
   readonly counts: { executed: number; shared: number }
-}
-
-export interface Subscriber {
-  caller: Caller
-  /** Makes a new context for each execution: what one request reads once is read again for each frame. */
-  contextFor: () => unknown
-  /** Of one result; 0: it reads nothing. */
-  cost: number
-  /** Whether the subscriber needs no further result. */
-  hasLeft: () => boolean
 }
 
 /**
@@ -81,9 +75,7 @@ export function createSharedExecution({ budget, visitors }: CostLimits): SharedE
     hasLeft: () => boolean,
     run: (allLeft: () => boolean) => Promise<ExecutionResult>,
   ): Promise<ExecutionResult> {
-    const ofFrame = key.startsWith(ALONE)
-      ? `${numberOf(frame)} ${key}`
-      : `${frame.merged?.from ?? frame.seq} ${frame.seq} ${frame.type} ${key}`
+    const ofFrame = `${frame.merged?.from ?? frame.seq} ${frame.seq} ${frame.type} ${key}`
     const known = results.get(ofFrame)
     if (known !== undefined) {
       counts.shared++
@@ -113,7 +105,6 @@ export function createSharedExecution({ budget, visitors }: CostLimits): SharedE
       return resultsOf(source as AsyncIterable<Frame>, async (frame) => {
         const named = frame.merged?.named ?? 0
         const result = await resultOf(frame, key, hasLeft, async (allLeft) => {
-          if (cost === 0) return execute({ ...asked.args, rootValue: frame, contextValue: contextFor() })
           const covered = await budget.wait(payer, cost * Math.max(1, named / NAMED_AT_ONCE), allLeft)
           if (!covered) return refused([new GraphQLError('The subscriber has left')])
           const contextValue = contextFor()
@@ -183,43 +174,25 @@ function withAlias(result: ExecutionResult, name: string, alias: string): Execut
   }
 }
 
-/** Marks the keys of results that depend on nothing but the frame. */
-const ALONE = 'frame '
-/** The field whose results do: a frame holds what its followers may see. */
-const FIELD_ALONE = 'live'
-
 /** Everything that the result of a frame depends on, besides the frame and the database. */
 function keyOf({ document, variableValues }: ExecutionArgs, caller: Caller): string {
-  const field = fieldOf(required(getOperationAST(document)))
-  const alone = field?.name.value === FIELD_ALONE
-  const credential = !alone && caller.kind === 'known' ? [caller.via, caller.credentialId, caller.user] : null
-  const without = ['after', ...(alone ? ['channels'] : [])].map((name) => onlyVariable(document, field, name))
-  const variables = Object.entries(variableValues ?? {}).filter(([name]) => !without.includes(name))
+  const credential = caller.kind === 'known' ? [caller.via, caller.credentialId, caller.user] : null
+  const cursor = cursorVariable(document)
+  const variables = Object.entries(variableValues ?? {}).filter(([name]) => name !== cursor)
   const parts = [print(document), variables.sort(), credential]
-  const hash = createHash('sha256').update(JSON.stringify(parts)).digest('base64')
-  return alone ? `${ALONE}${hash}` : hash
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64')
 }
 
-/** Numbers of frames, for the keys of results. */
-const numbers = new WeakMap<Frame, number>()
-let lastNumber = 0
-function numberOf(frame: Frame): number {
-  let number = numbers.get(frame)
-  if (number === undefined) {
-    number = ++lastNumber
-    numbers.set(frame, number)
-  }
-  return number
-}
-
-/** The variable that is used only for this argument of the subscription: results do not depend on it. */
-function onlyVariable(document: DocumentNode, field: FieldNode | undefined, name: string) {
-  const value = field?.arguments?.find((argument) => argument.name.value === name)?.value
-  if (value?.kind !== 'Variable') return undefined
+/** The variable that is used only for `after` of the subscription: results do not depend on it. */
+function cursorVariable(document: DocumentNode) {
+  const operation = getOperationAST(document)
+  const field = operation?.selectionSet.selections.find((selection) => selection.kind === 'Field')
+  const after = field?.arguments?.find(({ name }) => name.value === 'after')?.value
+  if (after?.kind !== 'Variable') return undefined
   let uses = 0
   visit(document, {
     VariableDefinition: () => false,
-    Variable: (variable) => void (variable.name.value === value.name.value && uses++),
+    Variable: ({ name }) => void (name.value === after.name.value && uses++),
   })
-  return uses === 1 ? value.name.value : undefined
+  return uses === 1 ? after.name.value : undefined
 }

@@ -3,7 +3,6 @@ import type { Caller } from '../domain/caller.ts'
 import type { Live } from '../domain/live/index.ts'
 import type { Frame } from '../stream/frame.ts'
 import type { Subscription } from '../stream/subscription.ts'
-import { messageOf } from './channels.ts'
 
 /** One open stream: what waits to be written to its client, and what keeps its connection open. */
 
@@ -38,18 +37,13 @@ export interface Stream {
   blockedSince: number | null
   pings: number
   nextPing: number
-  /** The request of graphql-sse: {query, variables?, operationName?, extensions?}. */
   params: Record<string, unknown>
-  caller: Caller
-  following: Following
+  /** Only in the operation profile. */
+  operation: { caller: Caller; following: Following } | undefined
 }
 
-export const newStream = (
-  res: ServerResponse,
-  given: Pick<Stream, 'profile' | 'params' | 'caller'>,
-  times: SseTimes,
-): Omit<Stream, 'following'> => ({
-  ...given,
+export const newStream = (res: ServerResponse, profile: Stream['profile'], times: SseTimes): Stream => ({
+  profile,
   res,
   subscription: null,
   unwritten: [],
@@ -59,6 +53,8 @@ export const newStream = (
   blockedSince: null,
   pings: 0,
   nextPing: performance.now() + times.pingMs,
+  params: {},
+  operation: undefined,
 })
 
 /** Answers the request with a stream: its headers, the reconnection time, and the cursor to begin with. */
@@ -101,11 +97,7 @@ export async function write(stream: Stream, chunk: string): Promise<number> {
   if (!next && stream.subscription !== null) return 0
   const frame = next ? unwritten[0]?.frame : undefined
   const bytes =
-    frame === undefined
-      ? chunk
-      : profile === 'events'
-        ? messageOf(frame, chunk)
-        : `id: ${frame.seq}\n${chunk}`
+    frame === undefined ? chunk : profile === 'events' ? frame.bytes() : `id: ${frame.seq}\n${chunk}`
   if (!res.write(bytes)) await drained(stream)
   if (!next) return bytes.length
   unwritten.shift()
@@ -153,7 +145,7 @@ export function release(stream: Stream): void {
 /** Follows channels for the operation of a stream, which ends with the subscription that this makes. */
 export function followingOf(
   live: Live,
-  stream: Pick<Stream, 'subscription'>,
+  stream: Stream,
   { until, lastEventId }: { until?: Date | undefined; lastEventId?: number | undefined },
 ): Following {
   return {

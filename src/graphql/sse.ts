@@ -1,17 +1,17 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { ExecutionArgs, GraphQLSchema } from 'graphql'
+import type { GraphQLSchema } from 'graphql'
 import { createHandler } from 'graphql-sse'
 import type { Logger } from 'pino'
+import { required } from '../checked.ts'
 import { type Caller, payerOf } from '../domain/caller.ts'
 import type { Live } from '../domain/live/index.ts'
 import { Problem } from '../problem.ts'
 import type { Subscription } from '../stream/subscription.ts'
-import { CHANNELS_OPERATION } from './channels.ts'
 import type { Context } from './context.ts'
 import type { CostLimits } from './limits.ts'
 import { maskWith, refusal } from './mask.ts'
-import { createSharedExecution, type SharedExecution, type Subscriber } from './shared-execution.ts'
-import { type FrameResult, readOperation, refused } from './sse-sources.ts'
+import { createSharedExecution, type SharedExecution } from './shared-execution.ts'
+import { type FrameResult, framesOf, readOperation, refused } from './sse-sources.ts'
 import {
   enqueue,
   type Following,
@@ -28,8 +28,8 @@ import {
 /**
  * Server-sent events (contract §6), by graphql-sse's handler in two profiles:
  *
- *  events      for EventSource: named channels, `id`, `event` and `data` of each message. They are the results of an
- *              operation (channels.ts), which is executed and written once for all streams.
+ *  events      for EventSource: named channels, `id`, `event` and `data` of each message. GraphQL does not execute
+ *              them; their bytes were made once for all streams.
  *  operation   for clients of graphql-sse: a subscription operation, `next` with a result, and the cursor as `id`.
  *
  * graphql-sse has none of these, so they are added (sse-stream.ts): `id` lines, back-pressure in frames and bytes, and
@@ -41,7 +41,6 @@ export interface Sse {
   serveEvents(
     res: ServerResponse,
     headers: OutgoingHttpHeaders,
-    channels: readonly string[],
     subscription: Subscription,
     caller: Caller,
   ): Promise<void>
@@ -91,9 +90,14 @@ export function createSse(
   const execution = createSharedExecution(options)
   const handle = createOperationHandler(options, execution)
 
-  async function serve(stream: Stream, headers: OutgoingHttpHeaders, onOpen?: () => void): Promise<void> {
+  async function serve(
+    stream: Stream,
+    caller: Caller,
+    headers: OutgoingHttpHeaders,
+    onOpen?: () => void,
+  ): Promise<void> {
     const { res } = stream
-    const payer = payerOf(stream.caller)
+    const payer = payerOf(caller)
     const [body, init] = await handle(requestOf(stream))
     if (body === null || typeof body === 'string') {
       res.writeHead(init.status, { ...headers, ...init.headers }).end(body ?? undefined)
@@ -138,16 +142,13 @@ export function createSse(
     get counts() {
       return { ...counts, ...execution.counts }
     },
-    serveEvents(res, headers, channels, subscription, caller) {
-      const params = { query: CHANNELS_OPERATION, variables: { channels } }
-      const stream = newStream(res, { profile: 'events', params, caller }, times)
-      const following = { cursor: live.cursor, follow: async () => subscription }
-      return serve(Object.assign(stream, { subscription, following }), headers)
+    serveEvents(res, headers, subscription, caller) {
+      return serve({ ...newStream(res, 'events', times), subscription }, caller, headers)
     },
     serveOperation(res, headers, params, caller, options = {}) {
-      const stream = newStream(res, { profile: 'operation', params, caller }, times)
-      const following = followingOf(live, stream, options)
-      return serve(Object.assign(stream, { following }), headers, options.onOpen)
+      const stream: Stream = { ...newStream(res, 'operation', times), params }
+      stream.operation = { caller, following: followingOf(live, stream, options) }
+      return serve(stream, caller, headers, options.onOpen)
     },
     stop() {
       clearInterval(beating)
@@ -160,7 +161,7 @@ export function createSse(
   }
 }
 
-/** graphql-sse's handler: it gets the operation, and executes it with what shares the results. */
+/** graphql-sse's handler, over the frames of a subscription or the results of an operation. */
 function createOperationHandler(
   { schema, contextFor, visitors, log }: Parameters<typeof createSse>[0],
   execution: SharedExecution,
@@ -179,46 +180,44 @@ function createOperationHandler(
     schema,
     // A stream is one request; several operations over one connection would share its back-pressure.
     authenticate: () => null,
-    onSubscribe({ context: { caller, following, profile, res } }, params) {
+    async onSubscribe(req) {
+      const stream = req.context
+      if (stream.subscription !== null) return framesOf(stream.subscription)
+      const { caller, following } = required(stream.operation)
       const contextOfStream = () => contextFor(caller, following)
-      const operation = readOperation(schema, { ...params }, contextOfStream())
-      if (!('args' in operation)) return operation.answer
-      const { args, cost } = operation
-      // The operation of channels reads nothing: the change was read for all streams (stream/payloads.ts).
-      const subscriber = { caller, contextFor: contextOfStream, cost, hasLeft: () => res.closed }
-      const asked: Asked = {
-        ...args,
-        subscriber: profile === 'events' ? { ...subscriber, cost: 0 } : subscriber,
-      }
-      return asked as Asked & { contextValue: undefined }
-    },
-    // It was validated with its limits.
-    validate: () => [],
-    subscribe(args) {
-      const { subscriber } = args as Asked
-      const { caller, hasLeft, cost } = subscriber
-      const begin = () => execution.subscribe(args, subscriber)
-      return cost === 0 ? begin() : inPool(caller, hasLeft, begin)
+      const hasLeft = (): boolean => stream.res.closed
+      return inPool(caller, hasLeft, async () => {
+        const operation = readOperation(schema, stream.params, contextOfStream())
+        if (!('args' in operation)) return operation.answer
+        return execution.subscribe(operation.args, {
+          caller,
+          contextFor: contextOfStream,
+          cost: operation.cost,
+          hasLeft,
+        })
+      })
     },
     async onNext(_context, req, result) {
+      const stream = req.context
       const { frame, errors, ...rest } = result as Partial<FrameResult>
-      await enqueue(req.context, frame)
+      await enqueue(stream, frame)
+      // The bytes of this profile are ready.
+      if (stream.profile === 'events') return {}
       return errors === undefined ? rest : { ...rest, errors: errors.map(mask) }
     },
   })
 }
 
-/** The arguments of an operation, which graphql-sse hands over to `subscribe`. */
-interface Asked extends ExecutionArgs {
-  subscriber: Subscriber
-}
-
 /** The request that graphql-sse handles. Its body was validated before. */
-const requestOf = (stream: Stream) => ({
-  method: 'POST',
-  url: '/',
-  headers: { get: (name: string) => HEADERS[name] },
-  body: stream.params,
-  raw: undefined,
-  context: stream,
-})
+function requestOf(stream: Stream) {
+  const isEvents = stream.profile === 'events'
+  return {
+    method: isEvents ? 'GET' : 'POST',
+    // graphql-sse requires a query in the URL; it is never parsed.
+    url: isEvents ? '/?query=' : '/',
+    headers: { get: (name: string) => HEADERS[name] },
+    body: isEvents ? null : stream.params,
+    raw: undefined,
+    context: stream,
+  }
+}

@@ -84,7 +84,9 @@ test(
         await sleep(draw() * 200)
         const http = createClient(server.address)
         expect((await http.call('GET', '/livez')).status, server.said()).toBe(200)
-        await until(async () => (await http.call('GET', '/readyz')).status === 503)
+        // The service starts the database again, which may take less time than the pause above.
+        const isBack = () => /PostgreSQL runs again/.test(server.said())
+        await until(async () => isBack() || (await http.call('GET', '/readyz')).status === 503)
         http.close()
         const asked = performance.now()
         server.kill('SIGTERM')

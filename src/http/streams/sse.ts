@@ -71,7 +71,7 @@ function eventsRoute(routes: Routes, { live, sse, budget, visitors, log }: Servi
         ? visitors.run(payer.key, follow, () => reply.raw.closed)
         : follow())
       const headers = takeOver(reply)
-      await sse.serveEvents(reply.raw, headers, names, subscription, caller).catch((err) => {
+      await sse.serveEvents(reply.raw, headers, subscription, caller).catch((err) => {
         log.warn({ err, request_id: request.id }, 'a stream failed; its client comes back with its cursor')
       })
     },
