@@ -60,7 +60,8 @@ export function BatchHeader({
         // One line where there is room for one; what does not fit is scrolled to.
         tabIndex={0}
         aria-label="Facts"
-        className="fade-end flex items-center gap-x-4 gap-y-1 max-sm:flex-wrap sm:gap-x-5 sm:overflow-x-auto sm:whitespace-nowrap sm:*:shrink-0"
+        // `relative` keeps labels for screen readers, which are placed absolutely, from widening the page.
+        className="fade-end relative flex items-center gap-x-4 gap-y-1 max-sm:flex-wrap sm:gap-x-5 sm:overflow-x-auto sm:whitespace-nowrap sm:*:shrink-0"
       >
         <Fact name="Progress">
           <Progress batch={batch} />
