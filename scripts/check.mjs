@@ -9,19 +9,16 @@ import { ensureClient } from './generate-client.mjs'
 
 const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
 
+/**
+ * The compiler of TypeScript 7, by its path: it checks in less than half the time. TypeScript 6 stays installed for what
+ * calls its JavaScript interface (dependency-cruiser, scripts/conventions/statements.ts), which 7 does not have.
+ */
+const TSC = '../typescript-native/bin/tsc'
+
 /** The longest first, so that the short ones fill the gaps. */
 const STEPS = [
-  ['types', 'tsc', '--noEmit', '--incremental', '--tsBuildInfoFile', 'node_modules/.cache/check.tsbuildinfo'],
-  [
-    'types of the page',
-    'tsc',
-    '--noEmit',
-    '-p',
-    'web',
-    '--incremental',
-    '--tsBuildInfoFile',
-    'node_modules/.cache/check-web.tsbuildinfo',
-  ],
+  ['types', TSC, '--noEmit'],
+  ['types of the page', TSC, '--noEmit', '-p', 'web'],
   ['layers', 'depcruise', '--config', '.dependency-cruiser.cjs', 'src', 'web'],
   ['generated files', 'tsx', 'scripts/generate.ts', '--check'],
   ['conventions', 'tsx', 'scripts/conventions.ts'],
