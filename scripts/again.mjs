@@ -105,7 +105,7 @@ const NO_TESTS = 5
 
 /**
  * The tests of one tier of the Python package in `cwd` by pytest: marked `slow`, or not; otherwise as `vitest`.
- * More `workers` than one need pytest-xdist in that environment.
+ * More `workers` than one need pytest-xdist in that environment; a file stays with one of them, which imports what it needs.
  */
 export async function pytest(run, { cwd, python, env, scratch, name, slow = false, workers = 1 }) {
   const tier = slow ? 'slow' : 'not slow'
@@ -114,7 +114,7 @@ export async function pytest(run, { cwd, python, env, scratch, name, slow = fals
     const code = await run(python, ['-m', 'pytest', '-m', tier, `--report-log=${log}`, ...more], { cwd, env })
     return { code: code === NO_TESTS && slow ? 0 : code, ...readReportLog(log) }
   }
-  const first = await once(name, ...(workers > 1 ? ['-n', `${workers}`] : []))
+  const first = await once(name, ...(workers > 1 ? ['-n', `${workers}`, '--dist', 'loadfile'] : []))
   const files = new Set(first.failures.map(({ file }) => file))
   // 1 is pytest's exit code for failed tests, and for nothing else.
   if (first.code !== 1 || files.size === 0 || files.size > MAX_AGAIN)

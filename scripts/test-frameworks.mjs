@@ -11,7 +11,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -103,6 +103,7 @@ try {
     env,
     scratch,
     name: 'frameworks',
+    workers: availableParallelism(),
   }
   result = await pytest(run, options)
 } catch (error) {

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
-// What `npm test` runs: every suite there is, TypeScript and Python, each to its end; in the fast tier side by side, since
-// both often wait, in the slow tier the Python packages after the TypeScript tests. The last line is the sum of all,
-// `N passed, N failed`; a suite that could not run counts as a failure.
+// What `npm test` runs: every suite there is, TypeScript and Python, each to its end and side by side, since both often
+// wait. The last line is the sum of all, `N passed, N failed`; a suite that could not run counts as a failure.
 // When at most three files of a suite fail they run once more, alone, and a test that passes then is named as a race.
 // Plain Node, because a fresh clone has no packages.
 //
@@ -33,8 +32,8 @@ const SUITE_MS = 25 * 60_000
 const SLOW = process.argv.includes('--slow')
 /**
  * Of each Python package. Most of their tests wait for processes and time limits, so both packages run at once, and beside
- * the TypeScript tests: one test of each, which leaves the processors to those. The slow tier measures memory and kills
- * processes: one test of each at a time.
+ * the TypeScript tests: one test of each, which leaves the processors to those. The slow tier kills processes: one test of
+ * each at a time.
  */
 const workersBeside = (typescript) => (SLOW || typescript ? 1 : availableParallelism())
 const scratch = mkdtempSync(join(tmpdir(), 'svc-npm-test-'))
@@ -226,10 +225,7 @@ async function main() {
     const workers = workersBeside(chosen('vitest'))
     if (packages.length > 0) await pythonSuites(suite, { packages, preparing, workers })
   }
-  if (SLOW) {
-    await typescript()
-    await inPython()
-  } else await Promise.all([typescript(), inPython()])
+  await Promise.all([typescript(), inPython()])
 
   for (const { log } of results) if (log !== undefined) process.stdout.write(readFileSync(log))
   const notes = results.flatMap((result) => result.notes ?? [])
