@@ -16,7 +16,11 @@ with svc.Reporter(project="vision", experiment_type="sweep", n_total=2) as run:
             job.done(metrics={"acc": acc})
 
 SVC_URL and SVC_TOKEN say where to and as whom. Everything public is named here; `_`-modules are not.
+
+`import svc_reporter as wandb` runs scripts for W&B unchanged: docs/from-wandb.md lists its names.
 """
+
+from typing import TYPE_CHECKING
 
 from ._delivery import Delivery
 from ._errors import QueryError, StopRequested
@@ -26,4 +30,54 @@ from ._reporter import Reporter
 from ._run import Run, init
 from ._version import __version__
 
+if TYPE_CHECKING:
+    from . import errors as errors
+    from ._calls import AlertLevel as AlertLevel
+    from ._calls import Settings as Settings
+    from ._calls import agent as agent
+    from ._calls import alert as alert
+    from ._calls import define_metric as define_metric
+    from ._calls import finish as finish
+    from ._calls import log as log
+    from ._calls import login as login
+    from ._calls import mark_preempting as mark_preempting
+    from ._calls import termerror as termerror
+    from ._calls import termlog as termlog
+    from ._calls import termwarn as termwarn
+    from ._config import Config
+    from ._summary import Summary
+    from .errors import CommError as CommError
+    from .errors import Error as Error
+    from .errors import UsageError as UsageError
+    from .query import Api as Api
+
+    run: Run | None
+    """The run that `init` started last in this process, and that has not ended."""
+    config: Config
+    summary: Summary
+
 __all__ = ["Delivery", "Job", "LogHandler", "QueryError", "Reporter", "Run", "StopRequested", "__version__", "init"]
+
+_LAZY = {
+    **dict.fromkeys(("AlertLevel", "Settings", "agent", "alert", "define_metric", "ensure_configured"), "_calls"),
+    **dict.fromkeys(("finish", "log", "login", "mark_preempting", "require", "setup", "teardown"), "_calls"),
+    **dict.fromkeys(("termerror", "termlog", "termsetup", "termwarn"), "_calls"),
+    **dict.fromkeys(("AuthenticationError", "CommError", "Error", "UsageError"), "errors"),
+    "Api": "query",
+    "Config": "_config",
+}
+"""Names that are imported at their first use, by module, so that `import svc_reporter` stays fast."""
+_SAME = {"join": "finish"}
+"""Other names of W&B."""
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        """A name that is imported at its first use, the current run, or a stand-in for an unknown one."""
+        from ._names import look_up
+
+        return look_up(name)
+
+    def __dir__():
+        return sorted({*globals(), *_LAZY, *_SAME, "config", "run", "summary"})

@@ -41,6 +41,10 @@ class Axes:
         self._metrics: list[Metric] = []
         self._last_of: dict[str, float] = {}
         self._at = -1
+        self._is_open = False
+        """Whether a call without a step gets the step of the last one, instead of the next: it had `commit=False`."""
+        self._is_named = False
+        """Whether the last call named its step, without `commit`."""
         self._simple: set[str] = set()
         """Names of metrics that need no further checks: valid, and with the main step."""
         self._lock = threading.RLock()
@@ -54,6 +58,17 @@ class Axes:
         """Let calls without a step continue after `step`, which an earlier process has recorded."""
         with self._lock:
             self._at = max(self._at, step)
+            self._is_open = self._is_named = False
+
+    @property
+    def named_step(self) -> int | None:
+        """The step that the last call named; None if it named none."""
+        return self._at if self._is_named else None
+
+    @property
+    def next_step(self) -> int:
+        """The step of the next call that names none."""
+        return self._at if self._is_open else min(self._at + 1, MAX_STEP)
 
     def units(self) -> dict[str, str]:
         """By pattern: the metric that is used as the step; in order of precedence."""
@@ -66,12 +81,20 @@ class Axes:
     def goal_of(self, name: str) -> str | None:
         return next((m.goal for m in self._metrics if m.goal and fnmatch.fnmatchcase(name, m.pattern)), None)
 
-    def rows(self, data: Mapping[str, Any], step: Any) -> dict[int, dict[str, Any]]:
-        """The values by step. Values that are no numbers get the main step."""
-        with self._lock:
-            return self._rows(data, step)
+    def rows(self, data: Mapping[str, Any], step: Any, commit: bool | None = None) -> dict[int, dict[str, Any]]:
+        """The values by step. Values that are no numbers get the main step.
 
-    def simple_row(self, data: Mapping[str, Any], step: Any) -> tuple[int, dict[str, Any]] | None:
+        As with W&B, a call that has `commit=False` leaves its step open for the next one without a step.
+        """
+        with self._lock:
+            rows = self._rows(data, step)
+            self._is_open = commit is False
+            self._is_named = commit is None and step is not None
+            return rows
+
+    def simple_row(
+        self, data: Mapping[str, Any], step: Any, commit: bool | None = None
+    ) -> tuple[int, dict[str, Any]] | None:
         """The step and a copy of `data`, or None if it needs the checks of `rows`.
 
         Most calls log a dictionary of finite numbers with names that `rows` has checked before; this is the fast path.
@@ -79,7 +102,7 @@ class Axes:
         if type(data) is not dict or not data:
             return None
         if step is None:
-            at = self._at + 1
+            at = self._at if self._is_open else self._at + 1
         elif type(step) is int:
             at = step
         else:
@@ -95,7 +118,14 @@ class Axes:
             ):
                 return None
         with self._lock:
-            self._at = at if step is not None else self._at + 1
+            if step is not None:
+                self._at = at
+                self._is_named = commit is None
+            else:
+                if not self._is_open:
+                    self._at += 1
+                self._is_named = False
+            self._is_open = commit is False
             self._last_of.update(data)
             return self._at, data.copy()
 
@@ -124,7 +154,7 @@ class Axes:
     def _main_step(self, step: Any) -> tuple[int, float | None]:
         """The step, by default the last one plus 1; and the given number if it is no whole number, else None."""
         if step is None:
-            self._at = min(self._at + 1, MAX_STEP)
+            self._at = self.next_step
             return self._at, None
         at = whole(step)
         if at is not None:

@@ -19,6 +19,11 @@ from ._version import __version__
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command. Returns its exit code: 0 success, 1 an error or unsent events, 2 wrong usage."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["run-as-wandb"] and words[1:2] not in ([], ["-h"], ["--help"]):
+        from ._alias import run_as_wandb
+
+        return run_as_wandb(words[1:])  # its options are those of the command
     parser = argparse.ArgumentParser(
         prog="svc-reporter", description="Check the set-up, try a first run, and send spilled events."
     )
@@ -43,6 +48,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             command.add_argument("--seconds", type=float, default=30.0, help="how long it takes (default: 30)")
         if name in ("sync", "import"):
             command.add_argument("--quiet", action="store_true", help="print the result only")
+    text = "run a script in which `import wandb` is svc_reporter, also in its child processes"
+    command = commands.add_parser("run-as-wandb", help=text, description=text)
+    command.add_argument(
+        "words", nargs="+", metavar="SCRIPT", help="train.py …, -m module …, or a program such as torchrun"
+    )
     options = parser.parse_args(argv)
     try:
         settings = read_settings(options.url, options.token)

@@ -49,11 +49,26 @@ class Config(MutableMapping[str, Any]):
     def __setattr__(self, name: str, value: Any) -> None:
         self.update({name: value})
 
+    def setdefaults(self, values: Any) -> None:
+        """Set the keys that are missing."""
+        self.update({key: value for key, value in (entries_of(values) or {}).items() if key not in self._values})
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(self._values)
+
+    def persist(self) -> None:
+        """Every change is sent at once."""
+
     def __repr__(self) -> str:
         return f"Config({self._values!r})"
 
     def update(self, *values: Any, **more: Any) -> None:
-        """Like dict.update; sends the changed keys to the service in one event."""
+        """Like dict.update; sends the changed keys to the service in one event.
+
+        W&B's keyword `allow_val_change=True` or `False` is no key: a value may always change.
+        """
+        if isinstance(more.get("allow_val_change"), bool):
+            del more["allow_val_change"]
         fresh: dict[str, Any] = {}
         for given in values:
             entries = entries_of(given)

@@ -201,12 +201,16 @@ def _kernel_restarts() -> bool:
         return False
 
 
-def _at_exit() -> None:
+def exit_failure() -> str | None:
+    """At interpreter exit: why the script failed; None if it did not."""
     # An uncaught exception; in a child of multiprocessing it is still on its way.
     error = sys.exc_info()[1] or getattr(sys, "last_value", None)
     failure = _exit_failure if error is None or error is _survived_error else reason_of(error)
-    if failure is None and _kernel_restarts():
-        failure = KERNEL_RESTARTED
+    return KERNEL_RESTARTED if failure is None and _kernel_restarts() else failure
+
+
+def _at_exit() -> None:
+    failure = exit_failure()
     for reporter in reversed(_open):
         reporter.end_at_exit(failure)
     _interrupt.exit_with_stop_status()

@@ -26,7 +26,7 @@ from ._pipeline import Pipeline
 from ._plain import text_of
 from ._resume import ResumePoint, ask
 from ._send_rest import send_after_end_s
-from ._settings import is_switched_off, read_rerun, read_settings
+from ._settings import OFFLINE, is_switched_off, read_rerun, read_settings
 from ._signals import recording
 from ._snapshot import Snapshot, hostname, user_name
 from ._spill import folders
@@ -85,6 +85,7 @@ class Reporter:
         self._resources_s = _arguments.interval("resources_s", resources_s)
         self._queue_size = _arguments.queue_size(queue_size)
         self._close_timeout_s = _arguments.timeout("close_timeout_s", close_timeout_s)
+        self._is_offline = url == OFFLINE
         self._settings = read_settings(url, token)
         self._rerun = read_rerun()
         self.messages = Messages()
@@ -244,7 +245,7 @@ class Reporter:
             "experiment_type": self.experiment_type,
             "n_total": self.n_total,
             "batch_id": self.batch_id,
-            "url": None if self._settings.target is None else str(self._settings.target),
+            "url": OFFLINE if self._is_offline else str(self._settings.target or "") or None,
             "stop_poll_s": self._stop_poll_s,
             "heartbeat_s": self._heartbeat_s,
             "resources_s": self._resources_s,
@@ -465,7 +466,7 @@ class Reporter:
         self._began = time.monotonic()
         prepare_thread_ends()
         load_modules()
-        self._ask_resume_point()
+        self.ask_resume_point()
         snapshot = Snapshot()
         source = {"host": hostname(), "user": user_name()}
         pipeline = self._pipeline = Pipeline(
@@ -510,10 +511,10 @@ class Reporter:
             self.messages.log_once(logging.ERROR, "SVC_BATCH_ID", f"{text}: this process reports a batch of its own")
             return None
 
-    def _ask_resume_point(self) -> None:
+    def ask_resume_point(self) -> None:
         """Ask the service about a batch that may exist. A process that joins it takes its project."""
         settings = self._settings
-        if not self.may_exist or settings.target is None or not settings.token:
+        if not self.may_exist or settings.target is None or not settings.token or self.resume_point is not None:
             return
         point = ask(Transport(settings.target, settings.token, settings.tuning.resume_s), self.batch_id)
         self.resume_point = point

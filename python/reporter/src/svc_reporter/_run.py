@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
-from . import _arguments, _environment, _lifecycle, _rank_failure
+from . import _arguments, _environment, _init_arguments, _lifecycle, _rank_failure, _resume
 from ._axes import Axes, Metric
 from ._config import Config, config_of, plain_config
 from ._console import ConsoleCapture
@@ -25,7 +25,8 @@ from ._job import Job
 from ._plain import text_of
 from ._redact import redact_text
 from ._reporter import Reporter
-from ._settings import is_switched_off
+from ._run_names import RunNames, exit_error, goal_of, step_name, unknown_keywords
+from ._settings import OFFLINE, is_switched_off
 from ._signals import postponed, raise_if_by_signal, recording, take_effect
 from ._summary import Summary
 
@@ -36,54 +37,91 @@ _LINES_BEFORE_JOB = 200
 _DIFF_TIMEOUT_S = 2.0
 """How long `finish` waits for the git diff."""
 MAIN = "main"
+_NO_EFFECT = ("step_sync", "hidden", "overwrite")
+"""Of `define_metric`: the last value of the step is always used, and the page decides what it shows."""
 
 
 def init(
-    project: str,
+    project: str | None = None,
     *,
     name: str | None = None,
     config: Any = None,
     tags: Iterable[str] | None = None,
     group: str | None = None,
     notes: str | None = None,
-    experiment_type: str = "train",
+    experiment_type: str | None = None,
     n_total: int = 1,
     job: str = MAIN,
     step_unit: str = "step",
     steps: int | None = None,
-    console: bool = True,
-    environment: bool | Iterable[str] = True,
-    quiet: bool = False,
-    **reporter: Any,
+    console: bool | None = None,
+    environment: bool | Iterable[str] | None = None,
+    quiet: bool | None = None,
+    mode: str | None = None,
+    id: str | None = None,
+    resume: str | bool | None = None,
+    reinit: str | bool | None = None,
+    job_type: str | None = None,
+    dir: Any = None,
+    settings: Any = None,
+    **more: Any,
 ) -> Run:
-    """Start a run and print its address. `config` is a dictionary, an argparse namespace or a dataclass.
+    """Start a run and print its address. `config` is a dictionary, an argparse namespace, a dataclass or a YAML file.
 
     `steps` is the planned length, in the unit of the steps: the service estimates the end from it.
 
     `environment` is True, False or the names of the parts to record (`libraries`, `gpus`, `git`, `diff`, `entry`,
     `cluster`). With `console=False` printed lines are not sent to the run's log; `quiet=True` prints nothing. Other
     arguments are those of `Reporter` (`url`, `token`, `batch_id`, `resources_s`, ...). If an earlier run of this
-    process is still open, it is finished first.
+    process is still open, it is finished first; `reinit="create_new"` leaves it open, `"return_previous"` returns it.
+
+    `mode` is `online`, `offline` (events stay on disk until `svc-reporter sync`) or `disabled`. `id` is the same as
+    `batch_id`; `resume` is `allow`, `must`, `never` or `auto`. W&B's other keywords are accepted, and one line names
+    those without an effect. Without an argument the variables of W&B count (WANDB_PROJECT, WANDB_NAME, ...).
 
     In a process that joins a run (SVC_BATCH_ID), `name` names its job of that run.
 
     Raises ValueError and TypeError for invalid arguments, and nothing else.
     """
-    details = details_of(name, group, notes)
+    given = {name: value for name, value in locals().items() if name not in ("more", "n_total", "job", "step_unit")}
+    if project is None and name is None and config is None and reinit is None and not more and _current is not None:
+        reinit = "return_previous"  # a script that asks for its run again
+    wanted = _init_arguments.completed(given, more)
+    if reinit in (False, "return_previous") and _current is not None:
+        _current.config.update(config_of(config))
+        return _current
+    details = details_of(*(wanted.get(what) for what in ("name", "group", "notes")))
     if not isinstance(step_unit, str) or not 1 <= len(step_unit.strip()) <= 64:
         raise ValueError("step_unit must be 1 to 64 characters")
-    parts = _environment.wanted_parts(environment)
-    given = config_of(config)
+    parts = _environment.wanted_parts(wanted.get("environment", True))
+    values = config_of(wanted.get("config"))
     if steps is not None:
-        given = {**given, "steps": _arguments.steps(steps)}
-    made = Reporter(project, experiment_type, n_total, tags=tags, **reporter)
+        values = {**values, "steps": _arguments.steps(steps)}
+    made = _reporter_of(wanted, n_total)
     if made.has_joined and job == MAIN:
-        job = _job_of_joined(made, name)
-    if _current is not None:
-        _current._finish(None, None, f"finished, because {f'run {name}' if name else 'another run'} begins")
-    run = Run(made, given, name=name, job=job, step_unit=step_unit.strip(), quiet=quiet)
-    run._begin(details, parts, console)
+        job = _job_of_joined(made, wanted.get("name"))
+    title = wanted.get("name")
+    if _current is not None and reinit != "create_new":
+        _current._finish(None, None, f"finished, because {f'run {title}' if title else 'another run'} begins")
+    run = Run(made, values, name=title, job=job, step_unit=step_unit.strip(), quiet=bool(wanted.get("quiet")))
+    run._describe(wanted, details)
+    run._begin(details, parts, wanted.get("console", True) and reinit != "create_new", reinit != "create_new")
     return run
+
+
+def _reporter_of(wanted: Mapping[str, Any], n_total: int) -> Reporter:
+    """The `Reporter` of a run that begins, after the questions that `resume` asks."""
+    reporter = {key: value for key, value in wanted.items() if key in _init_arguments.OF_REPORTER}
+    resumed = _resume.resumed_id(wanted, reporter)
+    if resumed is not None:
+        reporter["batch_id"] = resumed
+    if wanted["mode"] == "offline":
+        reporter["url"] = OFFLINE
+    made = Reporter(wanted["project"], wanted["experiment_type"], n_total, tags=wanted.get("tags"), **reporter)
+    if wanted["mode"] == "disabled":
+        made._disabled = True
+    _resume.check(made, wanted.get("resume"))
+    return made
 
 
 def _job_of_joined(reporter: Reporter, name: str | None) -> str:
@@ -127,7 +165,7 @@ def print_status(text: str) -> None:
         return  # the terminal was closed
 
 
-class Run:
+class Run(RunNames):
     """Created by `init`. Of its methods `log` and `check_stop` raise StopRequested, others nothing.
 
     Use it in a `with` statement or call `finish()`. Otherwise it ends with the script, as failed if the script fails.
@@ -137,7 +175,8 @@ class Run:
         self, reporter: Reporter, config: dict[str, Any], *, name: str | None, job: str, step_unit: str, quiet: bool
     ) -> None:
         self._reporter = reporter
-        self.name = name
+        self._name_parts()
+        self._details = {"name": name} if name else {}
         self.config = Config(config, self._send_config)
         self._axes = Axes(self._warn)
         self.summary = Summary(self._axes.goal_of)
@@ -150,6 +189,7 @@ class Run:
         self._lines = 0
         """How many lines came before the run's own job started."""
         self._finished = False
+        self._resumes_itself = False
         self._lock = threading.RLock()
 
     # --- the public interface
@@ -196,18 +236,21 @@ class Run:
         """Wait up to `timeout` seconds. True if the service has every event so far."""
         return self._reporter.flush(timeout)
 
-    def log(self, data: Mapping[str, Any], step: Any = None) -> None:
+    def log(self, data: Mapping[str, Any], step: Any = None, commit: bool | None = None, **more: Any) -> None:
         """Record metrics at a step: `run.log({"loss": loss, "val": {"acc": acc}}, step=step)`.
 
-        A step is a whole number, in any order; the default is the last one plus 1. Calls with the same step are merged,
-        and the last value of a metric counts. A step with a fraction is stored as the series `step`, and the call gets
-        the next whole number. Raises StopRequested, after recording, if a stop was requested.
+        A step is a whole number, in any order; the default is the last one plus 1, or the same one if the last call had
+        `commit=False`. Calls with the same step are merged, and the last value of a metric counts. A step with a
+        fraction is stored as the series `step`, and the call gets the next whole number. Raises StopRequested, after
+        recording, if a stop was requested.
         """
+        if more:
+            unknown_keywords("log", more)
         if self._finished:
             self._warn("after the end", "log was called after the run had ended; its values are not recorded")
             return
         try:
-            self._record(data, step)
+            self._record(data, step, commit)
         except Exception as error:
             raise_if_by_signal(error)
             self._warn("log", f"a call of log was not recorded: {type(error).__name__}: {text_of(error)}")
@@ -216,15 +259,32 @@ class Run:
             take_effect()
         self._reporter.check_stop_here()
 
-    def define_metric(self, name: str, step: str | None = None, goal: str | None = None) -> None:
+    @property
+    def step(self) -> int:
+        """The step that the next call of `log` without one gets."""
+        return self._axes.next_step
+
+    def define_metric(
+        self,
+        name: str,
+        step: Any = None,
+        goal: Any = None,
+        *,
+        step_metric: Any = None,
+        summary: str | None = None,
+        **more: Any,
+    ) -> Metric:
         """Let metrics that match the pattern `name` (`val/*`) use the value of the metric `step` as their step.
 
         `goal` is `min` or `max`: which value is the best. Call this before the first `log`; the page then labels the
-        x-axis of these metrics with `step`. Raises ValueError for another goal.
+        x-axis of these metrics with `step`. Raises ValueError for another goal. `step_metric` is the same as `step`,
+        and `summary="min"` as `goal="min"`.
         """
-        if goal not in (None, "min", "max"):
-            raise ValueError("goal must be 'min' or 'max'")
-        self._axes.define(Metric(str(name), step, goal))
+        unknown_keywords("define_metric", {key: value for key, value in more.items() if key not in _NO_EFFECT})
+        axis = step_name(step if step_metric is None else step_metric)
+        metric = Metric(text_of(name), axis, goal_of(None if isinstance(goal, bool) else goal, summary))
+        self._axes.define(metric)
+        return metric
 
     def job(self, job_id: str, **params: Any) -> Job:
         """Create another job of the run, see `Reporter.job`."""
@@ -236,18 +296,32 @@ class Run:
             self._start_job_for_lines()
             self._reporter.emit_log(None, line, level)
 
-    def alert(self, title: str, text: str = "", level: str | int = "warning") -> None:
-        """Add an alert: a marked line in the log, for which rules of the project can send email."""
-        if self._finished:
+    def alert(self, title: str, text: str = "", level: Any = "warning", wait_duration: Any = None, **more: Any) -> None:
+        """Add an alert: a marked line in the log, for which rules of the project can send email.
+
+        An alert of the same title comes again only after `wait_duration` (seconds, or a timedelta).
+        """
+        unknown_keywords("alert", more)
+        if self._finished or not self._alert_is_due(text_of(title), wait_duration):
             return
+        level = getattr(level, "value", level) or "warning"
         self._own_job().begin()
         alert = {"title": text_of(title)[:256], "text": text_of(text)[:10_000]}
         line = f"{alert['title']}: {alert['text']}" if alert["text"] else alert["title"]
         self._reporter.emit_log(None, line, level, alert=alert)
 
-    def finish(self, error: BaseException | None = None) -> None:
-        """End the run, as failed if there is an error. Waits for unsent events up to the close timeout."""
-        self._finish(error, None if error is None else error.__traceback__)
+    def finish(
+        self, error: BaseException | int | None = None, quiet: bool | None = None, *, exit_code: int | None = None
+    ) -> None:
+        """End the run, as failed if there is an error or a status other than 0.
+
+        Waits for unsent events up to the close timeout.
+        """
+        self._quiet = self._quiet or bool(quiet)
+        ending = exit_error(error, exit_code)
+        self._finish(ending, None if ending is None else ending.__traceback__)
+
+    join = finish
 
     def __enter__(self) -> Run:
         return self
@@ -277,12 +351,24 @@ class Run:
 
     # --- start and end
 
-    def _begin(self, details: dict[str, Any], parts: frozenset[str], console: bool) -> None:
+    def _describe(self, wanted: Mapping[str, Any], details: dict[str, Any]) -> None:
+        """Keep what `init` was told, for the attributes of W&B's run."""
+        self._details = dict(details)
+        self._tags = tuple(self._reporter._tags)
+        self._dir = None if wanted.get("dir") is None else os.fspath(wanted["dir"])
+        self._job_type = wanted.get("job_type")
+        self._offline = wanted["mode"] == "offline"
+        self._resumes_itself = wanted.get("resume") in _resume.AUTO
+
+    def _begin(self, details: dict[str, Any], parts: frozenset[str], console: bool, is_current: bool = True) -> None:
         global _current
         reporter = self._reporter
+        if is_current:
+            _forget_assigned()
         if reporter._disabled:  # this process does not report, but its callbacks find the run
-            _current = self
-            _install_excepthook()
+            if is_current:
+                _current = self
+                _install_excepthook()
             if is_switched_off() and not self._quiet:
                 print_status("SVC_DISABLED is set, nothing is reported")
             return
@@ -294,13 +380,17 @@ class Run:
             self._warn("environment", f"the environment was not recorded: {error!r}")
         reporter.end_extras = self._end_extras
         reporter.__enter__()
-        _current = self
+        if is_current:
+            _current = self
         if not reporter.is_open:
             return  # it could not start, and has said why
+        if self._resumes_itself:
+            _resume.remember(reporter)
         self._continue_steps()
         if not self._quiet:
             print_start(reporter, self._title)
-        _install_excepthook()
+        if is_current:
+            _install_excepthook()
         _lifecycle.call_at_exit(self._at_exit, 11)
         if "diff" in parts:
             self._diff = threading.Thread(target=self._send_diff, name="svc-reporter-diff", daemon=True)
@@ -315,7 +405,9 @@ class Run:
         reporter = self._reporter
         point = reporter.resume_point
         if point is not None:
-            self._axes.continue_after(point.last_steps.get(self._job_id, -1))
+            last = point.last_steps.get(self._job_id, -1)
+            self._axes.continue_after(last)
+            self._first_step = last + 1
         elif reporter.may_exist:
             self._warn(
                 "resume",
@@ -337,6 +429,8 @@ class Run:
         reason = reason_of(error)
         if self._reporter._disabled and reason is not None:
             _rank_failure.report(self._reporter, error, trace)
+        if self._resumes_itself and reason is None:
+            _resume.forget(self._reporter)
         main = self._main
         if main is not None and not main._ended:
             if is_early_end(error):
@@ -358,6 +452,8 @@ class Run:
             self._finished = True
         self._detach()
         self._take_waiting_lines()
+        if self._resumes_itself and _lifecycle.exit_failure() is None:
+            _resume.forget(self._reporter)
         if self._main is not None:
             self._main._metrics.update(self._final_metrics())
         _lifecycle._at_exit()
@@ -408,19 +504,19 @@ class Run:
             return self._main
 
     @recording
-    def _record(self, data: Mapping[str, Any], step: Any) -> None:
+    def _record(self, data: Mapping[str, Any], step: Any, commit: bool | None = None) -> None:
         if not isinstance(data, Mapping):
             raise TypeError(f"log takes a dictionary of metrics, got {type(data).__name__}; text goes through run.text")
         job = self._own_job()
         if job.skipped:
             return
         job.begin()
-        simple = self._axes.simple_row(data, step)
+        simple = self._axes.simple_row(data, step, commit)
         if simple is not None:
             self.summary.note(simple[1])
             job.record_checked(*simple)
             return
-        for at, row in self._axes.rows(data, step).items():
+        for at, row in self._axes.rows(data, step, commit).items():
             self.summary.note(row)
             job._record(at, row)
 
@@ -474,6 +570,12 @@ class Run:
 
 def _unpickled(reporter: Reporter, config: dict[str, Any], name: str | None, job: str, step_unit: str) -> Run:
     return Run(reporter, config, name=name, job=job, step_unit=step_unit, quiet=True)
+
+
+def _forget_assigned() -> None:
+    """Forget what a script assigned to `svc.config` before `init`: from now on that is the run's configuration."""
+    for name in ("config", "run", "summary"):
+        vars(sys.modules[__package__]).pop(name, None)
 
 
 def current_run() -> Run | None:

@@ -11,6 +11,9 @@ from . import _tuning
 from ._transport import Target
 from ._tuning import Tuning
 
+OFFLINE = "offline:"
+"""Instead of an address: events stay on disk until `svc-reporter sync`."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -28,7 +31,9 @@ def read_settings(url: str | None, token: str | None, env: Mapping[str, str] | N
     env = os.environ if env is None else env
     complaints: list[str] = []
     target: Target | None = None
-    if url is not None:
+    if url == OFFLINE:
+        complaints.append("the mode is offline: run `svc-reporter sync` later")
+    elif url is not None:
         target = Target.parse(url)
     elif env.get("SVC_URL"):
         try:

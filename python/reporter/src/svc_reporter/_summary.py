@@ -38,6 +38,20 @@ class Summary(MutableMapping[str, Any]):
     def __delitem__(self, key: str) -> None:
         del self._set[key]
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"summary has no {name!r}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_"):
+            object.__setattr__(self, name, value)
+        else:
+            self[name] = value
+
     def update(self, *values: Any, **more: Any) -> None:
         """Like dict.update."""
         for given in values:

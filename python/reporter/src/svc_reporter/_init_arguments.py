@@ -1,0 +1,173 @@
+"""The arguments of `init`: those that it knows, those of W&B, and the variables that stand in for missing ones."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ._environment import PARTS
+from ._plain import entries_of, text_of
+from ._unsupported import instead_of, say, say_unsupported
+
+DEFAULT_PROJECT = "uncategorized"
+OF_REPORTER = frozenset(
+    ("batch_id", "url", "token", "stop_poll_s", "heartbeat_s", "resources_s", "queue_size", "close_timeout_s", "stop")
+)
+_VARIABLES = {
+    "project": "WANDB_PROJECT",
+    "name": "WANDB_NAME",
+    "group": "WANDB_RUN_GROUP",
+    "notes": "WANDB_NOTES",
+    "id": "WANDB_RUN_ID",
+    "resume": "WANDB_RESUME",
+    "job_type": "WANDB_JOB_TYPE",
+    "dir": "WANDB_DIR",
+    "mode": "WANDB_MODE",
+}
+_OF_SETTINGS = {
+    "project": "project",
+    "run_name": "name",
+    "run_group": "group",
+    "run_notes": "notes",
+    "run_tags": "tags",
+    "run_id": "id",
+    "run_job_type": "job_type",
+    "resume": "resume",
+    "mode": "mode",
+    "reinit": "reinit",
+    "root_dir": "dir",
+}
+"""Fields of `Settings` that are arguments of `init`, too."""
+_HAVE_MEANING = frozenset((*_OF_SETTINGS, "console", "silent", "quiet", "disable_git", "x_disable_stats"))
+_MODES = {"": "online", "online": "online", "shared": "online", "run": "online", "offline": "offline"}
+_MODES |= {"dryrun": "offline", "disabled": "disabled"}
+_TRUE = ("1", "true", "yes", "on")
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
+
+
+def completed(given: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """All arguments of `init` with a value: as given, else of `settings`, else of a variable.
+
+    `more` are the keywords that its signature does not name: arguments of `Reporter`, of W&B, and unknown ones.
+    """
+    found = {key: value for key, value in given.items() if value is not None and key != "settings"}
+    found |= {key: value for key, value in more.items() if key in OF_REPORTER}
+    _take_settings(found, given.get("settings"))
+    _take_variables(found)
+    _take_config(found, more)
+    _note_others(more)
+    found["mode"] = _mode(found.get("mode"))
+    found.setdefault("experiment_type", _experiment_type(found.get("job_type")))
+    found["project"] = _project(found.get("project"), is_given=given.get("project") is not None)
+    return found
+
+
+def _take_settings(found: dict[str, Any], settings: Any) -> None:
+    entries = entries_of(settings) if settings is not None else None
+    if entries is None:
+        entries = dict(getattr(settings, "__dict__", {}))
+    for name, key in _OF_SETTINGS.items():
+        if entries.get(name) is not None:
+            found.setdefault(key, entries[name])
+    if entries.get("console") == "off":
+        found.setdefault("console", False)
+    if entries.get("silent") or entries.get("quiet"):
+        found.setdefault("quiet", True)
+    if entries.get("disable_git"):
+        found.setdefault("environment", [part for part in PARTS if part not in ("git", "diff")])
+    if entries.get("x_disable_stats") or entries.get("_disable_stats"):
+        found.setdefault("resources_s", 0)
+    other = [name for name, value in entries.items() if value is not None and name.lstrip("_") not in _HAVE_MEANING]
+    if other:
+        say_unsupported(f"settings: {', '.join(sorted(map(text_of, other)))}", "these have no effect here")
+
+
+def _take_variables(found: dict[str, Any]) -> None:
+    env = os.environ
+    for key, variable in _VARIABLES.items():
+        value = env.get(variable, "").strip()
+        # In a process that joins a run the name is that of its job, so the name of the run does not fit.
+        if value and not (key in ("name", "id") and env.get("SVC_BATCH_ID")):
+            found.setdefault(key, value)
+    tags = [tag.strip() for tag in env.get("WANDB_TAGS", "").split(",") if tag.strip()]
+    if tags:
+        found.setdefault("tags", tags)
+    if env.get("WANDB_DISABLED", "").strip().lower() in _TRUE:
+        found.setdefault("mode", "disabled")
+    if any(env.get(name, "").strip().lower() in _TRUE for name in ("WANDB_SILENT", "WANDB_QUIET")):
+        found.setdefault("quiet", True)
+    if env.get("WANDB_CONSOLE", "").strip().lower() == "off":
+        found.setdefault("console", False)
+    if env.get("WANDB_DISABLE_GIT", "").strip().lower() in _TRUE:
+        found.setdefault("environment", [part for part in PARTS if part not in ("git", "diff")])
+
+
+def _take_config(found: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """`config` may be the path of a YAML or JSON file; W&B's keywords leave out or select keys of it."""
+    config = found.get("config")
+    if isinstance(config, (str, os.PathLike)):
+        found["config"] = config = _config_of_file(Path(config))
+    left_out, selected = more.get("config_exclude_keys"), more.get("config_include_keys")
+    entries = entries_of(config)
+    if entries is not None and (left_out or selected):
+        kept = {key: value for key, value in entries.items() if key not in (left_out or ())}
+        found["config"] = {key: value for key, value in kept.items() if not selected or key in selected}
+
+
+def _config_of_file(path: Path) -> dict[str, Any]:
+    """The keys of a file as W&B reads it: a value may be `{"value": ..., "desc": ...}`."""
+    import importlib
+    import json
+
+    try:
+        text = path.read_text("utf-8")
+        made = json.loads(text) if path.suffix == ".json" else importlib.import_module("yaml").safe_load(text)
+        if isinstance(made, dict):
+            return {
+                str(key): item["value"] if isinstance(item, dict) and "value" in item else item
+                for key, item in made.items()
+                if key != "wandb_version"
+            }
+    except Exception as error:
+        say(f"the configuration file {path} was not read: {type(error).__name__}: {error}")
+    return {}
+
+
+def _note_others(more: Mapping[str, Any]) -> None:
+    """One line for the keywords that have no effect here."""
+    known = (*OF_REPORTER, "config_exclude_keys", "config_include_keys", "allow_val_change", "force", "anonymous")
+    other = {key: value for key, value in more.items() if key not in known and value not in (None, False)}
+    words = [f"{key}= ({instead_of('init', key) or 'unknown, it has no effect'})" for key in other]
+    if words:
+        say_unsupported(f"init: {', '.join(words)}", "the run starts without")
+
+
+def _mode(given: Any) -> str:
+    mode = text_of(given).strip().lower() if given is not None else "online"
+    if mode not in _MODES:
+        say_unsupported(f"mode={mode!r}", "the run reports to the service; the modes are online, offline and disabled")
+    return _MODES.get(mode, "online")
+
+
+def _experiment_type(job_type: Any) -> str:
+    """W&B's type of a job is the type of the experiment."""
+    clean = re.sub(r"[^\w.-]+", "-", text_of(job_type)).strip("-")[:64] if job_type is not None else ""
+    return clean or "train"
+
+
+def _project(given: Any, *, is_given: bool) -> Any:
+    """The name of the project. One that the service does not allow is reported under the nearest that it does."""
+    if given is None:
+        return DEFAULT_PROJECT
+    if not isinstance(given, str) or _NAME.fullmatch(given) or (is_given and (not given.strip() or "/" in given)):
+        return given  # `Reporter` refuses what can never work
+    plain = "".join(c for c in unicodedata.normalize("NFKD", given) if not unicodedata.combining(c))
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-")[:128]
+    if not name:
+        return given
+    say_unsupported(f"the project name {given!r}", f"the run is reported in the project {name!r}")
+    return name
