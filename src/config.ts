@@ -130,7 +130,7 @@ export const CONFIG_KEYS = {
   SVC_ENCRYPTION_KEY: key(
     z.string().min(32, 'must be at least 32 characters'),
     undefined,
-    'At least 32 random characters. Encrypts the secrets of authenticator apps in the database; if unset, they are stored unencrypted, like signing keys. If it is lost, users must set up their apps again.',
+    'At least 32 random characters. Encrypts the secrets of authenticator apps and of channels in the database; if unset, they are stored unencrypted, like signing keys. If it is lost, users must set up their apps and channels again.',
   ),
   SVC_BACKUP_PASSPHRASE: key(
     z.string().min(12, 'must be at least 12 characters'),
@@ -239,6 +239,11 @@ export const CONFIG_KEYS = {
     wholeNumber(1, 1e6),
     '20',
     'Mails per recipient and hour, over all projects; further ones are combined into one digest.',
+  ),
+  SVC_WEBHOOK_PRIVATE: key(
+    bool,
+    'false',
+    'Whether channels of rules may send to private networks, loopback and ports below 1024. If not, only public addresses are used.',
   ),
   SVC_STALL_TIMEOUT_MIN: key(positiveNumber, '15', 'Minutes without events after which a batch is stalled.'),
   SVC_LOST_AFTER_MIN: key(
@@ -364,6 +369,8 @@ export interface Config {
   smtp: { url: string; from: string } | undefined
   /** Domains (lower case) that need no confirmation, and limits on mails per hour. */
   mail: { allowedDomains: string[]; perProject: number; perRecipient: number }
+  /** Whether channels may send to private networks. */
+  webhookPrivate: boolean
 }
 
 export class ConfigError extends Error {}
@@ -532,6 +539,7 @@ function configOf(raw: Raw, identityProviders: Config['identityProviders']): Con
       perProject: raw.SVC_MAIL_PER_PROJECT_PER_HOUR,
       perRecipient: raw.SVC_MAIL_PER_RECIPIENT_PER_HOUR,
     },
+    webhookPrivate: raw.SVC_WEBHOOK_PRIVATE,
   }
 }
 

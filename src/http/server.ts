@@ -41,6 +41,7 @@ import { reportRoutes } from './reports/reports.ts'
 import { identifyCallers } from './request/credentials.ts'
 import { mailPageRoutes } from './request/mail-page.ts'
 import { hostCheck } from './request/public-address.ts'
+import { messageRoutes } from './rules/deliveries.ts'
 import { mailRoutes } from './rules/mail.ts'
 import { muteRoutes } from './rules/mutes.ts'
 import { rulePreviewRoutes } from './rules/previews.ts'
@@ -227,6 +228,7 @@ function registerRoutes(app: FastifyInstance, services: Services): void {
   memberRoutes(app, services)
   invitationRoutes(app, services)
   ruleRoutes(app, services)
+  messageRoutes(app, services)
   rulePreviewRoutes(app, services)
   muteRoutes(app, services)
   verificationRoutes(app, services)

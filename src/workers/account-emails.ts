@@ -2,6 +2,7 @@ import type { PendingMail } from '../domain/addresses/index.ts'
 import { escapeHtml } from '../domain/escape-html.ts'
 import type { PendingInvitation } from '../domain/invitations/index.ts'
 import { type EmailMessage, line } from '../domain/notifications/index.ts'
+import type { AgentMail } from '../domain/outbox.ts'
 
 /**
  * Texts of mails about accounts. Pure: no I/O in this file. Names come from users, so each is reduced to one line of
@@ -46,6 +47,29 @@ export function invitationEmail(invitation: PendingInvitation, home: string): Em
     link: { label: 'Open the experiment monitor', url: home },
     foot: `This mail was sent to ${invitation.address}, the address of your account.`,
   })
+}
+
+export function agentEmail(
+  { at, by = 'session', replaced = true }: AgentMail,
+  hostname: string,
+): { subject: string; text: string } {
+  const host = line(hostname, 253)
+  const source = by === 'session' ? 'a session' : 'a reporter token'
+  return {
+    subject: replaced ? `The agent on ${host} has a new token` : `An agent on ${host} was registered`,
+    text: [
+      `The agent on ${host} was registered ${replaced ? 'again ' : ''}at ${at} by ${source} of your account.`,
+      ...(replaced ? ['The token that it had before was refused from then on.'] : []),
+      '',
+      by === 'session'
+        ? 'If that was you, there is nothing to do. If not, revoke the agent on the Hosts page, change your password, and'
+        : 'If that was you, there is nothing to do. If not, revoke the agent on the Hosts page, and your reporter tokens',
+      by === 'session'
+        ? 'sign out everywhere: the holder of the new token receives the commands of your reruns on that host.'
+        : 'on the Tokens page: the holder of the new token receives the commands of your reruns on that host.',
+      '',
+    ].join('\n'),
+  }
 }
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)

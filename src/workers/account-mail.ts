@@ -1,16 +1,22 @@
 import { randomUUID } from 'node:crypto'
-import type { Task } from 'graphile-worker'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Sql, Tx } from '../db/sql.ts'
-import { issueToken, pendingMail, releaseMail, reserveMail, returnToken } from '../domain/addresses/index.ts'
+import {
+  isMailable,
+  issueToken,
+  pendingMail,
+  releaseMail,
+  reserveMail,
+  returnToken,
+} from '../domain/addresses/index.ts'
+import { ownerOfAgent } from '../domain/agents/index.ts'
 import { pendingInvitation } from '../domain/invitations/index.ts'
-import type { EmailMessage } from '../domain/notifications/index.ts'
+import type { AgentMail } from '../domain/outbox.ts'
 import { commit, type Writer } from '../stream/commit.ts'
-import { messageOf } from '../thrown.ts'
-import { confirmationEmail, invitationEmail } from './account-emails.ts'
-import { addressIn, baseUrlOf, composeMail } from './outgoing.ts'
-import { MailRejected, MailUnconfirmed, openSmtp } from './smtp.ts'
+import { agentEmail, confirmationEmail, invitationEmail } from './account-emails.ts'
+import { MailSender, type OutgoingMail } from './mail-sender.ts'
+import { baseUrlOf } from './outgoing.ts'
 
 interface Services {
   config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
@@ -23,62 +29,78 @@ interface Services {
 }
 
 /**
- * The task `account_mail` of graphile-worker: confirmation links for addresses, and invitations. A token is only in its
- * mail; the database holds its hash, and neither is logged. Throws when the server did not accept a mail;
- * graphile-worker then retries with growing pauses.
+ * Mail about accounts: confirmation links for addresses, invitations, and registrations of agents. The token of a link is
+ * only in its mail; the database holds its hash, and neither is logged. Each function throws when the server did not
+ * accept a mail; graphile-worker then retries with growing pauses.
  */
-export function createAccountMailTask({ config, port, sql, writer, now, log }: Services): Task {
+export function createAccountMail({ config, port, sql, writer, now, log }: Services) {
+  const { smtp } = config
   const write = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
     commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
   const home = (): string => baseUrlOf(config, port())
 
   /** @param undo reverts the preparation when the server did not accept the mail */
-  async function send(to: string, message: EmailMessage, undo: () => Promise<unknown>): Promise<void> {
-    const { smtp } = config
+  async function send(
+    kind: 'account' | 'agent',
+    mail: Omit<OutgoingMail, 'messageId'>,
+    undo?: () => Promise<unknown>,
+  ): Promise<void> {
     if (smtp === undefined) return
-    const from = addressIn(smtp.from)
-    try {
-      const messageId = `<svc.account.${randomUUID()}@${from.split('@').at(-1)}>`
-      const bytes = await composeMail({ from: smtp.from, to, message, date: now(), messageId })
-      const session = await openSmtp(smtp.url)
-      await session.send({ from, to, bytes }, async () => {})
-      session.close()
-    } catch (error) {
-      const about = { to, why: messageOf(error) }
-      if (error instanceof MailUnconfirmed || (error instanceof MailRejected && error.permanent)) {
-        log.warn(about, 'a mail about an account was refused, or its answer was lost: it is not sent again')
-        return
-      }
-      await undo()
-      log.warn(about, 'a mail about an account could not be sent; it is tried again')
-      throw error
-    }
-  }
-
-  async function confirm(id: string): Promise<void> {
-    const mail = await pendingMail(sql, id, now())
-    if (mail === undefined || config.smtp === undefined) return
-    const token = await write((tx) => issueToken(tx, id, now()))
-    await send(mail.address, confirmationEmail(mail, `${home()}/verify/${token}`), () =>
-      write((tx) => returnToken(tx, id)),
-    )
-  }
-
-  async function invite(id: string): Promise<void> {
-    const invitation = await pendingInvitation(sql, id)
-    if (invitation === undefined) return
-    if (!(await write((tx) => reserveMail(tx, invitation, config.mail, now())))) {
-      log.info({ to: invitation.address }, 'an invitation is not mailed: the budget of this hour is used up')
+    const sender = new MailSender(smtp, now)
+    const outcome = await sender.send({ ...mail, messageId: `svc.${kind}.${randomUUID()}` })
+    sender.close()
+    if (!('error' in outcome)) return
+    const about = { to: mail.to, why: outcome.error.message }
+    if (outcome.state !== 'later') {
+      log.warn(about, 'a mail about an account was refused, or its answer was lost: it is not sent again')
       return
     }
-    await send(invitation.address, invitationEmail(invitation, `${home()}/`), () =>
-      write((tx) => releaseMail(tx, invitation, now())),
-    )
+    await undo?.()
+    log.warn(about, 'a mail about an account could not be sent; it is tried again')
+    throw outcome.error
   }
 
-  return async (payload) => {
-    const { confirmation, invitation } = payload as { confirmation?: string; invitation?: string }
-    if (confirmation !== undefined) await confirm(confirmation)
-    if (invitation !== undefined) await invite(invitation)
+  return {
+    async confirm(id: string): Promise<void> {
+      const mail = await pendingMail(sql, id, now())
+      if (mail === undefined || smtp === undefined) return
+      const token = await write((tx) => issueToken(tx, id, now()))
+      const message = confirmationEmail(mail, `${home()}/verify/${token}`)
+      await send('account', { to: mail.address, message }, () => write((tx) => returnToken(tx, id)))
+    },
+
+    async invite(id: string): Promise<void> {
+      const invitation = await pendingInvitation(sql, id)
+      if (invitation === undefined) return
+      if (!(await write((tx) => reserveMail(tx, invitation, config.mail, now())))) {
+        log.info(
+          { to: invitation.address },
+          'an invitation is not mailed: the budget of this hour is used up',
+        )
+        return
+      }
+      const message = invitationEmail(invitation, `${home()}/`)
+      await send('account', { to: invitation.address, message }, () =>
+        write((tx) => releaseMail(tx, invitation, now())),
+      )
+    },
+
+    /** Notifies the owner of an agent that it was registered, or that its token was replaced (contract §10). */
+    async agent(registered: AgentMail): Promise<void> {
+      const found = await ownerOfAgent(sql, registered.agent)
+      if (found === undefined) return
+      const { email: to, hostname } = found
+      const message = agentEmail(registered, hostname)
+      if (smtp === undefined) {
+        log.info({ mail: { to, ...message } }, 'no mail server is set (SVC_SMTP_URL): this mail was not sent')
+      } else if (await isMailable(sql, to, config.mail.allowedDomains)) {
+        await send('agent', { to, message })
+      } else {
+        log.info(
+          { agent: registered.agent },
+          'the owner of an agent is not mailed: the address of the account is not verified',
+        )
+      }
+    },
   }
 }

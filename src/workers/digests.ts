@@ -4,22 +4,27 @@ import type { Config } from '../config.ts'
 import type { Sql, Tx } from '../db/sql.ts'
 import {
   beginDigest,
+  channelOf,
   type DigestEntry,
+  digestOf,
   digestsDue,
   dropHeld,
   endDigest,
-  type Facts,
+  type FootLink,
   type HeldMail,
   headlineOf,
   heldMails,
+  line,
+  type Message,
+  readChannels,
   readFacts,
   recipientsOf,
-  writeDigest,
+  renderEmail,
+  writeDelivery,
 } from '../domain/notifications/index.ts'
 import { commit, type Writer } from '../stream/commit.ts'
-import { messageOf } from '../thrown.ts'
-import { addressIn, baseUrlOf, composeMail } from './outgoing.ts'
-import { MailRejected, MailUnconfirmed, openSmtp } from './smtp.ts'
+import { MailSender } from './mail-sender.ts'
+import { baseUrlOf, pageOf } from './outgoing.ts'
 
 interface Services {
   config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
@@ -40,12 +45,35 @@ const HOUR_MS = 3_600_000
  */
 export async function sendDigests(services: Services, signal: AbortSignal): Promise<void> {
   const { config, sql, now } = services
-  if (config.smtp === undefined) return
   const hour = new Date(Math.floor(now().getTime() / HOUR_MS) * HOUR_MS).toISOString()
   for (const address of await digestsDue(sql, hour)) {
     if (signal.aborted) return
-    await sendDigest(services, address, config.smtp)
+    const channel = channelOf(address)
+    if (channel !== undefined) await writeChannelDigest(services, address, channel)
+    else if (config.smtp !== undefined) await sendDigest(services, address, config.smtp)
   }
+}
+
+/** One message to a channel; the held ones count as sent once it is written. */
+async function writeChannelDigest(
+  { config, port, sql, writer, now }: Services,
+  destination: string,
+  channelId: string,
+): Promise<void> {
+  const held = await heldMails(sql, destination)
+  const newest = held[0]
+  if (newest === undefined) return
+  const firings = held.map(({ firing }) => firing)
+  const channel = (await readChannels(sql, newest.ruleId)).find(({ id }) => id === channelId)
+  const message = await digestFor(sql, held, baseUrlOf(config, port()), now())
+  await commit(writer, async (tx) => {
+    if (channel === undefined) await dropHeld(tx, destination, firings)
+    else if (await beginDigest(tx, destination, firings)) {
+      await writeDelivery(tx, newest.firing, channel, message, now())
+      await endDigest(tx, destination, firings, 'sent')
+    }
+    return { result: undefined, changes: [] }
+  })
 }
 
 async function sendDigest(
@@ -64,40 +92,39 @@ async function sendDigest(
   if (first === undefined) return
 
   const home = baseUrlOf(config, port())
-  const entries: DigestEntry[] = []
-  for (const { firing, project } of included.slice(0, MAX_ENTRIES)) {
-    const facts = await readFacts(sql, firing)
-    if (facts !== undefined) entries.push({ project, headline: headlineOf(facts), url: pageOf(home, facts) })
-  }
+  const message = await digestFor(sql, included, home, now())
   const firings = included.map(({ firing }) => firing)
   const ends = [...new Map(included.map((one) => [one.project, `${home}/mail/${tokens.get(one.ruleId)}`]))]
-  const message = writeDigest({ total: included.length, entries, ends })
-  const from = addressIn(smtp.from)
-  const about = { to: first.address, mails: included.length }
-  try {
-    const bytes = await composeMail({
-      from: smtp.from,
+  const foot = ends.map(([project, url]): FootLink => [`Stop mail of ${line(project, 128)}`, url])
+  const sender = new MailSender(smtp, now)
+  const outcome = await sender.send(
+    {
       to: first.address,
-      message,
-      date: now(),
-      messageId: `<svc.digest.${randomUUID()}@${from.split('@').at(-1)}>`,
+      message: renderEmail(message, foot),
+      messageId: `svc.digest.${randomUUID()}`,
       unsubscribe: `${home}/mail/${tokens.get(first.ruleId)}`,
-    })
-    const session = await openSmtp(smtp.url)
-    await session.send({ from, to: first.address, bytes }, async () => {
-      if (!(await write((tx) => beginDigest(tx, addressKey, firings))))
-        throw new Error('already sent or being sent')
-    })
-    session.close()
-    await write((tx) => endDigest(tx, addressKey, firings, 'sent'))
-  } catch (error) {
-    const lost = error instanceof MailUnconfirmed
-    const refused = error instanceof MailRejected && error.permanent
-    await write((tx) =>
-      endDigest(tx, addressKey, firings, lost ? 'unknown' : refused ? 'refused' : 'waiting'),
-    )
-    log.warn({ ...about, why: messageOf(error) }, 'a digest of held mail could not be sent')
+    },
+    () => write((tx) => beginDigest(tx, addressKey, firings)),
+  )
+  sender.close()
+  if (outcome.state === 'cancelled') return
+  await write((tx) =>
+    endDigest(tx, addressKey, firings, outcome.state === 'later' ? 'waiting' : outcome.state),
+  )
+  if ('error' in outcome) {
+    const about = { to: first.address, mails: included.length, why: outcome.error.message }
+    log.warn(about, 'a digest of held mail could not be sent')
   }
+}
+
+async function digestFor(sql: Sql, held: readonly HeldMail[], home: string, now: Date): Promise<Message> {
+  const entries: DigestEntry[] = []
+  for (const { firing, project } of held.slice(0, MAX_ENTRIES)) {
+    const facts = await readFacts(sql, firing)
+    if (facts !== undefined)
+      entries.push({ project, headline: headlineOf(facts, 'message'), url: pageOf(home, facts) })
+  }
+  return digestOf({ total: held.length, entries, at: now.toISOString(), home: `${home}/` })
 }
 
 /** The token of the recipient's links, for each rule that may still send them mail. */
@@ -115,8 +142,3 @@ async function tokensOf(
   }
   return tokens
 }
-
-const pageOf = (home: string, { batch, project }: Facts): string =>
-  batch === null
-    ? `${home}/p/${encodeURIComponent(project.slug)}`
-    : `${home}/b/${encodeURIComponent(batch.id)}`

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import type { Task } from 'graphile-worker'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Sql, Tx } from '../db/sql.ts'
@@ -7,11 +6,11 @@ import { releaseMail, requestConfirmations, reserveMail } from '../domain/addres
 import {
   type Facts,
   holdMail,
-  type MailPayload,
+  type Message,
   markEnded,
   markStarted,
+  messageOf,
   type Recipient,
-  readFacts,
   readMarks,
   recipientsOf,
   renderEmail,
@@ -19,9 +18,8 @@ import {
 } from '../domain/notifications/index.ts'
 import type { Change } from '../stream/change.ts'
 import { commit, type Writer } from '../stream/commit.ts'
-import { errorOf } from '../thrown.ts'
-import { addressIn, baseUrlOf, composeMail } from './outgoing.ts'
-import { MailRejected, MailUnconfirmed, openSmtp, type SmtpSession } from './smtp.ts'
+import { MailSender, type Outcome, type OutgoingMail } from './mail-sender.ts'
+import { baseUrlOf, pageOf } from './outgoing.ts'
 
 interface Services {
   config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
@@ -40,13 +38,13 @@ interface Mail {
 }
 
 /**
- * The task `mail` of graphile-worker: sends what a rule fired (contract §7), one mail to each recipient. A marked mail is
- * never transmitted again, so a repeated task sends only the missing ones. If one could not be sent the task throws, and
- * graphile-worker repeats it after a growing pause.
+ * Mails what a rule fired (contract §7), one mail to each recipient. A marked mail is never transmitted again, so a
+ * repeated task sends only the missing ones. If one could not be sent this throws, and graphile-worker repeats the task
+ * after a growing pause.
  */
-export function createMailTask(services: Services): Task {
+export function createRuleMail(services: Services): (facts: Facts) => Promise<void> {
   const mailer = new Mailer(services)
-  return (payload) => mailer.run((payload as MailPayload).firing)
+  return (facts) => mailer.run(facts)
 }
 
 class Mailer {
@@ -56,10 +54,9 @@ class Mailer {
     this.#services = services
   }
 
-  async run(firing: number): Promise<void> {
+  async run(facts: Facts): Promise<void> {
     const { sql, config } = this.#services
-    const facts = await readFacts(sql, firing)
-    if (facts === undefined) return
+    const { firing } = facts
     const marks = await readMarks(sql, firing)
     for (const [address, state] of marks) {
       if (state === 'begun') await this.#giveUp(facts, { firing, address })
@@ -111,21 +108,17 @@ class Mailer {
   }
 
   async #sendAll(facts: Facts, recipients: Recipient[], smtp: { url: string; from: string }): Promise<void> {
-    let session: SmtpSession | undefined
+    const sender = new MailSender(smtp, this.#services.now)
     const failures: Error[] = []
     for (const recipient of recipients) {
       const mail = { firing: facts.firing, address: recipient.address }
       if (!(await this.#isWithinLimits(facts, mail))) continue
-      try {
-        const bytes = await this.#compose(facts, recipient, smtp.from)
-        session ??= await openSmtp(smtp.url)
-        await this.#send(session, facts, mail, { from: smtp.from, bytes })
-      } catch (error) {
-        session = undefined
-        if (!(await this.#recordFailure(facts, mail, errorOf(error)))) failures.push(errorOf(error))
-      }
+      // The mark is stored after the server has accepted the recipient, and before the first byte of the message.
+      const outcome = await sender.send(this.#compose(facts, recipient), () => this.#begin(facts, mail))
+      await this.#record(facts, mail, outcome)
+      if (outcome.state === 'later') failures.push(outcome.error)
     }
-    session?.close()
+    sender.close()
     if (failures[0] !== undefined) throw failures[0]
   }
 
@@ -140,60 +133,43 @@ class Mailer {
     })
   }
 
-  /** The mark is stored after the server has accepted the recipient, and before the first byte of the message. */
-  async #send(
-    session: SmtpSession,
-    facts: Facts,
-    mail: Mail,
-    { from, bytes }: { from: string; bytes: Buffer },
-  ): Promise<void> {
-    const { now } = this.#services
-    await session.send({ from: addressIn(from), to: mail.address, bytes }, async () => {
-      if (!(await this.#write((tx) => markStarted(tx, mail, 'begun', now())))) throw new SendCancelled()
-    })
-    await this.#writeStep(facts, (tx) => markEnded(tx, mail, 'sent', null, now()))
+  #begin(facts: Facts, mail: Mail): Promise<boolean> {
+    const shown = { target: mail.address, subject: this.#messageOf(facts).subject }
+    return this.#write((tx) => markStarted(tx, mail, 'begun', shown, this.#services.now()))
   }
 
-  /**
-   * Records why a mail was not sent.
-   * @returns false if it must be tried again
-   */
-  async #recordFailure(facts: Facts, mail: Mail, error: Error): Promise<boolean> {
+  async #record(facts: Facts, mail: Mail, outcome: Outcome): Promise<void> {
     const { log, now } = this.#services
     const reserved = { projectKey: facts.project.key, address: mail.address }
-    if (error.cause instanceof SendCancelled) {
-      await this.#write((tx) => releaseMail(tx, reserved, now()))
-      return true
-    }
+    const end = (state: 'sent' | 'unknown' | 'refused', why: string | null): Promise<void> =>
+      this.#writeStep(facts, (tx) => markEnded(tx, mail, state, why, now()))
+    if (outcome.state === 'sent') return end('sent', null)
+    if (outcome.state === 'cancelled') return this.#write((tx) => releaseMail(tx, reserved, now()))
+    const { state, error } = outcome
     const about = { firing: mail.firing, to: mail.address, why: error.message }
-    if (error instanceof MailUnconfirmed) {
-      await this.#writeStep(facts, (tx) => markEnded(tx, mail, 'unknown', error.message, now()))
+    if (state === 'unknown') {
+      await end('unknown', error.message)
       log.warn(about, 'a mail was handed over, but no answer came: it is not sent again')
-      return true
-    }
-    if (error instanceof MailRejected && error.permanent) {
-      await this.#writeStep(facts, (tx) => markEnded(tx, mail, 'refused', error.message, now()))
+    } else if (state === 'refused') {
+      await end('refused', error.message)
       log.warn(about, 'a mail was refused permanently')
-      return true
+    } else {
+      await this.#write(async (tx) => {
+        await unmark(tx, mail)
+        await releaseMail(tx, reserved, now())
+      })
+      log.warn(about, 'a mail could not be sent; it is tried again')
     }
-    await this.#write(async (tx) => {
-      if (error instanceof MailRejected) await unmark(tx, mail)
-      await releaseMail(tx, reserved, now())
-    })
-    log.warn(about, 'a mail could not be sent; it is tried again')
-    return false
   }
 
   async #logInstead(facts: Facts, waiting: Recipient[]): Promise<void> {
     const { log, now } = this.#services
     for (const { address } of waiting) {
       const mail = { firing: facts.firing, address }
-      if (!(await this.#writeStep(facts, (tx) => markStarted(tx, mail, 'logged', now())))) continue
+      const shown = { target: address, subject: this.#messageOf(facts).subject }
+      if (!(await this.#writeStep(facts, (tx) => markStarted(tx, mail, 'logged', shown, now())))) continue
       // Without the recipient's own link, because others read the log.
-      const { subject, text } = renderEmail(facts, {
-        page: this.#pageOf(facts),
-        end: `${this.#home()}/mail/…`,
-      })
+      const { subject, text } = renderEmail(this.#messageOf(facts), [[END, `${this.#home()}/mail/…`]])
       log.info(
         { mail: { to: address, subject, text } },
         'no mail server is set (SVC_SMTP_URL): this mail was not sent',
@@ -201,29 +177,23 @@ class Mailer {
     }
   }
 
-  #compose(facts: Facts, recipient: Recipient, from: string): Promise<Buffer> {
-    const byRule = `${this.#home()}/mail/${recipient.token}?rule=${facts.rule.id}`
-    const end = facts.batch === null ? byRule : `${byRule}&batch=${encodeURIComponent(facts.batch.id)}`
-    const message = renderEmail(facts, { page: this.#pageOf(facts), end })
-    const domain = addressIn(from).split('@').at(-1)
-    const who = createHash('sha256').update(recipient.address.toLowerCase()).digest('hex').slice(0, 16)
-    return composeMail({
-      from,
-      to: recipient.address,
-      message,
-      date: this.#services.now(),
-      // The same for every attempt, so that a mail server can recognize duplicates.
-      messageId: `<svc.${facts.firing}.${who}@${domain}>`,
-      ...(facts.batch === null ? {} : { references: `<svc.batch.${facts.batch.key}@${domain}>` }),
-      // Without the batch, because header lines have a limited length and batch ids may be long.
-      unsubscribe: byRule,
-    })
+  #messageOf(facts: Facts): Message {
+    return messageOf(facts, pageOf(this.#home(), facts), 'mail')
   }
 
-  #pageOf({ batch, project }: Facts): string {
-    return batch === null
-      ? `${this.#home()}/p/${encodeURIComponent(project.slug)}`
-      : `${this.#home()}/b/${encodeURIComponent(batch.id)}`
+  #compose(facts: Facts, recipient: Recipient): OutgoingMail {
+    const byRule = `${this.#home()}/mail/${recipient.token}?rule=${facts.rule.id}`
+    const end = facts.batch === null ? byRule : `${byRule}&batch=${encodeURIComponent(facts.batch.id)}`
+    const who = createHash('sha256').update(recipient.address.toLowerCase()).digest('hex').slice(0, 16)
+    return {
+      to: recipient.address,
+      message: renderEmail(this.#messageOf(facts), [[END, end]]),
+      // The same for every attempt, so that a mail server can recognize duplicates.
+      messageId: `svc.${facts.firing}.${who}`,
+      ...(facts.batch === null ? {} : { references: `svc.batch.${facts.batch.key}` }),
+      // Without the batch, because header lines have a limited length and batch ids may be long.
+      unsubscribe: byRule,
+    }
   }
 
   #home(): string {
@@ -246,5 +216,4 @@ class Mailer {
 const timelineOf = ({ batch }: Facts): Change[] =>
   batch === null ? [] : [{ channel: `batch:${batch.id}`, type: 'commands', batchKey: batch.key, keys: [] }]
 
-/** Another worker has started to send this mail, or its rule was deleted. */
-class SendCancelled extends Error {}
+const END = 'Stop or change this mail'

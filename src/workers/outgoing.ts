@@ -1,5 +1,6 @@
 import MailComposer from 'nodemailer/lib/mail-composer'
 import type { Config } from '../config.ts'
+import type { Facts } from '../domain/notifications/index.ts'
 
 /** Composes one mail to one recipient, as bytes for the mail server. */
 export function composeMail(mail: {
@@ -44,6 +45,12 @@ export function baseUrlOf({ publicUrl, host }: Pick<Config, 'publicUrl' | 'host'
   const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host
   return publicUrl ?? `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }
+
+/** The page of a firing: of its batch, or of its project. */
+export const pageOf = (home: string, { batch, project }: Pick<Facts, 'batch' | 'project'>): string =>
+  batch === null
+    ? `${home}/p/${encodeURIComponent(project.slug)}`
+    : `${home}/b/${encodeURIComponent(batch.id)}`
 
 /** `Monitor <monitor@example.org>` → `monitor@example.org`. */
 export const addressIn = (from: string): string => /<([^<>]+)>\s*$/.exec(from)?.[1] ?? from

@@ -1,17 +1,14 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Sql } from '../db/sql.ts'
-import { AGENT_MAIL_TASK } from '../domain/agents/index.ts'
 import type { Kept, ObjectStore } from '../domain/cold/index.ts'
 import { clockOf } from '../services.ts'
 import type { Writer } from '../stream/commit.ts'
 import { pruneChanges } from '../stream/prune.ts'
-import { createAccountMailTask } from './account-mail.ts'
-import { createAgentMailTask } from './agent-mail.ts'
 import { ARCHIVE_TASK, type ArchiverOptions, createArchiver } from './archiver.ts'
 import { type Background, startBackground } from './background.ts'
 import { sendDigests } from './digests.ts'
-import { createMailTask } from './mail.ts'
+import { createOutboxTasks } from './outbox.ts'
 import { REBUILD_TASK, rebuildBloatedIndexes } from './rebuild-indexes.ts'
 import { createSweeper, SWEEP_TASK, type SweepOptions } from './sweeper.ts'
 import { watch } from './watch.ts'
@@ -59,11 +56,7 @@ export async function startTasks(options: {
       sql: options.writerSql,
       log,
       now,
-      tasks: {
-        mail: createMailTask(mailing),
-        account_mail: createAccountMailTask(mailing),
-        [AGENT_MAIL_TASK]: createAgentMailTask({ config, sql, now, log }),
-      },
+      tasks: createOutboxTasks(mailing),
       cron: {
         prune_changes: { at: '*/10 * * * *', run: async () => void (await pruneChanges(writer)) },
         mail_digests: { at: '*/5 * * * *', run: (signal) => sendDigests(mailing, signal) },

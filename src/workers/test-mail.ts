@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config.ts'
-import { addressIn, composeMail } from './outgoing.ts'
+import { MailSender } from './mail-sender.ts'
 import { openSmtp } from './smtp.ts'
 
 /**
@@ -13,22 +13,21 @@ export async function sendTestMail(
   to: string | undefined,
   date: Date,
 ): Promise<string | undefined> {
-  const from = addressIn(smtp.from)
-  const session = await openSmtp(smtp.url)
-  try {
-    if (to === undefined) return undefined
-    const bytes = await composeMail({
-      from: smtp.from,
-      to,
-      message: {
-        subject: 'Test mail of the experiment monitor',
-        text: 'This mail was sent by `svc doctor`. Mail from the experiment monitor reaches you.\n',
-      },
-      date,
-      messageId: `<svc.doctor.${randomUUID()}@${from.split('@').at(-1)}>`,
-    })
-    return (await session.send({ from, to, bytes }, async () => {})).response
-  } finally {
+  if (to === undefined) {
+    const session = await openSmtp(smtp.url)
     session.close()
+    return undefined
   }
+  const sender = new MailSender(smtp, () => date)
+  const outcome = await sender.send({
+    to,
+    message: {
+      subject: 'Test mail of the experiment monitor',
+      text: 'This mail was sent by `svc doctor`. Mail from the experiment monitor reaches you.\n',
+    },
+    messageId: `svc.doctor.${randomUUID()}`,
+  })
+  sender.close()
+  if ('error' in outcome) throw outcome.error
+  return outcome.state === 'sent' ? outcome.response : undefined
 }

@@ -34,6 +34,7 @@ const NOT_MODELLED = [
   'mail_addresses',
   'mail_budgets',
   'mail_held',
+  'notification_channels',
   'notification_firings',
   'notification_mails',
   'notification_mutes',

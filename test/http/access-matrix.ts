@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { makeEvent } from '../ingest/sending.ts'
 import { PASSWORD } from '../kit/app.ts'
 import { type Stage, startOf } from './stage.ts'
@@ -467,6 +468,8 @@ export const MATRIX: Row[] = [
       ['PATCH', '', { name: 'other' }, 200],
       ['DELETE', '', undefined, 204],
       ['POST', '/test', undefined, 202],
+      ['GET', '/deliveries', undefined, 200],
+      ['GET', '/messages', undefined, 200],
     ] as const
   ).map(
     ([method, suffix, body, status]): Row => ({
@@ -476,6 +479,12 @@ export const MATRIX: Row[] = [
       answers: `401 401 403 403 404 403 403 403 ${status} ${status}`,
     }),
   ),
+  {
+    route: 'POST /api/rules/:id/deliveries/:delivery/send',
+    path: async (scene) => `/api/rules/${await ruleOf(scene)}/deliveries/${randomUUID()}/send`,
+    // The rule has no messages.
+    answers: '401 401 403 403 404 403 403 403 404 404',
+  },
   {
     route: 'GET /api/batches/:id/mute',
     path: ofBatch('/mute'),

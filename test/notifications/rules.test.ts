@@ -43,6 +43,7 @@ test('a rule can be created, listed, changed and deleted, with the fields of the
     trigger: 'metric',
     condition: { key: 'val_loss', op: '<', value: 0.1 },
     recipients: ['me@example.org'],
+    channels: [{ id: null, kind: 'mail', url: null, has_secret: false }],
     enabled: true,
     cooldown_s: 60,
     unconfirmed: ['me@example.org'],

@@ -1,6 +1,6 @@
 import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { seal, unseal } from '../../src/domain/factors/seal.ts'
+import { seal, unseal } from '../../src/domain/seal.ts'
 import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
 import { createClock } from '../kit/clock.ts'
 
@@ -115,10 +115,14 @@ test('an administrator can reset the second factors of another user, which is in
 
 test('a secret is encrypted for its owner, and decrypted only with the right key', () => {
   const key = 'another key of thirty-two letters'
-  const sealed = seal(Buffer.from('secret'), 'ada', key)
-  expect(unseal(sealed, 'ada', key)?.toString()).toBe('secret')
-  expect(unseal(sealed, 'eve', key)).toBeUndefined()
-  expect(unseal(sealed, 'ada', `${key}!`)).toBeUndefined()
-  expect(unseal(sealed, 'ada', undefined)).toBeUndefined()
-  expect(unseal(seal(Buffer.from('secret'), 'ada', undefined), 'ada', key)?.toString()).toBe('secret')
+  const use = 'second factor secrets'
+  const sealed = seal(Buffer.from('secret'), 'ada', key, use)
+  expect(unseal(sealed, 'ada', key, use)?.toString()).toBe('secret')
+  expect(unseal(sealed, 'eve', key, use)).toBeUndefined()
+  expect(unseal(sealed, 'ada', `${key}!`, use)).toBeUndefined()
+  expect(unseal(sealed, 'ada', key, 'channel secrets')).toBeUndefined()
+  expect(unseal(sealed, 'ada', undefined, use)).toBeUndefined()
+  expect(unseal(seal(Buffer.from('secret'), 'ada', undefined, use), 'ada', key, use)?.toString()).toBe(
+    'secret',
+  )
 })

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
+import { required } from '../../checked.ts'
 import { instantOf } from '../../db/instant.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { makeSecret } from '../../secrets.ts'
 import { recordAudit } from '../audit.ts'
 import type { CallerUser, Known } from '../caller.ts'
+import { enqueueMessage } from '../outbox.ts'
 import { addressesOf } from './state.ts'
 
 /** How long a link is valid, in days. */
@@ -13,8 +15,6 @@ export const LINK_DAYS = 7
 export const PER_ADDRESS = { day: 3, gapS: 60 }
 /** How many addresses one account may have asked in an hour, over all of its projects. */
 const PER_REQUESTER_HOUR = 50
-/** The name of graphile-worker's task that sends the mails. */
-const TASK = 'account_mail'
 
 const ago = (now: Date, seconds: number): string => instantOf(new Date(now.getTime() - seconds * 1000))
 const inDays = (now: Date, days: number): string => instantOf(new Date(now.getTime() + days * 86_400_000))
@@ -33,14 +33,13 @@ interface ConfirmationRequest {
 
 /** Enqueues the mail. The task creates the token, so only the mail contains it. */
 async function request(tx: Tx, wanted: ConfirmationRequest, now: Date): Promise<void> {
-  await tx`/* addresses.request */
-    with asked as (
-      insert into address_confirmations
-        (purpose, address, address_key, user_id, requested_by, project_key, requested_at, expires_at)
-      values (${wanted.purpose}, ${wanted.address}, ${wanted.address.toLowerCase()}, ${wanted.userId},
-        ${wanted.requestedBy}, ${wanted.projectKey}, ${instantOf(now)}, ${inDays(now, LINK_DAYS)})
-      returning id)
-    select graphile_worker.add_job(${TASK}, json_build_object('confirmation', id)) from asked`
+  const [asked] = await tx<{ id: string }[]>`/* addresses.request */
+    insert into address_confirmations
+      (purpose, address, address_key, user_id, requested_by, project_key, requested_at, expires_at)
+    values (${wanted.purpose}, ${wanted.address}, ${wanted.address.toLowerCase()}, ${wanted.userId},
+      ${wanted.requestedBy}, ${wanted.projectKey}, ${instantOf(now)}, ${inDays(now, LINK_DAYS)})
+    returning id`
+  await enqueueMessage(tx, { confirmation: required(asked).id })
 }
 
 /**

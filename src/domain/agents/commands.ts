@@ -112,7 +112,8 @@ export async function timelinesOf(
       from batch b
       join notification_rules r on r.project_key = b.project_key
       join notification_firings f on f.rule_id = r.id and f.batch_key = b.key
-      join notification_mails m on m.firing_id = f.id and m.state <> 'begun'
+      join notification_mails m on m.firing_id = f.id and m.kind = 'mail'
+        and m.state in ('sent', 'unknown', 'refused', 'logged')
       group by f.id, m.state, r.name, f.trigger
       union all
       select 1, l.at, null, replace(l.action, '.', '_'), 'agent', null, 'user', l.actor_id,

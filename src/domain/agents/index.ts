@@ -47,8 +47,6 @@ export {
   type ProcessEvidence,
 } from './liveness.ts'
 export {
-  AGENT_MAIL_TASK,
-  type AgentMail,
   noteAlive,
   ownerOfAgent,
   type Registered,

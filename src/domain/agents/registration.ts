@@ -3,6 +3,7 @@ import { Problem } from '../../problem.ts'
 import type { Change } from '../../stream/change.ts'
 import { recordAudit } from '../audit.ts'
 import { isPerson, type Known } from '../caller.ts'
+import { enqueueMessage } from '../outbox.ts'
 import { holdQuota } from '../quotas.ts'
 import { makeToken, tokenHash } from '../tokens/index.ts'
 import { isUuid } from '../uuid.ts'
@@ -67,34 +68,20 @@ export async function registerAgent(
     returning id, key, xmax <> 0 as rotated`
   if (agent === undefined) throw new Error('the agent was not stored')
   if (online || !isPerson(actor)) {
-    const mail: AgentMail = {
-      agent: agent.id,
-      at,
-      by: isPerson(actor) ? 'session' : 'reporter_token',
-      replaced: current !== undefined && !current.revoked,
-    }
-    await tx`/* agents.enqueue_mail */
-      select graphile_worker.add_job(${AGENT_MAIL_TASK}, ${JSON.stringify(mail)}::text::json)`
+    // Mailed: every registration with a reporter token, which may have leaked, and one by a person that replaced the token
+    // of an agent that was online.
+    await enqueueMessage(tx, {
+      registered: {
+        agent: agent.id,
+        at,
+        by: isPerson(actor) ? 'session' : 'reporter_token',
+        replaced: current !== undefined && !current.revoked,
+      },
+    })
   }
   const detail = { hostname: wanted.hostname, version: wanted.version, rotated: agent.rotated }
   await recordAudit(tx, actor, { action: 'agent.registered', subject: `agent:${agent.id}`, detail }, now)
   return { result: { agentId: agent.id, token }, changes: hostChanges(agent) }
-}
-
-/**
- * The task that mails an agent's owner: of every registration with a reporter token, which may have leaked, and of one
- * by a person that replaced the token of an agent that was online.
- */
-export const AGENT_MAIL_TASK = 'agent_mail'
-export interface AgentMail {
-  /** The agent_id. */
-  agent: string
-  /** When it was registered. */
-  at: string
-  /** Absent in tasks of earlier releases. */
-  by?: 'session' | 'reporter_token'
-  /** Whether it had a token before, which is refused from then on. */
-  replaced?: boolean
 }
 
 /** Whom to write to about an agent; undefined once the agent or the account was deleted. */

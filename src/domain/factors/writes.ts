@@ -4,8 +4,8 @@ import type { Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { recordAudit } from '../audit.ts'
 import type { Actor, Known } from '../caller.ts'
+import { seal, unseal } from '../seal.ts'
 import { isUuid } from '../uuid.ts'
-import { seal, unseal } from './seal.ts'
 import { describeTotp, stepOf } from './totp.ts'
 
 const SECRET_BYTES = 20
@@ -26,7 +26,7 @@ export async function beginTotp(
   const secret = randomBytes(SECRET_BYTES)
   const begun = await tx`/* totp.begin */
     insert into totp_factors as t (user_id, secret, created_at)
-    values (${id}, ${seal(secret, id, key)}, ${now.toISOString()})
+    values (${id}, ${seal(secret, id, key, 'second factor secrets')}, ${now.toISOString()})
     on conflict (user_id) do update set secret = excluded.secret, created_at = excluded.created_at
     where t.confirmed_at is null
     returning user_id`
@@ -130,7 +130,7 @@ async function acceptCode(
   key: string | undefined,
   now: Date,
 ): Promise<boolean> {
-  const secret = unseal(stored, userId, key)
+  const secret = unseal(stored, userId, key, 'second factor secrets')
   const step = secret && stepOf(secret, code, now)
   if (step === undefined) return false
   const accepted = await tx`/* totp.accept */

@@ -5,6 +5,7 @@ import type { Change } from '../../stream/change.ts'
 import { visibleProject } from '../access.ts'
 import { recordAudit } from '../audit.ts'
 import type { Known } from '../caller.ts'
+import { enqueueMessage } from '../outbox.ts'
 import type { MemberView } from '../projects/index.ts'
 import { findAccount } from '../users/index.ts'
 import { isUuid } from '../uuid.ts'
@@ -14,9 +15,6 @@ interface Done<T> {
   result: T
   changes: Change[]
 }
-
-/** The name of graphile-worker's task that sends the mail. */
-const TASK = 'account_mail'
 
 export interface Invited {
   /** For the state `member`: whether they were a member before and only the role changed. */
@@ -79,8 +77,7 @@ export async function inviteMember(
     ...(account.emailVerified ? {} : { address_verified: false }),
   })
   if (row.created && options.mailConfigured) {
-    await tx`/* invitations.enqueue_mail */
-      select graphile_worker.add_job(${TASK}, json_build_object('invitation', ${row.id}::text))`
+    await enqueueMessage(tx, { invitation: row.id })
   }
   return {
     result: {

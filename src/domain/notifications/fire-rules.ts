@@ -1,13 +1,8 @@
 import { entryOf } from '../../checked.ts'
 import { instantOf } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
+import { OUTBOX_TASK } from '../outbox.ts'
 import type { EnabledRule, Happening } from './rule.ts'
-
-/** The name of graphile-worker's task that sends mail. */
-export const MAIL_TASK = 'mail'
-export interface MailPayload {
-  firing: number
-}
 
 interface Match {
   rule: LockedRule
@@ -128,9 +123,14 @@ async function enqueueMails(tx: Tx, fired: Fired[], now: Date): Promise<number> 
   return mailed.length
 }
 
-/** Enqueues firings for the worker: one task each, even if called twice. */
+/**
+ * Enqueues firings for the worker: one task each, even if called twice. Those of a rule with channels are processed one
+ * after the other, so that each channel gets its messages in order.
+ */
 export async function enqueue(tx: Tx, firings: number[]): Promise<void> {
   await tx`/* notifications.enqueue */
-    select graphile_worker.add_job(${MAIL_TASK}, json_build_object('firing', f), job_key => 'mail:' || f)
-    from unnest(${firings}::bigint[]) as u (f)`
+    select graphile_worker.add_job(${OUTBOX_TASK}, json_build_object('firing', u.f), job_key => 'mail:' || u.f,
+      queue_name => case when exists (select from notification_channels c where c.rule_id = f.rule_id and c.kind <> 'mail')
+        then 'rule:' || f.rule_id end)
+    from unnest(${firings}::bigint[]) with ordinality as u (f, n) join notification_firings f on f.id = u.f order by u.n`
 }

@@ -1,9 +1,39 @@
 /** Notification rules and their firings (contract §7). */
+
+export {
+  CHANNEL_KINDS,
+  type ChannelKind,
+  type ChannelWish,
+  channelShape,
+} from './channel-fields.ts'
+export { makeWebhookSecret, requestOf } from './channel-formats.ts'
+export {
+  type Channel,
+  type ChannelSettings,
+  MAX_CHANNELS,
+  openEndpoint,
+  readChannels,
+} from './channels.ts'
 export { type Before, findCrossings, type SetValue } from './crossings.ts'
-export { type DigestEntry, writeDigest } from './digest.ts'
-export { type EmailMessage, headlineOf, line, renderEmail } from './email-template.ts'
+export {
+  type Attempt,
+  channelOf,
+  type DeliveryPosition,
+  type DeliveryView,
+  type Due,
+  deliveriesOf,
+  deliveryShape,
+  destinationOf,
+  dueDelivery,
+  pauseAfter,
+  recordAttempt,
+  sendAgain,
+  writeDelivery,
+} from './deliveries.ts'
+export { type DigestEntry, digestOf } from './digest.ts'
+export { type EmailMessage, type FootLink, renderEmail } from './email-template.ts'
 export { type Facts, readFacts } from './facts.ts'
-export { fireRules, type MailPayload } from './fire-rules.ts'
+export { fireRules } from './fire-rules.ts'
 export { enabledRules, rulesOf } from './for-ingest.ts'
 export {
   beginDigest,
@@ -15,6 +45,8 @@ export {
   holdMail,
 } from './held.ts'
 export { markEnded, markStarted, readMarks, unmark } from './marks.ts'
+export { headlineOf, line, type Message, messageOf } from './message.ts'
+export { type MessagePreview, previewMessage } from './message-preview.ts'
 export { PREVIEW_DAYS, previewRule } from './preview.ts'
 export { administeredProject, administeredRule, isMuted, listRules, mutedAmong } from './reads.ts'
 export {

@@ -22,11 +22,13 @@ export async function markStarted(
   db: Db,
   mail: { firing: number; address: string },
   state: 'begun' | 'logged',
+  shown: { target: string; subject: string },
   now: Date,
 ): Promise<boolean> {
   const rows = await db`/* notifications.mark_begun */
-    insert into notification_mails (firing_id, address_key, state, at)
-    select f.id, lower(${mail.address}), ${state}, ${instantOf(now)}::timestamptz
+    insert into notification_mails (firing_id, address_key, state, at, target, message, created_at)
+    select f.id, lower(${mail.address}), ${state}, ${instantOf(now)}::timestamptz, ${shown.target},
+      jsonb_build_object('subject', ${shown.subject}::text), ${instantOf(now)}::timestamptz
     from notification_firings f where f.id = ${mail.firing} for key share
     on conflict do nothing returning 1`
   return rows.length > 0

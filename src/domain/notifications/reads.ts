@@ -5,6 +5,7 @@ import { type VisibleProject, visibleBatch, visibleProject } from '../access.ts'
 import type { Caller } from '../caller.ts'
 import { columnsOf } from '../field.ts'
 import { isUuid } from '../uuid.ts'
+import { channelsOfRule } from './channels.ts'
 import { type Rule, ruleFields } from './rule-fields.ts'
 
 const COLUMNS = sqlWords(columnsOf(ruleFields, 'r'))
@@ -23,7 +24,8 @@ export async function listRules(
   const { limit, after, id } = page
   return db<Rule[]>`/* notifications.rules */
     select ${fragment(db, COLUMNS)}, p.slug project,
-      case when r.condition is not null then '{"value": null}' || r.condition end condition
+      case when r.condition is not null then '{"value": null}' || r.condition end condition,
+      ${channelsOfRule(db)} channels
     from notification_rules r join projects p on p.key = r.project_key
     where r.project_key = ${projectKey} and ${id === undefined ? db`true` : db`r.id = ${id}::uuid`}
       and ${after === undefined ? db`true` : db`(r.created_at, r.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)`}

@@ -12,6 +12,7 @@ import {
   type ViewOf,
   word,
 } from '../field.ts'
+import { channelShape } from './channel-fields.ts'
 import { OPS, TRIGGERS } from './rule.ts'
 
 /** The fields of a rule, for callers that may administer its project (contract §7). */
@@ -35,6 +36,11 @@ export const ruleFields = {
     type: texts,
     means: 'Recipients of the rule that get no mail until their owners confirm them',
     graphql: null,
+    public: 'hidden',
+  },
+  channels: {
+    type: jsonOf(z.array(channelShape)),
+    means: 'Where its messages go; secrets are never shown',
     public: 'hidden',
   },
   enabled: { type: flag, column: 'enabled', public: 'hidden' },

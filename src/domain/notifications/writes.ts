@@ -6,6 +6,8 @@ import { Problem } from '../../problem.ts'
 import { visibleBatch } from '../access.ts'
 import { type AuditEntry, recordAudit } from '../audit.ts'
 import type { Known } from '../caller.ts'
+import type { ChannelWish } from './channel-fields.ts'
+import { type ChannelSettings, replaceChannels } from './channels.ts'
 import { enqueue } from './fire-rules.ts'
 import { administeredProject, administeredRule, listRules } from './reads.ts'
 import type { Condition } from './rule.ts'
@@ -16,6 +18,8 @@ export const MAX_RULES = 100
 
 export type RuleFields = Pick<Rule, 'name' | 'trigger' | 'recipients' | 'enabled' | 'cooldown_s'> & {
   condition: Condition | null
+  /** Undefined: as they are; of a new rule, mail. */
+  channels?: ChannelWish[] | undefined
 }
 
 /** @throws Problem project_not_found, forbidden, too_many_rules */
@@ -24,6 +28,7 @@ export async function createRule(
   actor: Known,
   slug: string,
   fields: RuleFields,
+  settings: ChannelSettings,
   now: Date,
 ): Promise<Rule> {
   const project = await administeredProject(tx, actor, slug)
@@ -37,8 +42,11 @@ export async function createRule(
       ${fields.recipients}::text[], ${fields.enabled}, ${fields.cooldown_s}, ${instantOf(now)})
     returning id`
   const { id } = required(row)
-  await audit(tx, actor, 'rule.created', slug, { rule: id, trigger: fields.trigger }, now)
-  return itemAt(await listRules(tx, project.key, { limit: 1, after: undefined, id }), 0)
+  const made = await replaceChannels(tx, id, fields.channels ?? [], settings, now)
+  const rule = itemAt(await listRules(tx, project.key, { limit: 1, after: undefined, id }), 0)
+  const kinds = rule.channels.map(({ kind }) => kind)
+  await audit(tx, actor, 'rule.created', slug, { rule: id, trigger: fields.trigger, channels: kinds }, now)
+  return withSecrets(rule, made)
 }
 
 /**
@@ -53,6 +61,7 @@ export async function updateRule(
   id: string,
   change: Partial<RuleFields>,
   check: (rule: RuleFields) => void,
+  settings: ChannelSettings,
   now: Date,
 ): Promise<Rule> {
   const { project } = await administeredRule(tx, actor, id)
@@ -60,7 +69,7 @@ export async function updateRule(
   // Read under the lock, so that neither of two concurrent changes is lost.
   const [rule] = await listRules(tx, project.key, { limit: 1, after: undefined, id })
   if (rule === undefined) throw new Problem('rule_not_found')
-  const wanted: RuleFields = { ...rule, ...change }
+  const wanted: RuleFields = { ...rule, channels: undefined, ...change }
   check(wanted)
   await tx`/* notifications.update_rule */
     update notification_rules set name = ${wanted.name}, trigger = ${wanted.trigger},
@@ -76,8 +85,20 @@ export async function updateRule(
     { rule: id, fields: Object.keys(change), enabled: wanted.enabled },
     now,
   )
-  return itemAt(await listRules(tx, project.key, { limit: 1, after: undefined, id }), 0)
+  const { channels } = wanted
+  const made = channels === undefined ? undefined : await replaceChannels(tx, id, channels, settings, now)
+  const changed = itemAt(await listRules(tx, project.key, { limit: 1, after: undefined, id }), 0)
+  return withSecrets(changed, made)
 }
+
+/** Shows the secrets that the service made, in the only answer that has them. */
+const withSecrets = (rule: Rule, made: ReadonlyMap<string, string> = new Map()): Rule => ({
+  ...rule,
+  channels: rule.channels.map((channel) => {
+    const secret = channel.id === null ? undefined : made.get(channel.id)
+    return secret === undefined ? channel : { ...channel, secret }
+  }),
+})
 
 /** @throws Problem rule_not_found, forbidden */
 export async function deleteRule(tx: Tx, actor: Known, id: string, now: Date): Promise<void> {
@@ -87,7 +108,7 @@ export async function deleteRule(tx: Tx, actor: Known, id: string, now: Date): P
 }
 
 /**
- * Enqueues a test mail to the recipients of the rule, whether it is enabled or not and without its cooldown.
+ * Enqueues a test message to every channel of the rule, whether it is enabled or not and without its cooldown.
  * @throws Problem rule_not_found, forbidden
  */
 export async function testRule(tx: Tx, actor: Known, id: string, now: Date): Promise<Rule> {

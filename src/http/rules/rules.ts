@@ -6,6 +6,7 @@ import type { Known } from '../../domain/caller.ts'
 import { cursorOf } from '../../domain/cursors.ts'
 import {
   administeredProject,
+  type ChannelSettings,
   createRule,
   deleteRule,
   listRules,
@@ -21,6 +22,7 @@ import { personOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
+import { channels, recipientsIn, wishesOf } from './channel-shapes.ts'
 import {
   condition,
   conditionOf,
@@ -37,6 +39,11 @@ import {
 
 const bySlug = z.object({ slug: z.string() })
 const cursorFor = (projectKey: number) => cursorOf(`rules ${projectKey}`, shapes.creationPosition)
+
+const settingsOf = ({ config }: Services): ChannelSettings => ({
+  key: config.encryptionKey,
+  allowPrivate: config.webhookPrivate,
+})
 
 const mailOf = ({ config }: Services) => ({ configured: config.smtp !== undefined })
 
@@ -123,6 +130,7 @@ function createRuleRoute(routes: Routes, { services }: Context): void {
           ...counted,
           name: shapes.label.optional().describe('Default: the trigger'),
           recipients: recipients.nullish().describe("Instead of the project's recipients"),
+          channels: channels.nullish(),
           enabled: z.boolean().default(true),
         }),
         response: { 201: ruleShape },
@@ -135,13 +143,14 @@ function createRuleRoute(routes: Routes, { services }: Context): void {
         name: body.name ?? body.trigger,
         trigger: body.trigger,
         condition: conditionOf(body.condition),
-        recipients: ownRecipients(body.recipients),
+        recipients: ownRecipients(recipientsIn(body.channels, body.recipients)),
+        channels: wishesOf(body.channels),
         enabled: body.enabled,
         cooldown_s: body.cooldown_s,
       }
       refuseMismatch(fields)
       const done = await write(services, async (tx) => {
-        const rule = await createRule(tx, caller, request.params.slug, fields, now())
+        const rule = await createRule(tx, caller, request.params.slug, fields, settingsOf(services), now())
         return { rule, open: await requestForRule(services, tx, caller, rule) }
       })
       return reply.code(201).send(show(done.rule, done.open))
@@ -164,6 +173,7 @@ function updateRuleRoute(routes: Routes, { services }: Context): void {
             trigger: trigger.optional(),
             condition: condition.nullish(),
             recipients: recipients.nullish(),
+            channels: channels.nullish(),
             enabled: z.boolean().optional(),
             cooldown_s: cooldown.optional(),
           })
@@ -177,16 +187,26 @@ function updateRuleRoute(routes: Routes, { services }: Context): void {
     async (request) => {
       const caller = await request.person()
       const { name, trigger, enabled, cooldown_s, ...given } = request.body
+      const to = recipientsIn(given.channels, given.recipients)
       const change: Partial<RuleFields> = {
         ...(name !== undefined && { name }),
         ...(trigger !== undefined && { trigger }),
         ...(given.condition !== undefined && { condition: conditionOf(given.condition) }),
-        ...(given.recipients !== undefined && { recipients: ownRecipients(given.recipients) }),
+        ...(to !== undefined && { recipients: ownRecipients(to) }),
+        ...(given.channels !== undefined && { channels: wishesOf(given.channels) }),
         ...(enabled !== undefined && { enabled }),
         ...(cooldown_s !== undefined && { cooldown_s }),
       }
       const done = await write(services, async (tx) => {
-        const rule = await updateRule(tx, caller, request.params.id, change, refuseMismatch, now())
+        const rule = await updateRule(
+          tx,
+          caller,
+          request.params.id,
+          change,
+          refuseMismatch,
+          settingsOf(services),
+          now(),
+        )
         return { rule, open: await requestForRule(services, tx, caller, rule) }
       })
       return show(done.rule, done.open)
@@ -222,7 +242,7 @@ function testRuleRoute(routes: Routes, { services, tests }: Context): void {
       ...personOnly,
       schema: {
         ...ofRule,
-        summary: 'Send a test mail to the recipients of the rule',
+        summary: 'Send a test message to every channel of the rule',
         body: shapes.noInput,
         response: { 202: z.object({ queued: z.boolean(), mail: mailShape }) },
       },

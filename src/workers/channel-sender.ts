@@ -1,0 +1,99 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import type { Sql, Tx } from '../db/sql.ts'
+import { reserveMail } from '../domain/addresses/index.ts'
+import {
+  type Attempt,
+  type Channel,
+  type Due,
+  destinationOf,
+  dueDelivery,
+  type Facts,
+  holdMail,
+  messageOf,
+  openEndpoint,
+  readFacts,
+  recordAttempt,
+  requestOf,
+  writeDelivery,
+} from '../domain/notifications/index.ts'
+import { commit, type Writer } from '../stream/commit.ts'
+import { messageOf as textOf } from '../thrown.ts'
+import { AddressRefused, type Answer, post } from './post.ts'
+
+interface Services {
+  config: Pick<Config, 'mail' | 'encryptionKey' | 'webhookPrivate'>
+  sql: Sql
+  writer: Writer
+  now: () => Date
+  log: Logger
+}
+
+/**
+ * Sends messages of rules to webhooks and chats. A message is written once, with its budget, and then tried until the
+ * receiver accepts it: at least once, with the same id each time.
+ */
+export function createChannelSender({ config, sql, writer, now, log }: Services) {
+  const write = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
+    commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
+
+  async function attempt(due: Due): Promise<Attempt> {
+    if (due.channelId === null) return { state: 'cancelled', error: 'the channel was removed' }
+    if (due.message.type !== 'digest' && (await readFacts(sql, due.firing)) === undefined)
+      return { state: 'cancelled', error: 'the rule was disabled, or the batch muted or deleted' }
+    const endpoint = openEndpoint({ id: due.channelId, sealed: due.sealed }, config.encryptionKey)
+    if (endpoint === undefined)
+      return { state: 'refused', error: 'its secrets were encrypted with another SVC_ENCRYPTION_KEY' }
+    try {
+      const request = requestOf(due.kind, endpoint, due.message, { id: due.id, now: now() })
+      return outcomeOf(await post(request, { allowPrivate: config.webhookPrivate }))
+    } catch (error) {
+      return { state: error instanceof AddressRefused ? 'refused' : 'waiting', error: textOf(error) }
+    }
+  }
+
+  return {
+    /** Writes the message of a firing for each of these channels, if the budgets allow it; else a digest has it. */
+    async write(facts: Facts, channels: readonly Channel[], page: string): Promise<void> {
+      const message = messageOf(facts, page, 'message')
+      for (const channel of channels) {
+        const address = destinationOf(channel.id)
+        await write(async (tx) => {
+          const of = { projectKey: facts.project.key, address }
+          if (await isWritten(tx, facts.firing, address)) return
+          if (await reserveMail(tx, of, config.mail, now()))
+            await writeDelivery(tx, facts.firing, channel, message, now())
+          else await holdMail(tx, { firing: facts.firing, address }, now())
+        })
+      }
+    },
+
+    /** One attempt to deliver a message. */
+    async deliver(id: string): Promise<void> {
+      const due = await dueDelivery(sql, id)
+      if (due === undefined) return
+      const made = await attempt(due)
+      const state = await write((tx) => recordAttempt(tx, due, made, now()))
+      if (state !== 'sent')
+        log.warn(
+          { delivery: id, kind: due.kind, state, status: made.status, why: made.error },
+          'a message to a channel was not accepted',
+        )
+    },
+  }
+}
+
+/** Whether a repeated task wrote it already, or it is held for a digest. */
+async function isWritten(tx: Tx, firing: number, address: string): Promise<boolean> {
+  const rows = await tx`/* outbox.is_written */
+    select from notification_mails where firing_id = ${firing} and address_key = ${address}
+    union all select from mail_held where firing_id = ${firing} and address_key = ${address}`
+  return rows.length > 0
+}
+
+/** 2xx is accepted. 410 means that the endpoint is gone for good; everything else may be mended within a day. */
+function outcomeOf({ status, body, retryAfterS }: Answer): Attempt {
+  if (status >= 200 && status < 300) return { state: 'sent', status, body }
+  const redirect = status >= 300 && status < 400 ? 'redirects are not followed' : `HTTP ${status}`
+  return { state: status === 410 ? 'refused' : 'waiting', status, body, error: redirect, retryAfterS }
+}

@@ -1,0 +1,56 @@
+import type { Task } from 'graphile-worker'
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import type { Sql } from '../db/sql.ts'
+import { readChannels, readFacts } from '../domain/notifications/index.ts'
+import type { AgentMail, Outgoing } from '../domain/outbox.ts'
+import type { Writer } from '../stream/commit.ts'
+import { createAccountMail } from './account-mail.ts'
+import { createChannelSender } from './channel-sender.ts'
+import { createRuleMail } from './mail.ts'
+import { baseUrlOf, pageOf } from './outgoing.ts'
+
+export interface OutboxServices {
+  config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host' | 'encryptionKey' | 'webhookPrivate'>
+  /** The port that the service listens on; the configured one may be 0. */
+  port: () => number
+  sql: Sql
+  writer: Writer
+  now: () => Date
+  log: Logger
+}
+
+/**
+ * The tasks of graphile-worker that send messages: all are the one task of src/domain/outbox.ts. Those named
+ * `account_mail` and `agent_mail` were enqueued by an earlier release.
+ */
+export function createOutboxTasks(services: OutboxServices): Record<string, Task> {
+  const ruleMail = createRuleMail(services)
+  const accountMail = createAccountMail(services)
+  const channels = createChannelSender(services)
+
+  async function fire(firing: number): Promise<void> {
+    const facts = await readFacts(services.sql, firing)
+    if (facts === undefined) return
+    const wanted = await readChannels(services.sql, facts.rule.id)
+    const others = wanted.filter(({ kind }) => kind !== 'mail')
+    // These first: they only write, and a mail server that is away must not delay them.
+    if (others.length > 0)
+      await channels.write(facts, others, pageOf(baseUrlOf(services.config, services.port()), facts))
+    if (others.length < wanted.length) await ruleMail(facts)
+  }
+
+  const send: Task = (payload) => {
+    const message = payload as Outgoing
+    if ('firing' in message) return fire(message.firing)
+    if ('delivery' in message) return channels.deliver(message.delivery)
+    if ('confirmation' in message) return accountMail.confirm(message.confirmation)
+    if ('invitation' in message) return accountMail.invite(message.invitation)
+    return accountMail.agent(message.registered)
+  }
+  return {
+    mail: send,
+    account_mail: send,
+    agent_mail: (payload, helpers) => send({ registered: payload as AgentMail }, helpers),
+  }
+}
