@@ -30,7 +30,7 @@ import type { Following, SseTimes } from './graphql/sse-stream.ts'
 import { drain } from './http/server/drain.ts'
 import { buildServer } from './http/server.ts'
 import { graphqlRoutes } from './http/streams/graphql.ts'
-import { createIngest, type Ingest, LANES_ON_CLUSTER } from './ingest/index.ts'
+import { createIngest, type Ingest, LANES_ON_CLUSTER, storeOwnEvents } from './ingest/index.ts'
 import { createLog, type ServiceLog } from './log.ts'
 import { clockOf } from './services.ts'
 import { createWriter, type Writer } from './stream/commit.ts'
@@ -131,6 +131,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       sql,
       writerSql,
       writer,
+      storeEvents: (user, events) => storeOwnEvents(ingest, user, events, now()),
       log,
       now,
       port: () => port,

@@ -188,11 +188,17 @@ export interface VisibleProject {
 
 /**
  * The project, if the caller may see it.
+ * @param options.sending the caller writes there, which reporter tokens may do without reading
  * @throws Problem project_not_found, the same whether it does not exist or is not visible; forbidden for tokens that
  *   may not read
  */
-export async function visibleProject(db: Db, caller: Caller, slug: string): Promise<VisibleProject> {
-  requireReader(caller)
+export async function visibleProject(
+  db: Db,
+  caller: Caller,
+  slug: string,
+  options: { sending?: boolean } = {},
+): Promise<VisibleProject> {
+  if (options.sending !== true) requireReader(caller)
   const [row] = isStorable(slug)
     ? await db<
         { key: number; slug: string; visibility: Visibility; owner_id: string; role: ProjectFacts['role'] }[]
@@ -203,7 +209,7 @@ export async function visibleProject(db: Db, caller: Caller, slug: string): Prom
         where p.slug = ${slug}`
     : []
   const facts = row && { visibility: row.visibility, ownerId: row.owner_id, role: row.role }
-  if (row === undefined || facts === undefined || !callerMay('read', caller, facts)) {
+  if (row === undefined || facts === undefined || !seesProject(caller, facts)) {
     throw new Problem('project_not_found')
   }
   return {

@@ -67,6 +67,11 @@ export interface AuditEntry {
     | 'job.edited'
     | 'report.shared'
     | 'report.unshared'
+    | 'sweep.created'
+    | 'sweep.paused'
+    | 'sweep.resumed'
+    | 'sweep.extended'
+    | 'sweep.stopped'
   subject: `${string}:${string}`
   /** It never contains a secret. */
   detail?: Record<string, unknown>

@@ -70,6 +70,7 @@ import { secondFactorRoutes } from './sign-in/second-factors.ts'
 import { CODES_PER_HOUR, createSignInLimiter, PASSWORDS_PER_HOUR } from './sign-in/sign-in-limiter.ts'
 import { sseRoutes } from './streams/sse.ts'
 import { createStreamSlots, type StreamSlots } from './streams/stream-slots.ts'
+import { sweepRoutes } from './sweeps/sweeps.ts'
 import { viewRoutes } from './views/views.ts'
 
 declare module 'fastify' {
@@ -226,6 +227,7 @@ function registerRoutes(app: FastifyInstance, services: Services): void {
   jobAttemptRoutes(app, services)
   projectRoutes(app, services)
   memberRoutes(app, services)
+  sweepRoutes(app, services)
   invitationRoutes(app, services)
   ruleRoutes(app, services)
   messageRoutes(app, services)

@@ -72,7 +72,7 @@ export function admit(items: readonly Item[], state: GroupState, options: Admiss
   for (const [position, item] of items.entries()) {
     const { checked, sender } = item
     const identity = identityKey(identityOf(checked))
-    if (!state.tokens.has(sender.tokenId)) {
+    if (sender.tokenId !== null && !state.tokens.has(sender.tokenId)) {
       outcomes[position] = { problem: new Problem('unauthenticated') }
       continue
     }
@@ -107,7 +107,9 @@ export function admit(items: readonly Item[], state: GroupState, options: Admiss
 
 /** Adds what an admitted event will create and bind. */
 function note({ checked: { event }, sender }: Item, state: GroupState, pending: Pending): void {
-  if (state.bindings.get(sender.tokenId)?.batchId === null) pending.bound.set(sender.tokenId, event.batch_id)
+  const { tokenId } = sender
+  if (tokenId !== null && state.bindings.get(tokenId)?.batchId === null)
+    pending.bound.set(tokenId, event.batch_id)
   const slug = event.source.project
   if (!state.projects.has(slug) && !pending.projects.has(slug)) {
     pending.projects.set(slug, sender.id)
@@ -123,7 +125,7 @@ function bindingFault(
   state: GroupState,
   pending: Pending,
 ): Problem | undefined {
-  if (sender.commandId === null) return undefined
+  if (sender.commandId === null || sender.tokenId === null) return undefined
   const binding = state.bindings.get(sender.tokenId)
   const batchId = sender.batchId ?? pending.bound.get(sender.tokenId) ?? binding?.batchId ?? null
   const mayBegin =
@@ -140,6 +142,7 @@ function projectFault(
   state: GroupState,
   pending: Pending,
 ): Problem | undefined {
+  if (sender.tokenId === null) return undefined
   const slug = event.source.project
   const project = state.projects.get(slug)
   const owner = pending.projects.get(slug)

@@ -42,7 +42,7 @@ export function loadFromCache(items: readonly Item[], cache: IngestCache): Cache
     }
     batches.set(event.batch_id, known.batch)
     jobs.set(event.batch_id, known.byId)
-    tokens.add(sender.tokenId)
+    if (sender.tokenId !== null) tokens.add(sender.tokenId)
     const { key, slug } = project.access
     const pair = `${key} ${sender.id}`
     if (access.has(pair)) continue

@@ -84,7 +84,8 @@ export async function foldGroup(
       touched.set(batch, inBatch)
     }
     const conflict = applyToBatch(batch, checked, byOwner)
-    if (conflict !== undefined) {
+    // A start that the service makes itself says nothing of a process, so it contradicts none.
+    if (conflict !== undefined && sender.tokenId !== null) {
       conflicts.push({ ...conflict, batchKey: batch.key, tokenId: sender.tokenId, userId: sender.id })
     }
     if (event.event_type === 'batch_start' && byOwner) {

@@ -12,6 +12,7 @@ export { ACCEPT_POST, EPOCHS_TYPE, EPOCHS_VERSION } from './epochs.ts'
 export { createFairShare } from './fair-share.ts'
 export { LANES_ON_CLUSTER } from './lanes.ts'
 export type { Outcome, Sender, Stored } from './outcome.ts'
+export { type OwnEvent, storeOwnEvents } from './own-events.ts'
 export type { RequestFacts } from './receipt-clock.ts'
 export { receiveEpochs, receiveEvent, receiveEvents } from './receive.ts'
 

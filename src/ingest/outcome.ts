@@ -11,7 +11,8 @@ export interface Item {
 
 /** The user behind the token that sent an event. */
 export interface Sender extends Pick<CallerUser, 'id' | 'role'> {
-  tokenId: string
+  /** Null for events that the service itself makes for this user, whose rights it has checked. */
+  tokenId: string | null
   /** The agent's command whose process the token was issued for. */
   commandId: string | null
   /** The batch that such a token is bound to; null if that is not known. */

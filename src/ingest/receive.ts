@@ -43,7 +43,7 @@ export async function receiveEvent(
   bytes: Buffer | undefined,
   facts: RequestFacts,
 ): Promise<Receipt<Stored>> {
-  const headers = receiver.limiter.take(sender.tokenId, 1)
+  const headers = receiver.limiter.take(sender.tokenId ?? sender.id, 1)
   const { value, text, suspect } = parseBody(bytes)
   const checked = checkEvent(value, { text, suspect, reception: receiver.reception(facts) })
   if (checked instanceof Problem) {
@@ -65,7 +65,7 @@ export async function receiveEvents(
 ): Promise<Receipt<Outcome[]>> {
   const body = parseBody(bytes)
   const values = arrayOf(body)
-  const headers = receiver.limiter.take(sender.tokenId, values.length)
+  const headers = receiver.limiter.take(sender.tokenId ?? sender.id, values.length)
   // An element that is not an object is refused for that; its text is not needed.
   const texts = values.every(isObject) ? textsOfObjects(body.text) : []
   const { suspect } = body
@@ -83,7 +83,7 @@ export async function receiveEpochs(
 ): Promise<Receipt<Outcome[]>> {
   const columns = epochColumns(parseBody(bytes))
   refuseTooMany(columns.count)
-  const headers = receiver.limiter.take(sender.tokenId, columns.count)
+  const headers = receiver.limiter.take(sender.tokenId ?? sender.id, columns.count)
   const checked = columns.check(receiver.reception(facts))
   return { headers, body: await submitAll(receiver, sender, checked) }
 }

@@ -100,7 +100,7 @@ function referencesOf(items: readonly Item[]): References {
     jobs: namedJobs(items),
     slugs: each(({ checked: { event } }) => [event.source.project, normalProjectName(event.source.project)]),
     senders: each((i) => i.sender.id),
-    tokenIds: each((i) => i.sender.tokenId),
+    tokenIds: each((i) => i.sender.tokenId ?? []),
     identities: items.map(({ checked }) => identityOf(checked)),
   }
 }
@@ -186,7 +186,7 @@ async function loadStoredOnWorkers(
 async function lockUnboundTokens(tx: Tx, items: readonly Item[]): Promise<TokenBinding[]> {
   const unbound = items.filter(({ sender }) => sender.commandId !== null && sender.batchId === null)
   if (unbound.length === 0) return []
-  return lockBindings(tx, [...new Set(unbound.map(({ sender }) => sender.tokenId))])
+  return lockBindings(tx, [...new Set(unbound.flatMap(({ sender }) => sender.tokenId ?? []))])
 }
 
 /** Jobs from the cache where no other server wrote to their batch; the others as read. */

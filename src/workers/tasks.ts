@@ -11,7 +11,7 @@ import { sendDigests } from './digests.ts'
 import { createOutboxTasks } from './outbox.ts'
 import { REBUILD_TASK, rebuildBloatedIndexes } from './rebuild-indexes.ts'
 import { createSweeper, SWEEP_TASK, type SweepOptions } from './sweeper.ts'
-import { watch } from './watch.ts'
+import { type StoreEvents, watch } from './watch.ts'
 
 /**
  * Starts all background work of a server: mail, rules, retention, the archive.
@@ -25,6 +25,7 @@ export async function startTasks(options: {
   sql: Sql
   writerSql: Sql
   writer: Writer
+  storeEvents: StoreEvents
   log: Logger
   now: () => Date
   port: () => number
@@ -68,7 +69,10 @@ export async function startTasks(options: {
           at: '37 * * * *',
           run: async (signal) => void (await rebuildBloatedIndexes({ url, log }, signal)),
         },
-        watch: { at: '* * * * *', run: (signal) => watch({ sql, writer, log, clock }, signal) },
+        watch: {
+          at: '* * * * *',
+          run: (signal) => watch({ sql, writer, log, clock, store: options.storeEvents }, signal),
+        },
       },
     })
   } catch (error) {

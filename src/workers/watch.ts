@@ -2,10 +2,17 @@ import type { Logger } from 'pino'
 import type { Sql } from '../db/sql.ts'
 import { agentsDue, batchesDue, type WatchResult, watchAgents, watchBatches } from '../domain/health/index.ts'
 import type { Clock } from '../domain/liveness.ts'
+import { endSweep, type SweepEvent, sweepsDue } from '../domain/sweeps/index.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 
 /** Batches or agents per transaction, which holds their locks. */
 const BATCH_SIZE = 50
+
+/** Stores events of the service in the name of a user. */
+export type StoreEvents = (
+  owner: { id: string; role: 'user' },
+  events: readonly SweepEvent[],
+) => Promise<void>
 
 /**
  * Checks once which batches, jobs and agents have become stalled, idle, lost or offline, and which have recovered
@@ -13,7 +20,13 @@ const BATCH_SIZE = 50
  * of servers.
  */
 export async function watch(
-  { sql, writer, log, clock }: { sql: Sql; writer: Writer; log: Logger; clock: () => Clock },
+  {
+    sql,
+    writer,
+    log,
+    clock,
+    store,
+  }: { sql: Sql; writer: Writer; log: Logger; clock: () => Clock; store: StoreEvents },
   signal: AbortSignal,
 ): Promise<void> {
   const at = clock()
@@ -30,5 +43,21 @@ export async function watch(
       total.lost += result.lost
     }
   }
+  await endSweeps({ sql, writer, clock, store }, signal)
   if (total.opened + total.cleared + total.lost > 0) log.info(total, 'alert episodes changed')
+}
+
+/** Ends the batches of sweeps whose last trial ended without a worker that asked for another one. */
+async function endSweeps(
+  { sql, writer, clock, store }: Pick<Parameters<typeof watch>[0], 'sql' | 'writer' | 'clock' | 'store'>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const id of await sweepsDue(sql)) {
+    if (signal.aborted) return
+    const ended = await commit(writer, async (tx) => ({
+      result: await endSweep(tx, id, clock()),
+      changes: [],
+    }))
+    if (ended !== undefined) await store(ended.owner, ended.events)
+  }
 }

@@ -102,6 +102,24 @@ const report =
     return `/api/reports/${made.body.id}${suffix}`
   }
 
+/** A sweep that the batch's owner created for this call. */
+const sweep =
+  (suffix = '', project = 'vision') =>
+  async ({ stage, n }: Scene) => {
+    const made = await stage.app.call('POST', `/api/projects/${project}/sweeps`, {
+      token: stage.batchOwner.token,
+      body: newSweep(n),
+    })
+    return `/api/sweeps/${made.body.id}${suffix}`
+  }
+
+const newSweep = (n: number) => ({
+  name: `sweep ${n}`,
+  method: 'grid',
+  metric: { name: 'val_loss', goal: 'minimize' },
+  parameters: { lr: { values: [0.1, 0.01] } },
+})
+
 const EVERYONE = '200 200 200 200 200 200 200 200 200 200'
 const NOBODY_FINDS = '404 404 404 404 404 404 404 404 404 404'
 /** Lists that show each caller what it can read. */
@@ -279,6 +297,55 @@ export const MATRIX: Row[] = [
     route: 'DELETE /api/views/:id',
     path: savedView('project'),
     answers: '401 401 403 403 404 403 403 204 204 204',
+  },
+
+  // Reporter tokens create sweeps, ask and read.
+  {
+    route: 'POST /api/projects/:slug/sweeps',
+    path: () => '/api/projects/vision/sweeps',
+    body: ({ n }) => newSweep(n),
+    answers: '401 401 201 403 404 403 201 201 201 201',
+    agent: 403,
+  },
+  {
+    route: 'POST /api/projects/:slug/sweeps/preview',
+    path: () => '/api/projects/vision/sweeps/preview',
+    body: () => ({ method: 'grid', parameters: { lr: { values: [1] } } }),
+    answers: '401 401 200 403 404 403 200 200 200 200',
+    agent: 403,
+  },
+  {
+    route: 'GET /api/sweeps/:id',
+    path: sweep(),
+    answers: '404 401 200 200 404 200 200 200 200 200',
+    agent: 403,
+  },
+  {
+    route: 'GET /api/sweeps/:id',
+    project: 'open',
+    path: sweep('', 'open'),
+    answers: '200 401 200 200 200 200 200 200 200 200',
+    agent: 403,
+  },
+  {
+    route: 'GET /api/sweeps/:id/trials',
+    path: sweep('/trials'),
+    answers: '404 401 200 200 404 200 200 200 200 200',
+    agent: 403,
+  },
+  {
+    route: 'POST /api/sweeps/:id/trials',
+    path: sweep('/trials'),
+    body: () => ({ worker: 'w' }),
+    answers: '401 401 201 403 404 403 201 201 201 201',
+    agent: 403,
+  },
+  {
+    route: 'PATCH /api/sweeps/:id',
+    path: sweep(),
+    body: () => ({ state: 'paused' }),
+    answers: '401 401 200 403 404 403 403 200 200 200',
+    agent: 403,
   },
 
   { route: 'GET /api/reports', answers: READERS },

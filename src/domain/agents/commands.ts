@@ -96,10 +96,12 @@ export async function timelinesOf(
       from batch b where b.ended_at is not null
       union all
       select 1, l.at, null, case l.action when 'batch.edited' then 'edited' when 'batch.deleted' then 'deleted'
-          when 'batch.restored' then 'restored' when 'share.created' then 'shared' else 'share_revoked' end,
-        split_part(l.action, '.', 1), null, 'user', l.actor_id, l.detail - 'project' - 'share'
+          when 'batch.restored' then 'restored' when 'share.created' then 'shared'
+          when 'share.revoked' then 'share_revoked' else replace(l.action, '.', '_') end,
+        split_part(l.action, '.', 1), null, 'user', l.actor_id, l.detail - 'project' - 'share' - 'sweep'
       from batch b join audit_log l on l.subject = 'batch:' || b.id
-      where l.action in ('batch.edited', 'batch.deleted', 'batch.restored', 'share.created', 'share.revoked')
+      where l.action in ('batch.edited', 'batch.deleted', 'batch.restored', 'share.created', 'share.revoked',
+        'sweep.created', 'sweep.paused', 'sweep.resumed', 'sweep.extended', 'sweep.stopped')
       union all
       select 1, k.at, null, 'start_conflict', 'batch', null, 'reporter', k.user_id,
         jsonb_build_object('fields', k.fields) || case when b.owner_id = ${reader.userId}::uuid

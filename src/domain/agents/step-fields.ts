@@ -18,6 +18,11 @@ const HISTORY = [
   'agent_registered',
   'agent_revoked',
   'start_conflict',
+  'sweep_created',
+  'sweep_paused',
+  'sweep_resumed',
+  'sweep_extended',
+  'sweep_stopped',
 ] as const
 
 const text = z.string().nullable()
@@ -27,8 +32,8 @@ export const stepFields = {
   at: { type: instant, public: 'hidden' },
   step: { type: word([...STEPS, ...HISTORY]), public: 'hidden' },
   kind: {
-    type: word([...COMMAND_KINDS, 'batch', 'share', 'agent', 'mail']),
-    means: 'stop, rerun, batch, share, agent or mail',
+    type: word([...COMMAND_KINDS, 'batch', 'share', 'agent', 'mail', 'sweep']),
+    means: 'stop, rerun, batch, share, agent, mail or sweep',
     public: 'hidden',
   },
   cmd_id: {

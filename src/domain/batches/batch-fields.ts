@@ -149,6 +149,12 @@ export const batchFields = {
     public: 'shown',
   },
   rerun_of: { type: nullable(id), column: 'rerun_of', public: 'shown' },
+  sweep_id: {
+    type: nullable(id),
+    means: 'The sweep whose trials are its jobs; null for other batches',
+    column: 'sweep_id',
+    public: 'shown',
+  },
   deleted_at: { type: instant, graphql: null, optional: true, public: 'shown' },
   can: { type: own(can), means: 'What the caller may do to it now', public: 'shown' },
 } as const satisfies Fields

@@ -36,6 +36,7 @@ export async function requestStop(tx: Tx, actor: Known, id: string, now: Date): 
   await tx`/* batches.request_stop */
     update batches set stop_requested_at = ${now.toISOString()}, stop_requested_by = ${actor.user.id}
     where key = ${batch.key}`
+  await stopSweeps(tx, [batch.key])
   await recordAudit(tx, actor, { action: 'batch.stop_requested', ...subjectOf(batch) }, now)
   return { result: undefined, changes: [...batchChanges([batch]), ...changes] }
 }
@@ -65,6 +66,7 @@ export async function endBatch(
   }
   const closing = { status, at: canonicalInstant(now.toISOString()), reason }
   const { changes } = await closeBatches(tx, new Map([[batch.id, closing]]))
+  await stopSweeps(tx, [batch.key])
   const { subject, detail } = subjectOf(batch)
   await recordAudit(tx, actor, { action: 'batch.ended', subject, detail: { ...detail, status, reason } }, now)
   return { result: batch.key, changes: [...batchChanges([batch]), ...changes] }
@@ -172,6 +174,10 @@ async function markDeleted(tx: Tx, actor: Known, batches: BatchAccess[], now: Da
   const at = instantOf(now)
   await tx`/* batches.delete */
     update batches set deleted_at = ${at} where key = any (${batches.map((b) => b.key)}::bigint[])`
+  await stopSweeps(
+    tx,
+    batches.map((b) => b.key),
+  )
   await recordAudits(
     tx,
     actor,
@@ -179,6 +185,13 @@ async function markDeleted(tx: Tx, actor: Known, batches: BatchAccess[], now: Da
     now,
   )
   return batchChanges(batches)
+}
+
+/** A sweep hands out no more trials once its batch was stopped, ended or deleted by a person. */
+async function stopSweeps(tx: Tx, keys: readonly number[]): Promise<void> {
+  await tx`/* batches.stop_sweeps */
+    update sweeps set state = 'stopped'
+    where batch_key = any (${keys}::bigint[]) and state in ('running', 'paused')`
 }
 
 /**

@@ -153,6 +153,7 @@ export async function purgePayloads(
 /** The last step: deletes the contents of the batches' rows; their ids remain. */
 export async function forgetBatches(tx: Tx, batchKeys: readonly number[], now: string): Promise<void> {
   const keys = batchKeys
+  await tx`/* retention.forget_sweeps */ delete from sweeps where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_shares */ delete from shares where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_templates */ delete from payload_templates where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_conflicts */ delete from start_conflicts where batch_key = any (${keys}::bigint[])`

@@ -36,7 +36,8 @@ export const FIELD_KINDS = {
     "last_seen_at": "time",
     "last_received_at": "time",
     "progress": "number",
-    "rerun_of": "word"
+    "rerun_of": "word",
+    "sweep_id": "text"
   },
   "job": {
     "id": "text",
@@ -68,6 +69,7 @@ export const FIELD_KINDS = {
     "failure_reason": "text",
     "traceback": "text",
     "rerun_of": "word",
+    "sweep_id": "text",
     "batch_id": "word",
     "model": "text",
     "dataset": "text",

@@ -1,0 +1,273 @@
+import type { Db, Tx } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import { type BatchAccess, visibleBatch } from '../access.ts'
+import { correctionMs, eventSkews } from '../batches/index.ts'
+import type { Caller } from '../caller.ts'
+import { type Clock, lostBefore } from '../liveness.ts'
+import { readSeries } from '../metrics/index.ts'
+import { numberOf } from '../numbers.ts'
+import { isStorable } from '../storable-text.ts'
+import { budgetOf, type Definition, type SweepState, type TrialState } from './sweep.ts'
+
+/** A stored sweep, with the permissions of the caller for its batch. */
+export interface Sweep {
+  id: string
+  definition: Definition
+  state: SweepState
+  maxTrials: number | null
+  nextNumber: number
+  createdAt: string
+  createdBy: { id: string; name: string } | null
+  batch: BatchAccess
+}
+
+interface SweepRow {
+  batch_id: string
+  definition: Definition
+  state: SweepState
+  max_trials: number | null
+  next_number: number
+  created_at: string
+  creator_id: string | null
+  creator_name: string | null
+}
+
+/**
+ * The sweep, if the caller may see its batch. Reporter tokens may read the sweeps of projects that they may write to.
+ * @throws Problem sweep_not_found, the same whether it does not exist or is not visible; forbidden
+ */
+export async function visibleSweep(db: Db, caller: Caller, id: string): Promise<Sweep> {
+  const [row] = isStorable(id)
+    ? await db<SweepRow[]>`/* sweeps.by_id */
+        select b.id batch_id, s.definition, s.state, s.max_trials, s.next_number, s.created_at,
+          u.id creator_id, u.name creator_name
+        from sweeps s join batches b on b.key = s.batch_key left join users u on u.id = s.created_by
+        where s.id = ${id}`
+    : []
+  if (row === undefined) throw new Problem('sweep_not_found')
+  const sends = caller.kind === 'known' && (caller.via === 'reporter' || caller.via === 'rerun')
+  const batch = await visibleBatch(db, caller, row.batch_id, { polling: sends }).catch((error) => {
+    throw error instanceof Problem && error.code === 'batch_not_found'
+      ? new Problem('sweep_not_found')
+      : error
+  })
+  if (sends && !batch.may('send_events')) throw new Problem('forbidden')
+  return {
+    id,
+    definition: row.definition,
+    state: row.state,
+    maxTrials: row.max_trials,
+    nextNumber: row.next_number,
+    createdAt: row.created_at,
+    createdBy: row.creator_id === null ? null : { id: row.creator_id, name: row.creator_name ?? '' },
+    batch,
+  }
+}
+
+/** How many trials of the sweep are in which state. */
+export type TrialCounts = Record<TrialState, number>
+
+export interface SweepView {
+  id: string
+  batch_id: string
+  project: string
+  name: string
+  method: Definition['method']
+  metric: Definition['metric']
+  parameters: Definition['parameters']
+  early_stopping: NonNullable<Definition['early_stopping']> | null
+  command: string | null
+  max_trials: number | null
+  n_total: number | null
+  state: SweepState
+  created_at: string
+  created_by: { id: string; name: string } | null
+  trials: TrialCounts
+  best: { number: number; job_id: string; value: number; params: Record<string, unknown> } | null
+  can: { ask: boolean; change: boolean }
+}
+
+/** Whether the caller may pause, resume, extend and stop the sweep: a person who may stop its batch, or its owner's token. */
+export const mayChange = (caller: Caller, batch: BatchAccess): boolean =>
+  batch.may('stop') ||
+  (caller.kind === 'known' && caller.via === 'reporter' && caller.user.id === batch.ownerId)
+
+export async function sweepView(db: Db, caller: Caller, sweep: Sweep, clock: Clock): Promise<SweepView> {
+  const { definition, batch } = sweep
+  const trials = await trialRows(db, sweep, { all: true })
+  const counts: TrialCounts = { running: 0, completed: 0, pruned: 0, failed: 0, stopped: 0, lost: 0 }
+  let best: TrialRow | undefined
+  const better = definition.metric.goal === 'minimize' ? -1 : 1
+  const valued = (row: TrialRow) => numberOf(row.value) ?? Number.NaN
+  for (const row of trials) {
+    const state = stateOf(row, clock)
+    counts[state]++
+    if (state !== 'completed' || Number.isNaN(valued(row))) continue
+    if (best === undefined || (valued(row) - valued(best)) * better > 0) best = row
+  }
+  const insider = isInsider(caller, batch)
+  return {
+    id: sweep.id,
+    batch_id: batch.id,
+    project: batch.projectSlug,
+    name: definition.name,
+    method: definition.method,
+    metric: definition.metric,
+    parameters: definition.parameters,
+    early_stopping: definition.early_stopping ?? null,
+    command: insider ? (definition.command ?? null) : null,
+    max_trials: sweep.maxTrials,
+    n_total: budgetOf(definition, sweep.maxTrials),
+    state: sweep.state,
+    created_at: sweep.createdAt,
+    created_by: insider ? sweep.createdBy : null,
+    trials: counts,
+    best: best === undefined ? null : await withParams(db, sweep, best),
+    can: { ask: batch.may('send_events'), change: mayChange(caller, batch) },
+  }
+}
+
+/** Names of people and machines are for members of the project (contract §2). */
+const isInsider = (caller: Caller, batch: BatchAccess): boolean =>
+  batch.may('know_commands') || (caller.kind === 'known' && batch.may('send_events'))
+
+async function withParams(db: Db, sweep: Sweep, { number, job_id, value }: TrialRow) {
+  const [row] = await db<{ params: Record<string, unknown> }[]>`/* sweeps.best */
+    select params from sweep_trials where sweep_id = ${sweep.id} and number = ${number}`
+  return { number, job_id, value: numberOf(value) ?? Number.NaN, params: row?.params ?? {} }
+}
+
+/** A trial with its job, as far as its state and its value depend on it. */
+export interface TrialRow {
+  number: number
+  job_id: string
+  params: Record<string, unknown>
+  worker: string
+  reserved_at: string
+  handed_out: number
+  changed: number
+  /** Null before the first event of its job. */
+  status: 'running' | 'completed' | 'failed' | 'stopped' | 'lost' | null
+  pruned: boolean | null
+  started_at: string | null
+  ended_at: string | null
+  failure_reason: string | null
+  last_seen_at: string | null
+  event_skews: number[]
+  /** Of the sweep's metric, as JSON. */
+  value: unknown
+}
+
+/** Which trials to read: those without an end, or pages of all, newest first. */
+type Selection =
+  | { open: true }
+  | { all: true }
+  | { limit: number; before: number | undefined; changedAfter: number | undefined }
+
+/** The trials of the sweep with the state of their jobs; with `all` without their parameters. */
+export async function trialRows(
+  db: Db | Tx,
+  sweep: { id: string; definition: Definition; batch: { key: number } },
+  selection: Selection,
+): Promise<TrialRow[]> {
+  const metric = sweep.definition.metric.name
+  const paged = 'limit' in selection ? selection : undefined
+  const after = paged?.changedAfter
+  const which =
+    'open' in selection
+      ? db`and not t.settled`
+      : db`and (${paged?.before ?? null}::int is null or t.number < ${paged?.before ?? null}::int)
+          and (${after ?? null}::bigint is null or not t.settled or t.changed > ${after ?? null}::bigint)`
+  return db<TrialRow[]>`/* sweeps.trials */
+    select t.number, t.job_id, ${'all' in selection ? db`'{}'::jsonb` : db`t.params`} params, t.worker, t.reserved_at,
+      t.handed_out, t.changed, x.*, ${db.unsafe(eventSkews('g'))} event_skews
+    from (
+      select * from sweep_trials t where t.sweep_id = ${sweep.id} ${which}
+      order by t.number desc limit ${paged?.limit ?? null}::int) t
+    join batch_progress g on g.batch_key = ${sweep.batch.key}
+    left join lateral (
+      select j.status, j.pruned, j.started_at, j.ended_at, j.failure_reason, p.last_seen_at,
+        coalesce(j.metrics -> ${metric}::text, to_jsonb(p.last_value[array_position(p.series, ${metric}::text)])) as value
+      from jobs j join job_progress p on p.job_key = j.key
+      where j.batch_key = ${sweep.batch.key} and j.id = t.job_id) x on true
+    order by t.number desc`
+}
+
+/** When the trial's worker was last heard of, in milliseconds of the service's clock. */
+const heardMs = (row: TrialRow): number =>
+  Math.max(
+    Date.parse(row.reserved_at),
+    row.last_seen_at === null ? 0 : Date.parse(row.last_seen_at) + correctionMs(row.event_skews),
+  )
+
+/**
+ * The state of a trial, from its job. A job of an earlier worker that is lost, or that was silent for longer than a
+ * batch may be (`SVC_LOST_AFTER_MIN`), is lost, so that the trial is handed out again.
+ */
+export function stateOf(row: TrialRow, clock: Clock): TrialState {
+  if (row.status === 'completed') return row.pruned === true ? 'pruned' : 'completed'
+  if (row.status === 'failed' || row.status === 'stopped') return row.status
+  const silent = lostBefore(clock)
+  if (silent !== null && heardMs(row) < silent.getTime()) return 'lost'
+  // A new worker has the trial of a lost job, and its first event has not arrived yet.
+  const again = row.last_seen_at === null || Date.parse(row.reserved_at) > heardOfJobMs(row)
+  return row.status === 'lost' && !again ? 'lost' : 'running'
+}
+
+const heardOfJobMs = (row: TrialRow): number =>
+  row.last_seen_at === null ? 0 : Date.parse(row.last_seen_at) + correctionMs(row.event_skews)
+
+export interface TrialView {
+  number: number
+  job_id: string
+  state: TrialState
+  params: Record<string, unknown>
+  value: number | string | null
+  worker: string | null
+  handed_out: number
+  reserved_at: string
+  started_at: string | null
+  ended_at: string | null
+  failure_reason: string | null
+  changed: number
+  intermediate?: [step: number, value: number | string][]
+}
+
+export function trialView(row: TrialRow, caller: Caller, sweep: Sweep, clock: Clock): TrialView {
+  const value = numberOf(row.value)
+  return {
+    number: row.number,
+    job_id: row.job_id,
+    state: stateOf(row, clock),
+    params: row.params,
+    value: value === undefined ? null : (row.value as number | string),
+    worker: isInsider(caller, sweep.batch) ? row.worker : null,
+    handed_out: row.handed_out,
+    reserved_at: row.reserved_at,
+    started_at: row.started_at,
+    ended_at: row.ended_at,
+    failure_reason: row.failure_reason,
+    changed: row.changed,
+  }
+}
+
+/** The most values of one trial; of longer series evenly spread ones are returned. */
+const MAX_INTERMEDIATE = 1_000
+
+/** The values of the sweep's metric of these jobs, by job id, in the order of their steps. */
+export async function intermediateValues(
+  db: Db,
+  sweep: Sweep,
+  jobIds: string[],
+): Promise<Map<string, [step: number, value: number][]>> {
+  const found = new Map<string, [number, number][]>()
+  if (jobIds.length === 0) return found
+  const query = { keys: [sweep.definition.metric.name], jobs: jobIds }
+  for await (const { jobId, steps, values } of readSeries(db, sweep.batch.key, query)) {
+    const stride = Math.ceil(steps.length / MAX_INTERMEDIATE)
+    const kept: [number, number][] = []
+    for (let i = 0; i < steps.length; i += stride) kept.push([steps[i] ?? 0, values[i] ?? Number.NaN])
+    found.set(jobId, kept)
+  }
+  return found
+}

@@ -1,0 +1,150 @@
+import { z } from 'zod'
+import { isStorable } from '../../domain/storable-text.ts'
+import {
+  DISTRIBUTIONS,
+  EARLY_STOPPING,
+  MAX_TRIALS,
+  METHODS,
+  SWEEP_STATES,
+  TRIAL_STATES,
+} from '../../domain/sweeps/index.ts'
+import * as shapes from '../request/shapes.ts'
+
+/** Shapes of the routes of sweeps (docs/sweeps.md). */
+/** Any JSON; a body is parsed before. */
+const anything = z.unknown()
+const params = z.record(z.string(), anything)
+const storable = (most: number) =>
+  z
+    .string()
+    .min(1)
+    .max(most, `must be at most ${most} characters`)
+    .refine(isStorable, 'must be without NUL characters and lone surrogates')
+/** JSON that PostgreSQL can store: without NUL characters and lone surrogates in its texts. */
+const storableJson = (value: unknown): boolean => {
+  const text = JSON.stringify(value)
+  return !/\\u(0000|d[89a-f][0-9a-f]{2})/i.test(text)
+}
+
+const range = z.strictObject({
+  min: z.number(),
+  max: z.number(),
+  distribution: z
+    .enum(DISTRIBUTIONS)
+    .optional()
+    .describe('Default: uniform; of whole numbers if min, max and q are whole'),
+  q: z.number().gt(0).optional().describe('Only min plus multiples of q'),
+})
+const parameter = z.union(
+  [
+    z.strictObject({ values: z.array(anything).min(1).max(10_000) }),
+    z.strictObject({ value: anything }).refine((given) => Object.hasOwn(given, 'value')),
+    range,
+  ],
+  { error: 'must be {values}, {value} or {min, max, distribution?, q?}' },
+)
+const space = z
+  .record(z.string(), parameter)
+  .refine(storableJson, 'must be without NUL characters and lone surrogates')
+const maxTrials = z.int().min(1).max(MAX_TRIALS)
+const metric = z.strictObject({ name: shapes.label, goal: z.enum(['minimize', 'maximize']) })
+const option = z.union([z.number(), z.boolean(), z.string().max(128).refine(isStorable)])
+const earlyStopping = z
+  .object({ type: z.enum(EARLY_STOPPING) })
+  .catchall(option)
+  .describe(
+    'Workers end trials early that do worse than others: `min_steps`, `startup_trials`, `interval`, `percentile` (of type percentile), `min_iter`, `max_iter`, `eta` (of type hyperband)',
+  )
+
+export const newSweep = z.strictObject({
+  name: shapes.label,
+  method: z.enum(METHODS),
+  metric,
+  parameters: space,
+  max_trials: maxTrials.nullish(),
+  early_stopping: earlyStopping.nullish(),
+  command: storable(16_384)
+    .nullish()
+    .describe('What workers run, for people to read; it is never executed here'),
+})
+
+export const preview = z.strictObject({
+  method: z.enum(METHODS),
+  parameters: space,
+  max_trials: maxTrials.nullish(),
+})
+
+export const previewShape = z.object({
+  n_total: z.int().nullable().describe('Trials of the sweep; null without a limit'),
+  combinations: z.number().nullable().describe('Null for a continuum'),
+  trials: z.array(params).describe('The first of a grid; of other methods draws at random as examples'),
+})
+
+export const ask = z.strictObject({
+  worker: storable(256).describe('Name of the worker, such as host:pid'),
+  params: params
+    .refine(storableJson, 'must be without NUL characters and lone surrogates')
+    .nullish()
+    .describe('Parameters that the worker proposes; needed unless the method is grid or random'),
+  ask_id: z
+    .string()
+    .regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -')
+    .optional()
+    .describe('Repeat a request whose answer did not arrive with the same ask_id: it returns the same trial'),
+})
+
+export const reserved = z.object({ number: z.int(), job_id: z.string(), params })
+
+export const change = z
+  .strictObject({
+    state: z.enum(['running', 'paused', 'stopped']).optional(),
+    max_trials: maxTrials.nullish().describe('null: no limit'),
+  })
+  .refine(
+    (body) => body.state !== undefined || body.max_trials !== undefined,
+    'must change state or max_trials',
+  )
+
+const numeric = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])])
+
+export const sweepShape = z.object({
+  id: z.string(),
+  batch_id: z.string(),
+  project: z.string(),
+  name: z.string(),
+  method: z.enum(METHODS),
+  metric,
+  parameters: z.record(z.string(), anything),
+  early_stopping: z.record(z.string(), anything).nullable(),
+  command: z.string().nullable(),
+  max_trials: z.int().nullable().describe('As given; null without a limit'),
+  n_total: z.int().nullable().describe('Trials in all: the limit, or the combinations of a grid'),
+  state: z.enum(SWEEP_STATES).describe('`finished`: every trial has ended'),
+  created_at: shapes.instant,
+  created_by: z.object({ id: z.string(), name: z.string() }).nullable(),
+  trials: z.record(z.enum(TRIAL_STATES), z.int()).describe('Trials by state'),
+  best: z
+    .object({ number: z.int(), job_id: z.string(), value: numeric, params })
+    .nullable()
+    .describe('The completed trial with the best value of the metric'),
+  can: z.object({ ask: z.boolean(), change: z.boolean() }),
+})
+
+export const trialShape = z.object({
+  number: z.int(),
+  job_id: z.string(),
+  state: z.enum(TRIAL_STATES).describe('From its job; a lost trial is handed out again'),
+  params,
+  value: numeric.nullable().describe('The metric among its final metrics, else the last value of its series'),
+  worker: z.string().nullable(),
+  handed_out: z.int().describe('How often a worker got it'),
+  reserved_at: shapes.instant,
+  started_at: shapes.instant.nullable(),
+  ended_at: shapes.instant.nullable(),
+  failure_reason: z.string().nullable(),
+  changed: z.int().describe('Rises with every change of the sweep; see `changed_after`'),
+  intermediate: z
+    .array(z.tuple([z.number(), numeric]))
+    .optional()
+    .describe('With `intermediate=true`: step and value of the metric, at most 1,000'),
+})
