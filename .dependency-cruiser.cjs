@@ -3,9 +3,10 @@
 const LAYERS = {
   query: { layers: [], leaves: [] },
   db: { layers: [], leaves: [] },
+  storage: { layers: ['db'], leaves: [] },
   stream: { layers: ['db'], leaves: ['problem', 'bounded-queue'] },
   domain: {
-    layers: ['stream', 'db', 'query'],
+    layers: ['stream', 'storage', 'db', 'query'],
     leaves: ['problem', 'bounded-queue', 'cost-budget', 'turns', 'secrets'],
   },
   ingest: { layers: ['domain', 'stream', 'db'], leaves: ['problem', 'memory', 'token-buckets'] },
@@ -37,8 +38,11 @@ const LAYERS = {
       'services',
     ],
   },
-  workers: { layers: ['domain', 'stream', 'db'], leaves: ['problem', 'config', 'services'] },
-  cli: { layers: ['workers', 'domain', 'stream', 'db'], leaves: ['app', 'config', 'problem', 'secrets'] },
+  workers: { layers: ['domain', 'stream', 'storage', 'db'], leaves: ['problem', 'config', 'services'] },
+  cli: {
+    layers: ['workers', 'domain', 'stream', 'storage', 'db'],
+    leaves: ['app', 'config', 'problem', 'secrets'],
+  },
 }
 const LEAVES = {
   // Of db only the reading of addresses.
@@ -59,7 +63,7 @@ const LEAVES = {
   'log-text': { layers: [], leaves: [] },
   // What app.ts passes to the transports: types (of graphql too, whose streams http serves), and what follows from them.
   services: {
-    layers: ['graphql', 'ingest', 'domain', 'stream', 'db'],
+    layers: ['graphql', 'ingest', 'domain', 'stream', 'storage', 'db'],
     leaves: ['config', 'log', 'cost-budget', 'visitor-pool'],
   },
 }

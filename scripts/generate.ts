@@ -61,6 +61,7 @@ async function openapi(): Promise<unknown> {
       maxProjects: config.quotas.projects,
       maxSeries: config.maxSeriesPerJob,
     }),
+    files: { find: never, append: never, open: never },
     dashboardCache: createDashboardCache(),
     live,
     sse: {

@@ -12,9 +12,11 @@ import { openPipeline } from './db/pipeline.ts'
 import { refuseTransactionPooler } from './db/pooler.ts'
 import { openGraph } from './db/prisma.ts'
 import { openSql, PAGED_READS, POINT_LOOKUPS, type Sql, STREAM_READS } from './db/sql.ts'
+import { settleArtifacts } from './domain/artifacts/index.ts'
 import { type Caller, payerOf } from './domain/caller.ts'
-import { createWarmer, openStoreLater } from './domain/cold/index.ts'
+import { createWarmer } from './domain/cold/index.ts'
 import { createDashboardCache, type DashboardCache } from './domain/dashboard/index.ts'
+import { createReceiver } from './domain/files/index.ts'
 import { createLive, type Live } from './domain/live/index.ts'
 import type { Clock } from './domain/liveness.ts'
 import { fillNameKeys } from './domain/projects/index.ts'
@@ -32,7 +34,8 @@ import { buildServer } from './http/server.ts'
 import { graphqlRoutes } from './http/streams/graphql.ts'
 import { createIngest, type Ingest, LANES_ON_CLUSTER, storeOwnEvents } from './ingest/index.ts'
 import { createLog, type ServiceLog } from './log.ts'
-import { clockOf } from './services.ts'
+import { clockOf, type Services } from './services.ts'
+import { openStoreLater } from './storage/index.ts'
 import { createWriter, type Writer } from './stream/commit.ts'
 import type { Gate } from './stream/hub.ts'
 import { createTurns } from './turns.ts'
@@ -121,6 +124,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     const { store, kept, warmer } = openArchive(opening, sql, now)
     readWarmed(visitorSql, warmer)
     const replica = openReplica(opening, sql, warmer)
+    const files = openFiles(opening, { sql, writer, now })
     const ingest = openIngest(opening, { sql, writer, now, warmer })
     onStop(startPacking({ sql, writer, log }).stop)
     onStop(startStoringFields({ sql, writer, log }).stop)
@@ -135,6 +139,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       log,
       now,
       port: () => port,
+      files: files.open,
       store,
       kept,
       sweepNow: options.now,
@@ -166,6 +171,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       prisma,
       writer,
       ingest,
+      files,
       live,
       dashboardCache,
       sse,
@@ -232,6 +238,17 @@ function openArchive({ config, options, url, log, onStop }: Opening, sql: Sql, n
   const warmer = createWarmer({ sql: thawSql, store: archive?.open, kept, log, ...options.archive })
   readWarmed(sql, warmer)
   return { store: archive?.open, kept, warmer }
+}
+
+/** The store of files, and what receives them. */
+function openFiles(
+  { config, onStop }: Opening,
+  { sql, writer, now }: { sql: Sql; writer: Writer; now: () => Date },
+): Services['files'] {
+  const { open, close } = openStoreLater(config.files)
+  onStop(close)
+  const receiver = createReceiver({ sql, writer, open, limits: config.files, settle: settleArtifacts, now })
+  return Object.assign(receiver, { open })
 }
 
 function openReplica({ config, distributed, log, onStop }: Opening, primary: Sql, warmer: Warmer) {
@@ -366,10 +383,14 @@ export function openSweeper(
   url: string,
 ): Pick<Sweeper, 'survey' | 'close'> & { sweep(signal: AbortSignal): ReturnType<typeof sweepExclusively> } {
   const { log } = createLog(config, process.stderr)
-  const sweeper = createSweeper({ url, log, days: config.retention })
+  const { open, close } = openStoreLater(config.files)
+  const sweeper = createSweeper({ url, log, days: config.retention, files: open })
   return {
     survey: sweeper.survey,
     sweep: (signal) => sweepExclusively(sweeper, { url, log }, signal),
-    close: sweeper.close,
+    close: async () => {
+      await sweeper.close()
+      await close()
+    },
   }
 }

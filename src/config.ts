@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { AddressError, addressOf, completeAddress } from './db/address.ts'
 import { isProviderSetting, type ProviderConfig, readProviders } from './oauth-config.ts'
@@ -65,7 +67,7 @@ export const CONFIG_KEYS = {
   SVC_DATA_DIR: key(
     z.string().min(1),
     './.svc-data',
-    'Where the embedded PostgreSQL keeps its data. Not used with an external database.',
+    'Where the embedded PostgreSQL keeps its data, and files of runs unless `SVC_FILES` is set.',
   ),
   SVC_DATABASE_URL: key(
     postgresUrl,
@@ -294,6 +296,26 @@ export const CONFIG_KEYS = {
     'Access key for S3. It needs the rights to read, write, list and delete.',
   ),
   SVC_ARCHIVE_S3_SECRET_ACCESS_KEY: key(z.string().min(1), undefined, 'Secret of that access key.'),
+  SVC_FILES: key(
+    z.string().regex(/^(s3:\/\/[^/]+|(?!\w+:\/\/).)/, 'must be a folder or s3://bucket/prefix'),
+    undefined,
+    'Where files, media and artifacts of runs are stored: a folder, or `s3://bucket/prefix` (with the endpoint, region and keys of `SVC_ARCHIVE_S3_…`). Default: `files` in `SVC_DATA_DIR`. Several servers of one database need the same store.',
+  ),
+  SVC_FILES_MAX_BYTES: key(
+    wholeNumber(1, 1e15),
+    String(5 * 1024 ** 3),
+    'Maximum size of a file in bytes; larger ones are refused with 413 `file_too_large`.',
+  ),
+  SVC_FILES_PROJECT_MAX_BYTES: key(
+    wholeNumber(0, 1e18),
+    '0',
+    'Bytes that the files of one project may take, each content counted once; 0: no limit. Beyond it 507 `storage_full`.',
+  ),
+  SVC_FILES_KEEP_FREE_BYTES: key(
+    wholeNumber(0, 1e15),
+    String(1024 ** 3),
+    'Bytes that files leave free on the disk of their folder; beyond that 507 `storage_full`.',
+  ),
   SVC_RETENTION_NOTIFICATION_DAYS: key(
     positiveNumber,
     '90',
@@ -307,7 +329,7 @@ type Value<K extends keyof Keys> =
   | (Keys[K]['fallback'] extends string ? never : undefined)
 type Raw = { -readonly [K in keyof Keys]: Value<K> }
 
-/** The settings of the archive's object store (src/domain/cold/store.ts). */
+/** The settings of the archive's object store (src/storage). */
 interface ArchiveConfig {
   url: string
   s3: Record<'endpoint' | 'region' | 'accessKeyId' | 'secretAccessKey', string | undefined>
@@ -365,6 +387,8 @@ export interface Config {
   s3: ArchiveConfig['s3']
   /** Undefined: nothing is archived, and archived batches cannot be read. */
   archive: (ArchiveConfig & { afterDays: number | undefined }) | undefined
+  /** Where files of runs are, and how many bytes they may take; 0: no limit. */
+  files: ArchiveConfig & { maxBytes: number; projectMaxBytes: number; keepFreeBytes: number }
   /** Undefined: mail is logged, not sent. */
   smtp: { url: string; from: string } | undefined
   /** Domains (lower case) that need no confirmation, and limits on mails per hour. */
@@ -530,6 +554,13 @@ function configOf(raw: Raw, identityProviders: Config['identityProviders']): Con
             afterDays: raw.SVC_ARCHIVE_AFTER_DAYS,
             s3,
           },
+    files: {
+      url: urlOfStore(raw.SVC_FILES ?? join(raw.SVC_DATA_DIR, 'files')),
+      s3,
+      maxBytes: raw.SVC_FILES_MAX_BYTES,
+      projectMaxBytes: raw.SVC_FILES_PROJECT_MAX_BYTES,
+      keepFreeBytes: raw.SVC_FILES_KEEP_FREE_BYTES,
+    },
     smtp:
       raw.SVC_SMTP_URL === undefined
         ? undefined
@@ -542,6 +573,9 @@ function configOf(raw: Raw, identityProviders: Config['identityProviders']): Con
     webhookPrivate: raw.SVC_WEBHOOK_PRIVATE,
   }
 }
+
+/** A folder as an address. */
+const urlOfStore = (place: string): string => (place.startsWith('s3://') ? place : pathToFileURL(place).href)
 
 const present = (value: string | undefined): string | undefined =>
   value === undefined || value.trim() === '' ? undefined : value.trim()

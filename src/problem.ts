@@ -87,6 +87,8 @@ export const PROBLEMS = {
   identity_not_found: [404, 'No such identity'],
   agent_not_found: [404, 'No such agent'],
   command_not_found: [404, 'No such command'],
+  file_not_found: [404, 'No such file, or its content has not arrived'],
+  upload_not_found: [404, 'No such upload: declare the file again'],
   unknown_project: [404, 'No such project, and projects are not created on first use here'],
   batch_purged: [404, 'The batch was deleted and purged'],
   // 405
@@ -128,13 +130,23 @@ export const PROBLEMS = {
   ],
   last_sign_in: [409, 'The last sign-in method cannot be removed'],
   last_admin: [409, 'At least one administrator must remain'],
+  upload_offset_mismatch: [409, 'The upload continues at another offset'],
+  content_mismatch: [
+    409,
+    'The content does not have its SHA-256: the upload is void, declare the file again',
+  ],
+  // 412
+  unsupported_tus_version: [412, 'Tus-Resumable must be 1.0.0'],
   // 413
   too_many_events: [413, 'More than 500 events in one request'],
   body_too_large: [413, 'The request body is too large'],
   event_too_large: [413, 'An event is larger than 256 KiB'],
+  file_too_large: [413, 'A file is larger than this service accepts'],
   // 415
   unsupported_schema_version: [415, 'schema_version must be "1.1"'],
   unsupported_media_type: [415, 'That media type or encoding is not accepted'],
+  // 416
+  range_not_satisfiable: [416, 'The range begins after the end of the file'],
   // 422
   view_path_mismatch: [
     422,
@@ -156,6 +168,8 @@ export const PROBLEMS = {
   ],
   too_many_points: [422, 'The answer would hold too many points'],
   invalid_cursor: [422, 'The cursor does not belong to this list'],
+  // 423
+  upload_busy: [423, 'Another request is writing to the upload; try again shortly'],
   // 429
   rate_limited: [429, 'Too many events for this token'],
   too_many_attempts: [429, 'Too many attempts'],
@@ -176,7 +190,9 @@ export const PROBLEMS = {
     'The batch is in the archive, which cannot be read now; the operator learns more from svc doctor',
     'every route',
   ],
+  storage_unavailable: [503, 'The store of files cannot be reached now; try again shortly'],
   read_timeout: [503, 'The read took too long; request less data', 'every route'],
+  storage_full: [507, 'There is no room for the files'],
 } as const satisfies Record<string, readonly [status: number, title: string, answeredBy?: AnsweredBy]>
 
 export type ProblemCode = keyof typeof PROBLEMS

@@ -5,11 +5,13 @@ import type { PrismaClient } from './db/prisma.ts'
 import type { Replica } from './db/replica.ts'
 import type { Sql } from './db/sql.ts'
 import type { DashboardCache } from './domain/dashboard/index.ts'
+import type { Receiver } from './domain/files/index.ts'
 import type { Live } from './domain/live/index.ts'
 import type { Clock } from './domain/liveness.ts'
 import type { Sse } from './graphql/sse.ts'
 import type { Ingest } from './ingest/index.ts'
 import type { Outages } from './log.ts'
+import type { ObjectStore } from './storage/index.ts'
 import type { Writer } from './stream/commit.ts'
 import type { VisitorPool } from './visitor-pool.ts'
 
@@ -31,6 +33,8 @@ export interface Services {
   /** What `commit` writes through. */
   writer: Writer
   ingest: Ingest
+  /** Bytes of runs: where they are, and what receives them. */
+  files: Receiver & { open(): Promise<ObjectStore> }
   /** Who may follow which channels, and the hub that sends changes. */
   live: Live
   /** Cached sums of the dashboard. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { pino } from 'pino'
 import type { Sql } from '../../src/db/sql.ts'
-import { openStore } from '../../src/domain/cold/index.ts'
+import { openStore } from '../../src/storage/index.ts'
 import { createArchiver } from '../../src/workers/archiver.ts'
 import { rebuildBloatedIndexes } from '../../src/workers/rebuild-indexes.ts'
 

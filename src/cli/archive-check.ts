@@ -1,13 +1,8 @@
 import type { Config } from '../config.ts'
 import { pendingMigrations } from '../db/migrate.ts'
 import { openSql, type Sql } from '../db/sql.ts'
-import {
-  type ArchivedBatch,
-  archivedBatches,
-  type ObjectStore,
-  openStore,
-  readManifest,
-} from '../domain/cold/index.ts'
+import { type ArchivedBatch, archivedBatches, readManifest } from '../domain/cold/index.ts'
+import { type ObjectStore, openStore } from '../storage/index.ts'
 import { MIGRATIONS, onDatabase } from './database.ts'
 import { type Finding, failure, ok } from './finding.ts'
 

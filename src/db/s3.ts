@@ -19,14 +19,31 @@ export interface S3Folder {
   upload(name: string, content: Bytes): Promise<void>
   /** @returns undefined when there is no such object */
   get(name: string): Promise<Buffer | undefined>
-  /** @returns the content as a stream; undefined when there is no such object */
-  open(name: string): Promise<Readable | undefined>
+  /**
+   * @param range from the first byte to the last, both included; all without it
+   * @returns the content as a stream; undefined when there is no such object
+   */
+  open(name: string, range?: { from: number; to: number }): Promise<Readable | undefined>
+  /** An object in parts, each sent when it is there. */
+  parts: {
+    /** @returns the id of the upload */
+    create(name: string): Promise<string>
+    send(name: string, upload: string, number: number, bytes: Uint8Array): Promise<S3Part>
+    complete(name: string, upload: string, parts: readonly S3Part[]): Promise<void>
+    /** Does nothing if there is no such upload. */
+    abort(name: string, upload: string): Promise<void>
+  }
   /** @returns undefined when there is no such object */
   sizeOf(name: string): Promise<number | undefined>
   /** The names of all objects below a folder, including the folder, in order. */
   list(folder: string): AsyncGenerator<string>
   remove(name: string): Promise<void>
   close(): void
+}
+
+export interface S3Part {
+  ETag: string | undefined
+  PartNumber: number
 }
 
 /** @param url s3://bucket/prefix */
@@ -48,35 +65,33 @@ export async function openS3(url: string, settings: S3Settings): Promise<S3Folde
   })
   const keyOf = (name: string): string => (prefix === '' ? name : `${prefix}/${name}`)
   const object = (name: string) => ({ Bucket, Key: keyOf(name) })
-  const find = (name: string) => client.send(new sdk.GetObjectCommand(object(name))).catch(missing)
+  const find = (name: string, Range?: string) =>
+    client.send(new sdk.GetObjectCommand({ ...object(name), ...(Range && { Range }) })).catch(missing)
+  const parts = partsIn(client, sdk, object)
   return {
     async put(name, Body) {
       await client.send(new sdk.PutObjectCommand({ ...object(name), Body }))
     },
     async upload(name, content) {
-      const { UploadId } = await client.send(new sdk.CreateMultipartUploadCommand(object(name)))
+      const upload = await parts.create(name)
       try {
-        const Parts: { ETag: string | undefined; PartNumber: number }[] = []
-        for await (const Body of partsOf(content)) {
-          const PartNumber = Parts.length + 1
-          const part = { ...object(name), UploadId, PartNumber, Body }
-          const { ETag } = await client.send(new sdk.UploadPartCommand(part))
-          Parts.push({ ETag, PartNumber })
-        }
-        const whole = { ...object(name), UploadId, MultipartUpload: { Parts } }
-        await client.send(new sdk.CompleteMultipartUploadCommand(whole))
+        const sent: S3Part[] = []
+        for await (const part of partsOf(content))
+          sent.push(await parts.send(name, upload, sent.length + 1, part))
+        await parts.complete(name, upload, sent)
       } catch (error) {
         // Storage for the parts of an incomplete upload is charged.
-        await client.send(new sdk.AbortMultipartUploadCommand({ ...object(name), UploadId })).catch(() => {})
+        await parts.abort(name, upload).catch(() => {})
         throw error
       }
     },
+    parts,
     async get(name) {
       const found = await find(name)
       return found?.Body === undefined ? undefined : Buffer.from(await found.Body.transformToByteArray())
     },
-    async open(name) {
-      const body = (await find(name))?.Body
+    async open(name, range) {
+      const body = (await find(name, range && `bytes=${range.from}-${range.to}`))?.Body
       return body instanceof Readable ? body : undefined
     },
     async sizeOf(name) {
@@ -102,8 +117,37 @@ export async function openS3(url: string, settings: S3Settings): Promise<S3Folde
   }
 }
 
+type Sdk = typeof import('@aws-sdk/client-s3')
+
+function partsIn(
+  client: S3Client,
+  sdk: Sdk,
+  object: (name: string) => { Bucket: string; Key: string },
+): S3Folder['parts'] {
+  return {
+    async create(name) {
+      const { UploadId } = await client.send(new sdk.CreateMultipartUploadCommand(object(name)))
+      if (UploadId === undefined) throw new Error('S3 returned no id of the upload')
+      return UploadId
+    },
+    async send(name, UploadId, PartNumber, Body) {
+      const { ETag } = await client.send(
+        new sdk.UploadPartCommand({ ...object(name), UploadId, PartNumber, Body }),
+      )
+      return { ETag, PartNumber }
+    },
+    async complete(name, UploadId, parts) {
+      const whole = { ...object(name), UploadId, MultipartUpload: { Parts: [...parts] } }
+      await client.send(new sdk.CompleteMultipartUploadCommand(whole))
+    },
+    async abort(name, UploadId) {
+      await client.send(new sdk.AbortMultipartUploadCommand({ ...object(name), UploadId })).catch(missing)
+    },
+  }
+}
+
 const missing = (error: { name?: string }): undefined => {
-  if (error.name === 'NoSuchKey' || error.name === 'NotFound') return undefined
+  if (['NoSuchKey', 'NotFound', 'NoSuchUpload'].includes(error.name ?? '')) return undefined
   throw error
 }
 

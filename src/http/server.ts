@@ -25,6 +25,8 @@ import { dashboardRoutes } from './dashboard/dashboard.ts'
 import { documentationRoutes } from './docs/documentation.ts'
 import { describeRoutes, openapiRoutes } from './docs/openapi.ts'
 import { eventRoutes } from './events/events.ts'
+import { fileRoutes } from './files/files.ts'
+import { uploadRoutes } from './files/uploads.ts'
 import { agentRoutes } from './hosts/agents.ts'
 import { hostRoutes } from './hosts/hosts.ts'
 import { jobAttemptRoutes } from './jobs/job-attempts.ts'
@@ -236,6 +238,8 @@ function registerRoutes(app: FastifyInstance, services: Services): void {
   verificationRoutes(app, services)
   mailRoutes(app, services)
   projectFieldRoutes(app, services)
+  fileRoutes(app, services)
+  uploadRoutes(app, services)
   shareRoutes(app, services)
   projectLinkRoutes(app, services)
   viewRoutes(app, services)

@@ -13,6 +13,8 @@ export type Change =
   | { channel: `share:${string}`; type: 'revoked'; batchKey: number }
   /** A batch, and the jobs of it whose keys are given. */
   | { channel: `batch:${string}`; type: 'summary'; batchKey: number; keys: number[] }
+  /** Files of a batch arrived or were deleted, or it got media. */
+  | { channel: `batch:${string}`; type: 'files' | 'media'; batchKey: number; keys: number[] }
   /** Commands to agents about a batch, and their progress. */
   | { channel: `batch:${string}`; type: 'commands'; batchKey: number; keys: number[] }
   /** Agents: registered, seen, revoked, or with another command. */

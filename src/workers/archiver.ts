@@ -15,10 +15,10 @@ import {
   noteRewrite,
   noteVerified,
   noteWriting,
-  type ObjectStore,
   thaw,
   writeArchive,
 } from '../domain/cold/index.ts'
+import type { ObjectStore } from '../storage/index.ts'
 import { commit, createWriter, type Writer } from '../stream/commit.ts'
 
 /**

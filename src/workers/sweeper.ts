@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { openPool } from '../db/pool.ts'
 import { openSql, POINT_LOOKUPS, type Sql, type Tx } from '../db/sql.ts'
+import { markUnreferenced, removeObjects } from '../domain/files/index.ts'
 import {
   batchesToEmpty,
   type Cutoffs,
@@ -26,6 +27,7 @@ import {
   type StepSizes,
   sweepSlice,
 } from '../domain/retention/index.ts'
+import type { ObjectStore } from '../storage/index.ts'
 import { commit, createWriter, type Writer } from '../stream/commit.ts'
 import { countPrunable, pruneChanges } from '../stream/prune.ts'
 import { runExclusively } from './background.ts'
@@ -47,6 +49,8 @@ export interface SweepOptions {
   url: string
   log: Logger
   days: RetentionDays
+  /** The store of files; without it objects are only noted for removal. */
+  files?: () => Promise<ObjectStore>
   /** The time by which data is compared. Default: the database's clock at the start of each sweep. */
   now?: () => Date
   /** The clock of this machine, which must agree with the database's. */
@@ -88,6 +92,7 @@ export function createSweeper(options: SweepOptions): Sweeper {
         ranges,
         steps,
         signal,
+        ...(options.files && { files: options.files }),
       })
       const failures: unknown[] = []
       for (const part of [round.payloads, round.deletedBatches, round.leftovers, round.changes]) {
@@ -163,9 +168,10 @@ interface RoundOptions {
   ranges: RangeSizes
   steps: StepSizes
   signal: AbortSignal
+  files?: () => Promise<ObjectStore>
 }
 
-function createRound({ sql, writer, log, cutoffs, ranges, steps, signal }: RoundOptions) {
+function createRound({ sql, writer, log, cutoffs, ranges, steps, signal, files }: RoundOptions) {
   const done = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<Kind, number>
   let reportedAt = performance.now()
   let longestMs = 0
@@ -229,6 +235,7 @@ function createRound({ sql, writer, log, cutoffs, ranges, steps, signal }: Round
   }
 
   async function leftovers(): Promise<void> {
+    await step((tx) => markUnreferenced(tx, cutoffs.now))
     for (const { kind, step: remove } of LEFTOVERS) {
       let removed: number
       do {
@@ -237,13 +244,21 @@ function createRound({ sql, writer, log, cutoffs, ranges, steps, signal }: Round
         done[kind] += removed
       } while (removed > 0)
     }
+    if (files !== undefined) await removeObjects(sql, files, signal)
   }
 
   async function changes(): Promise<void> {
     done.changes += await pruneChanges(writer)
   }
 
-  return { done, longestMs: () => longestMs, payloads, deletedBatches, leftovers, changes }
+  return {
+    done,
+    longestMs: () => longestMs,
+    payloads,
+    deletedBatches,
+    leftovers,
+    changes,
+  }
 }
 
 /** Instants in shown form have fractions of different lengths, so they are compared as times. */

@@ -1,8 +1,9 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Sql } from '../db/sql.ts'
-import type { Kept, ObjectStore } from '../domain/cold/index.ts'
+import type { Kept } from '../domain/cold/index.ts'
 import { clockOf } from '../services.ts'
+import type { ObjectStore } from '../storage/index.ts'
 import type { Writer } from '../stream/commit.ts'
 import { pruneChanges } from '../stream/prune.ts'
 import { ARCHIVE_TASK, type ArchiverOptions, createArchiver } from './archiver.ts'
@@ -29,6 +30,8 @@ export async function startTasks(options: {
   log: Logger
   now: () => Date
   port: () => number
+  /** Where files are. */
+  files: () => Promise<ObjectStore>
   store: (() => Promise<ObjectStore>) | undefined
   kept: () => Kept
   sweepNow: (() => Date) | undefined
@@ -40,6 +43,7 @@ export async function startTasks(options: {
     url,
     log,
     days: config.retention,
+    files: options.files,
     ...(sweepNow && { now: sweepNow }),
     ...options.sweep,
   })

@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { openStore } from '../../src/domain/cold/index.ts'
+import { openStore } from '../../src/storage/index.ts'
 import { createArchiver } from '../../src/workers/archiver.ts'
 
 // One round of the archiver in a process of its own, which a test kills: the database's URL, the archive's.

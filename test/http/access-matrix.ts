@@ -597,6 +597,31 @@ export const MATRIX: Row[] = [
   ...read('/eta'),
   ...read('/jobs/eta-all'),
   ...read('/delivery'),
+  ...read('/files'),
+  {
+    route: 'POST /api/batches/:id/files',
+    path: ofBatch('/files'),
+    body: () => ({ files: [{ path: 'a.txt', sha256: 'a'.repeat(64), size: 1 }] }),
+    // Files are sent with the tokens that send events.
+    answers: '401 401 200 403 403 403 403 403 403 403',
+  },
+  // Who may see the batch finds no such file in it.
+  {
+    route: 'GET /api/batches/:id/files/*',
+    path: ofBatch('/files/a.txt'),
+    answers: '404 401 403 404 404 404 404 404 404 404',
+  },
+  {
+    route: 'DELETE /api/batches/:id/files/*',
+    path: ofBatch('/files/a.txt'),
+    answers: '401 401 403 403 404 403 403 404 404 404',
+  },
+  {
+    route: 'PATCH /api/uploads/:id',
+    path: () => '/api/uploads/00000000-0000-4000-8000-000000000000',
+    // Without `Tus-Resumable`.
+    answers: '401 401 412 403 403 403 403 403 403 403',
+  },
   ...read('/delivery/jobs'),
   ...read('/health'),
   ...read('/export.csv'),

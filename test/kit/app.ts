@@ -1,4 +1,8 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Writable } from 'node:stream'
+import { pathToFileURL } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { startApp } from '../../src/app.ts'
 import { type Config, readConfig } from '../../src/config.ts'
@@ -65,8 +69,12 @@ export async function startTestApp(
   options: Omit<Parameters<typeof startApp>[1] & {}, 'logTo'> = {},
 ): Promise<TestApp> {
   const database = overrides.databaseUrl === undefined ? await freshDatabase() : undefined
+  const defaults = readConfig({ SVC_PORT: '0', SVC_LOG_LEVEL: 'silent', ...KEEPING }).config
+  const folder = overrides.files === undefined ? mkdtempSync(join(tmpdir(), 'svc-files-')) : undefined
   const config: Config = {
-    ...readConfig({ SVC_PORT: '0', SVC_LOG_LEVEL: 'silent', ...KEEPING }).config,
+    ...defaults,
+    // The disk of a test may be small.
+    ...(folder && { files: { ...defaults.files, url: pathToFileURL(folder).href, keepFreeBytes: 0 } }),
     ...(database && { databaseUrl: database.url }),
     ...overrides,
   }
@@ -125,6 +133,7 @@ export async function startTestApp(
       client.close()
       await running.stop()
       await database?.drop()
+      if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
       if (composedTexts.count > composedTexts.most)
         throw new Error(
           'sqlFragment composes ever new texts: pass values as parameters, not as part of the SQL',

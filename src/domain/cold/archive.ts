@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Db, inheritDistribution, type Sql } from '../../db/sql.ts'
+import type { ObjectStore } from '../../storage/index.ts'
 import { sumSnapshots } from '../dashboard/index.ts'
 import { eventTypeCode, payloadEpoch, payloadText, withTemplate } from '../events/index.ts'
 import { readTimedSeries } from '../metrics/index.ts'
@@ -15,7 +16,6 @@ import {
   sha256,
 } from './manifest.ts'
 import { writeParquet } from './parquet.ts'
-import type { ObjectStore } from './store.ts'
 
 /** What one file holds at most, so that memory stays bounded: rows, and characters or bytes. */
 const PART_ROWS = 100_000

@@ -18,6 +18,5 @@ export {
   noteVerified,
   noteWriting,
 } from './state.ts'
-export { type ArchiveSettings, type ObjectStore, openStore, openStoreLater } from './store.ts'
 export { type Kept, thaw } from './thaw.ts'
 export { createWarmer } from './warmer.ts'

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { Problem } from '../../problem.ts'
+import type { ObjectStore } from '../../storage/index.ts'
 import { type Column, TABLES, textOf, type Value } from './columns.ts'
 import { createEpochValues, restoreChunks, restoreEvents } from './derived.ts'
 import { readParquet } from './parquet.ts'
-import type { ObjectStore } from './store.ts'
 
 /** What an archived batch consists of; `manifest.json` beside its files, written last. */
 const manifestShape = z.object({

@@ -1,8 +1,8 @@
 import { type Sql, type Tx, transaction } from '../../db/sql.ts'
+import type { ObjectStore } from '../../storage/index.ts'
 import { eventTypeCode } from '../events/index.ts'
 import { type Column, columnList, columnsOf, inserted, type Table, textOf, type Value } from './columns.ts'
 import { readManifest, readRows } from './manifest.ts'
-import type { ObjectStore } from './store.ts'
 
 /** What retention has not removed from the archive, but would have from the tables: instants; null: never. */
 export interface Kept {

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
 import { databaseFault, type Sql } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
+import type { ObjectStore } from '../../storage/index.ts'
 import type { Telemetry, Warmer } from '../warm.ts'
 import { noteProblem } from './state.ts'
-import type { ObjectStore } from './store.ts'
 import { type Kept, thaw } from './thaw.ts'
 
 /** For how long it is taken as settled that nothing at all is archived; far below SETTLE_MS of the archiver. */

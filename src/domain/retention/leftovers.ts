@@ -1,4 +1,5 @@
 import type { Db, Fragment, Tx } from '../../db/sql.ts'
+import { collectContents, collectUploads, countCollectable } from '../files/index.ts'
 import type { Cutoffs, Kind } from './retention.ts'
 
 /** Kinds of rows that are no longer read. A step deletes at most `rows`, and returns how many. */
@@ -134,5 +135,15 @@ export const LEFTOVERS: Leftover[] = [
         db`/* retention.count_notifications */ select count(*) n from (${oldFirings(db, cutoffs)}) f`,
       )
     },
+  },
+  {
+    kind: 'uploads',
+    step: (tx, { unused }, rows) => collectUploads(tx, unused, rows),
+    count: async (db, { unused }) => (await countCollectable(db, unused)).uploads,
+  },
+  {
+    kind: 'contents',
+    step: (tx, { unused }, rows) => collectContents(tx, unused, rows),
+    count: async (db, { unused }) => (await countCollectable(db, unused)).contents,
   },
 ]

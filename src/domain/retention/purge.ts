@@ -90,6 +90,18 @@ const STEPS_OF_BATCH: Step[] = [
       await tx`/* retention.purge_fields */
         delete from batch_fields where ctid = any (array(select ctid from batch_fields where batch_key = ${batchKey} limit ${rows}))`
     ).count,
+  async (tx, batchKey, { rows }) =>
+    (
+      await tx`/* retention.purge_files */
+        delete from batch_files where batch_key = ${batchKey} and path in (
+          select path from batch_files where batch_key = ${batchKey} order by path limit ${rows})`
+    ).count,
+  async (tx, batchKey, { rows }) =>
+    (
+      await tx`/* retention.purge_claims */
+        delete from file_claims where batch_key = ${batchKey} and path in (
+          select path from file_claims where batch_key = ${batchKey} order by path limit ${rows})`
+    ).count,
   async (tx, batchKey, { large }) => {
     // Packing holds this lock; what it wrote meanwhile is deleted with the job.
     await tx`/* retention.lock_jobs_of */ select from batch_progress where batch_key = ${batchKey} for no key update`

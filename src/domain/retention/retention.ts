@@ -18,6 +18,8 @@ export interface Cutoffs {
   deleted: string
   /** Firings of rules. */
   notifications: string
+  /** Uploads, by when they were continued; content, by when its last reference went. */
+  unused: string
   sessionsUsed: string
   sessionsOpened: string
   now: string
@@ -35,6 +37,8 @@ export const KINDS = [
   'confirmations',
   'mail_budgets',
   'notifications',
+  'uploads',
+  'contents',
   'changes',
 ] as const
 export type Kind = (typeof KINDS)[number]
@@ -48,6 +52,7 @@ export function cutoffsOf(days: RetentionDays, now: Date): Cutoffs {
     payloads: days.event === undefined ? null : ago(days.event * DAY_S),
     deleted: ago(days.deleted * DAY_S),
     notifications: ago(days.notification * DAY_S),
+    unused: ago(DAY_S),
     sessionsUsed: ago(IDLE_S),
     sessionsOpened: ago(ABSOLUTE_S),
     now: now.toISOString(),

@@ -10,6 +10,15 @@ const counts = z.object({
 })
 
 /** The shapes of the receipts of a batch and of its jobs (contract §10 "Receipt"). */
+export const fileCounts = z
+  .object({
+    stored: z.int(),
+    bytes: z.int(),
+    missing: z.int().describe('Declared, and their content has not arrived'),
+    missing_bytes: z.int(),
+  })
+  .describe('Files of the batch')
+
 export const delivery = z.object({
   batch_id: z.string(),
   state: z

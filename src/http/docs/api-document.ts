@@ -47,6 +47,7 @@ const PROBLEM: Schema = {
  */
 export function apiDocument(app: FastifyInstance): ApiDocument {
   const document = structuredClone(app.swagger()) as unknown as ApiDocument
+  nameWildcards(document)
   for (const [path, operations] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(operations)) {
       operation.operationId = operationId(method, path)
@@ -63,6 +64,17 @@ export function apiDocument(app: FastifyInstance): ApiDocument {
   document.components.schemas = plainPatterns(document.components.schemas)
   document.components.schemas.Problem = PROBLEM
   return document
+}
+
+/** The rest of a path, which the framework calls `*`. */
+function nameWildcards(document: ApiDocument): void {
+  document.paths = Object.fromEntries(
+    Object.entries(document.paths).map(([path, operations]) => [path.replace('{*}', '{path}'), operations]),
+  )
+  const parameters = Object.values(document.paths)
+    .flatMap((operations) => Object.values(operations))
+    .flatMap((operation) => operation.parameters ?? [])
+  for (const parameter of parameters) if (parameter.name === '*') parameter.name = 'path'
 }
 
 /** `get /api/batches/{id}/jobs` → `getBatchesByIdJobs`. */

@@ -16,6 +16,7 @@ export const IN_ADDRESSES = answeredBy('address')
 
 /** The `…_not_found` code of a path; the first pattern that matches counts. */
 const MISSING: readonly [begins: string, code: ProblemCode][] = [
+  ['/api/uploads/{id}', 'upload_not_found'],
   ['/api/batches/{id}', 'batch_not_found'],
   ['/api/agents/{id}', 'agent_not_found'],
   ['/api/hosts/{id}', 'agent_not_found'],
@@ -151,6 +152,18 @@ const OWN: Record<string, readonly ProblemCode[]> = {
   'POST /api/tokens': ['quota_exceeded'],
   'POST /api/agents/register': ['quota_exceeded', 'agent_online'],
   'POST /api/batches/{id}/shares': ['quota_exceeded'],
+  'POST /api/batches/{id}/files': ['file_too_large', 'storage_full', 'storage_unavailable'],
+  'GET /api/batches/{id}/files/{path}': ['file_not_found', 'range_not_satisfiable', 'storage_unavailable'],
+  'DELETE /api/batches/{id}/files/{path}': ['file_not_found'],
+  'PATCH /api/uploads/{id}': [
+    'upload_offset_mismatch',
+    'content_mismatch',
+    'unsupported_tus_version',
+    'file_too_large',
+    'unsupported_media_type',
+    'upload_busy',
+    'storage_full',
+  ],
   'GET /api/reports': ['project_not_found'],
   'POST /api/reports': ['project_not_found', 'quota_exceeded'],
   'POST /api/reports/{id}/links': ['quota_exceeded'],

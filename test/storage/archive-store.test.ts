@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import { openStore } from '../../src/domain/cold/store.ts'
+import { openStore } from '../../src/storage/index.ts'
 
 test('archived batches are readable for the service alone, under any umask', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-archive-'))

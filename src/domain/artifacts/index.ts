@@ -1,0 +1,1 @@
+export { settleArtifacts } from './settle.ts'

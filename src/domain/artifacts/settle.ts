@@ -1,0 +1,3 @@
+import type { Settle } from '../files/index.ts'
+
+export const settleArtifacts: Settle = async () => []

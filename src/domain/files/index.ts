@@ -1,0 +1,38 @@
+/** Files of runs: content that belongs to a project, stored once, and what refers to it (contract §11 "Files"). */
+export type { Settle } from './arrive.ts'
+export {
+  collectContents,
+  collectUploads,
+  countCollectable,
+  markUnreferenced,
+  removeObjects,
+} from './collect.ts'
+export { shownType } from './content-type.ts'
+export {
+  declareFiles,
+  type FileLimits,
+  filesChanged,
+  type Place,
+  placeContent,
+  uploadUrl,
+} from './declare.ts'
+export {
+  type DeclaredFile,
+  filePath,
+  fileSize,
+  mediaTypeText,
+  sha256Text,
+} from './file-shape.ts'
+export { isSender, mayWriteTo, requireSender, writableBatch } from './project-writer.ts'
+export {
+  type Content,
+  countFiles,
+  type FileCounts,
+  fileUrl,
+  findFile,
+  listFiles,
+  readContent,
+  type StoredFile,
+} from './reads.ts'
+export { createReceiver, type Receiver } from './receive.ts'
+export { deleteFile } from './writes.ts'

@@ -1,0 +1,89 @@
+import type { Readable } from 'node:stream'
+import type { Db } from '../../db/sql.ts'
+import { type ByteRange, contentOf, type ObjectStore } from '../../storage/index.ts'
+import { isStorable } from '../storable-text.ts'
+import { shownType } from './content-type.ts'
+
+/** A file of a batch whose content is there. */
+export interface StoredFile {
+  path: string
+  sha256: string
+  size: number
+  media_type: string
+  job_id: string | null
+  created_at: string
+}
+
+/** Content to send. */
+export interface Content {
+  sha256: string
+  size: number
+  object: string
+  /** Null if browsers must not show it. */
+  mediaType: string | null
+}
+
+/** The files of a batch, ordered by path. */
+export async function listFiles(
+  db: Db,
+  batchKey: number,
+  filter: { prefix: string | undefined; jobId: string | undefined; after: string | undefined; limit: number },
+): Promise<StoredFile[]> {
+  const { prefix, jobId, after, limit } = filter
+  if (!isStorable(prefix ?? '') || !isStorable(jobId ?? '')) return []
+  const rows = await db<
+    (StoredFile & { by_content: string | null; declared: string | null })[]
+  >`/* files.list */
+    select f.path, encode(c.sha256, 'hex') sha256, c.size, c.media_type by_content, f.media_type declared, f.job_id, f.created_at
+    from batch_files f join contents c on c.key = f.content_key
+    where f.batch_key = ${batchKey}
+      and ${after === undefined ? db`true` : db`f.path > ${after}`}
+      and ${prefix === undefined ? db`true` : db`starts_with(f.path, ${prefix})`}
+      and ${jobId === undefined ? db`true` : db`f.job_id = ${jobId}`}
+    order by f.path limit ${limit}`
+  return rows.map(({ by_content, declared, ...file }) => ({
+    ...file,
+    media_type: shownType(by_content, declared),
+  }))
+}
+
+export async function findFile(db: Db, batchKey: number, path: string): Promise<Content | undefined> {
+  if (!isStorable(path)) return undefined
+  const [content] = await db<Content[]>`/* files.find */
+    select encode(c.sha256, 'hex') sha256, c.size, c.object, c.media_type "mediaType"
+    from batch_files f join contents c on c.key = f.content_key
+    where f.batch_key = ${batchKey} and f.path = ${path}`
+  return content
+}
+
+/** @returns undefined if the store has lost it */
+export const readContent = (
+  store: ObjectStore,
+  { object }: Content,
+  range: ByteRange | undefined,
+): Promise<Readable | undefined> => store.read(contentOf(object), range)
+
+/** What of a batch's files has arrived, and what was declared and has not. */
+export interface FileCounts {
+  stored: number
+  bytes: number
+  missing: number
+  missing_bytes: number
+}
+
+export async function countFiles(db: Db, batchKeys: readonly number[]): Promise<Map<number, FileCounts>> {
+  const rows = await db<(FileCounts & { key: number })[]>`/* files.count */
+    select k.key, s.stored, s.bytes, m.missing, m.missing_bytes
+    from unnest(${[...batchKeys]}::bigint[]) as k (key)
+    cross join lateral (
+      select count(*) stored, coalesce(sum(c.size), 0)::bigint bytes
+      from batch_files f join contents c on c.key = f.content_key where f.batch_key = k.key) s
+    cross join lateral (
+      select count(*) missing, coalesce(sum(f.size), 0)::bigint missing_bytes
+      from file_claims f where f.batch_key = k.key) m`
+  return new Map(rows.map(({ key, ...counts }) => [key, counts]))
+}
+
+/** The address of a file below an address such as `/api/batches/b1/files`. */
+export const fileUrl = (folder: string, path: string): string =>
+  `${folder}/${path.split('/').map(encodeURIComponent).join('/')}`

@@ -1,0 +1,59 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Content, readContent } from '../../domain/files/index.ts'
+import { Problem } from '../../problem.ts'
+import type { Services } from '../../services.ts'
+import { attachmentHeader } from '../server/file-answer.ts'
+import { partsFor } from '../server/visitors.ts'
+import { type ByteRange, rangeOf } from './byte-range.ts'
+
+/**
+ * Sends content, or the range of it that was asked for (contract §11 "Files"). Its type is the one of its bytes: what is
+ * not an image, sound or video that browsers may show is an attachment in a sandbox.
+ * @param name what a download is called
+ * @throws Problem storage_unavailable, range_not_satisfiable
+ */
+export async function sendContent(
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+  { files }: Pick<Services, 'files'>,
+  content: Content,
+  { name, download }: { name: string; download: boolean },
+): Promise<FastifyReply> {
+  const { sha256, size, mediaType } = content
+  const etag = `"${sha256}"`
+  reply.header('etag', etag).header('cache-control', 'private, no-cache').header('accept-ranges', 'bytes')
+  if (isListed(request.headers['if-none-match'], etag)) return reply.code(304).send()
+  const range = rangeOf(request.headers, etag, size)
+  if (mediaType === null || download) reply.header('content-disposition', attachmentHeader(name))
+  if (mediaType === null) reply.header('content-security-policy', 'sandbox')
+  reply.type(mediaType ?? 'application/octet-stream')
+  const { from, to } = range ?? { from: 0, to: size - 1 }
+  if (range !== undefined) reply.code(206).header('content-range', `bytes ${from}-${to}/${size}`)
+  reply.header('content-length', to - from + 1)
+  if (request.method === 'HEAD' || size === 0) return reply.send(Readable.from([]))
+  const bytes = await opened(files, content, range)
+  return reply.send(Readable.from(partsFor(reply, bytesOf(bytes)), { objectMode: false }))
+}
+
+async function opened(
+  files: Services['files'],
+  content: Content,
+  range: ByteRange | undefined,
+): Promise<Readable> {
+  const bytes = await files
+    .open()
+    .then((store) => readContent(store, content, range))
+    .catch((cause) => {
+      throw new Problem('storage_unavailable', { cause })
+    })
+  if (bytes !== undefined) return bytes
+  throw new Problem('storage_unavailable', { cause: new Error(`${content.object} is missing in the store`) })
+}
+
+async function* bytesOf(bytes: Readable): AsyncGenerator<Buffer> {
+  for await (const chunk of bytes) yield chunk as Buffer
+}
+
+/** Whether `If-None-Match` names the entity. */
+const isListed = (header: string | undefined, etag: string): boolean =>
+  (header ?? '').split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag)
