@@ -11,7 +11,7 @@ import {
 } from './api/identity.ts'
 import { fetchAddresses, fetchInvitations, fetchPending, fetchVerification } from './api/invitations.ts'
 import { fetchFields, fetchMembers, fetchProject, fetchProjects } from './api/projects.ts'
-import { fetchRules } from './api/rules.ts'
+import { fetchDeliveries, fetchRules } from './api/rules.ts'
 import { fetchProjectLinks } from './api/shares.ts'
 import type { Batch } from './api/types.ts'
 import { fetchViews } from './api/views.ts'
@@ -72,6 +72,8 @@ export const projectViewsQuery = (slug: string) =>
   queryOptions({ queryKey: ['views', slug], queryFn: () => fetchViews(slug), staleTime: 60_000 })
 export const projectLinksQuery = (slug: string) =>
   queryOptions({ queryKey: ['links', slug], queryFn: () => fetchProjectLinks(slug) })
+export const deliveriesQuery = (ruleId: string) =>
+  queryOptions({ queryKey: ['deliveries', ruleId], queryFn: () => fetchDeliveries(ruleId) })
 export const rulesQuery = (slug: string) =>
   queryOptions({ queryKey: ['rules', slug], queryFn: () => fetchRules(slug) })
 /**

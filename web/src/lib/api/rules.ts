@@ -1,7 +1,7 @@
 import { partOf } from './batch-parts.ts'
 import { forbidden } from './graphql.ts'
 import { projectPart } from './project-parts.ts'
-import { patch, post, put, remove } from './request.ts'
+import { get, patch, post, put, remove } from './request.ts'
 import { wireRow } from './wire-row.ts'
 
 /** The events and conditions that a rule can watch for (contract §7). */
@@ -24,6 +24,25 @@ export interface Condition {
   /** `is_nan` has none. */
   value?: number | null
 }
+export type ChannelKind = 'mail' | 'webhook' | 'slack' | 'discord' | 'teams' | 'ntfy'
+export interface Channel {
+  /** Null: mail of a rule that names no channels. */
+  id: string | null
+  kind: ChannelKind
+  /** The part that may be shown; null for mail. */
+  url: string | null
+  has_secret: boolean
+  /** Only in the answer that created it. */
+  secret?: string
+}
+/** A channel for saving; fields that are absent keep their stored values. */
+export interface ChannelWish {
+  id?: string
+  kind: ChannelKind
+  url?: string
+  secret?: string
+  token?: string
+}
 export interface RuleFields {
   name: string
   trigger: Trigger
@@ -35,6 +54,7 @@ export interface RuleFields {
 }
 export interface Rule extends RuleFields {
   id: string
+  channels: Channel[]
   project: string
   created_at: string
 }
@@ -56,20 +76,43 @@ export async function fetchRules(slug: string): Promise<Rules> {
   if (rules == null) throw forbidden()
   const { mailConfigured } = rules
   const items = rules.items.map(
-    ({ trigger, condition, ...rule }): Rule => ({
+    ({ trigger, condition, channels, ...rule }): Rule => ({
       ...wireRow(rule),
       project,
       trigger: trigger as Trigger,
       condition: condition as Condition | null,
+      // The scalar JSON is an object to the generated types; this one is a list.
+      channels: channels as unknown as Channel[],
     }),
   )
   return { items: items.reverse(), mail: { configured: mailConfigured } }
 }
-export const createRule = (slug: string, fields: Partial<RuleFields> & { trigger: Trigger }): Promise<Rule> =>
+type Change = Partial<RuleFields> & { channels?: ChannelWish[] }
+export const createRule = (slug: string, fields: Change & { trigger: Trigger }): Promise<Rule> =>
   post(`${of(slug)}/rules`, fields)
-export const changeRule = (id: string, change: Partial<RuleFields>): Promise<Rule> => patch(at(id), change)
+export const changeRule = (id: string, change: Change): Promise<Rule> => patch(at(id), change)
 export const deleteRule = (id: string): Promise<void> => remove(at(id))
 export const testRule = (id: string): Promise<{ queued: boolean; mail: Mail }> => post(`${at(id)}/test`)
+
+/** A message of a rule to one destination. */
+export interface Delivery {
+  id: string
+  kind: ChannelKind
+  channel_id: string | null
+  target: string | null
+  subject: string | null
+  test: boolean
+  state: 'waiting' | 'begun' | 'sent' | 'unknown' | 'refused' | 'failed' | 'cancelled' | 'logged'
+  attempts: number
+  status: number | null
+  body: string | null
+  error: string | null
+  created_at: string | null
+  next_attempt_at: string | null
+}
+export const fetchDeliveries = (id: string): Promise<{ items: Delivery[] }> => get(`${at(id)}/deliveries`)
+export const sendAgain = (id: string, delivery: string): Promise<Delivery> =>
+  post(`${at(id)}/deliveries/${delivery}/send`)
 
 export interface Preview {
   /** Mails that the rule would have sent. */

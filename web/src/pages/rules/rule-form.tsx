@@ -2,6 +2,7 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import { errorText } from '../../lib/api/request.ts'
 import {
+  type ChannelWish,
   type Condition,
   changeRule,
   createRule,
@@ -17,7 +18,8 @@ import { duration, some } from '../../lib/words.ts'
 import { Button, Choice, Field, inputLook } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Failure } from '../../ui/notice.tsx'
-import { Emails } from './emails.tsx'
+import { ChannelsField, draftsOf, isWhole, wishOf } from './channels-field.tsx'
+import { MailTo } from './mail-to.tsx'
 import { usePreview } from './use-preview.ts'
 import { isNamed, KINDS, operatorText, ruleName, standardName } from './words.ts'
 
@@ -40,6 +42,8 @@ export function RuleForm(props: {
   const [cooldown, setCooldown] = useState<number | null>(rule?.cooldown_s ?? null)
   const [own, setOwn] = useState(rule?.recipients != null)
   const [emails, setEmails] = useState<string[]>(rule?.recipients ?? [])
+  const [mails, setMails] = useState(rule?.channels.some(({ kind }) => kind === 'mail') ?? true)
+  const [channels, setChannels] = useState(() => draftsOf(rule?.channels ?? []))
   const [submitted, setSubmitted] = useState(false)
 
   const kind = KINDS[trigger]
@@ -51,12 +55,17 @@ export function RuleForm(props: {
   const standard = standardName({ trigger, condition })
   const save = useMutation({
     mutationFn: () => {
-      const fields: Omit<RuleFields, 'enabled'> = {
+      const mail = rule?.channels.find(({ kind, id }) => kind === 'mail' && id !== null)
+      const fields: Omit<RuleFields, 'enabled'> & { channels: ChannelWish[] } = {
         name: name.trim() || standard.slice(0, 100),
         trigger,
         condition,
         recipients: own && emails.length > 0 ? emails : null,
         cooldown_s,
+        channels: [
+          ...(mails ? [{ kind: 'mail' as const, ...(mail?.id != null && { id: mail.id }) }] : []),
+          ...channels.map(wishOf),
+        ],
       }
       return rule === null ? createRule(slug, fields) : changeRule(rule.id, fields)
     },
@@ -64,7 +73,7 @@ export function RuleForm(props: {
   })
   const submit = (): void => {
     setSubmitted(true)
-    if (whole) save.mutate()
+    if (whole && (mails || channels.length > 0) && channels.every(isWhole)) save.mutate()
   }
   return (
     <Dialog title={rule === null ? 'New rule' : `Change “${ruleName(rule)}”`} onClose={onClose} size="wide">
@@ -96,27 +105,26 @@ export function RuleForm(props: {
           onChange={(event) => setName(event.target.value)}
         />
         <Cooldown value={cooldown_s} suggested={kind.cooldown} why={kind.why} onChange={setCooldown} />
-        <fieldset className="flex flex-col gap-1.5">
-          <legend className="mb-1 text-muted">Mail goes to</legend>
-          <label className="flex items-center gap-1.5">
-            <input type="radio" name="to" checked={!own} onChange={() => setOwn(false)} />
-            <span>{usual}</span>
-          </label>
-          <label className="flex items-center gap-1.5">
-            <input type="radio" name="to" checked={own} onChange={() => setOwn(true)} />
-            <span>only these addresses</span>
-          </label>
-          {own && (
-            <div className="pl-5">
-              <Emails
-                label="Recipients of the rule"
-                value={emails}
-                onChange={setEmails}
-                known={members.map((member) => member.email)}
-              />
-            </div>
-          )}
-        </fieldset>
+        <label className="flex items-center gap-1.5">
+          <input type="checkbox" checked={mails} onChange={() => setMails(!mails)} />
+          <span>Send mail</span>
+        </label>
+        {mails && (
+          <MailTo
+            usual={usual}
+            own={own}
+            onOwn={setOwn}
+            emails={emails}
+            onEmails={setEmails}
+            known={members.map((member) => member.email)}
+          />
+        )}
+        <ChannelsField value={channels} onChange={setChannels} asked={submitted} />
+        {submitted && !mails && channels.length === 0 && (
+          <p role="alert" className="text-failed">
+            Send mail, or add a channel.
+          </p>
+        )}
         <Counted preview={preview} />
         {save.error && <Failure>{errorText(save.error)} Nothing was saved.</Failure>}
         <div className="flex justify-end gap-2">

@@ -8,7 +8,8 @@ import { Button } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { showToast } from '../../ui/toasts.tsx'
-import { conditionText, cooldownText, KINDS, ruleName, standardName } from './words.ts'
+import { Deliveries } from './deliveries.tsx'
+import { channelTitle, conditionText, cooldownText, KINDS, ruleName, standardName } from './words.ts'
 
 /** A rule: its trigger, its recipients, and whether it is enabled. */
 export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }) {
@@ -17,6 +18,7 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
   const queries = useQueryClient()
   const { queryKey } = rulesQuery(rule.project)
   const [asking, setAsking] = useState(false)
+  const [reading, setReading] = useState(false)
   const refresh = () => queries.invalidateQueries({ queryKey })
   const change = (next: (items: Rule[]) => Rule[]): void => {
     queries.setQueryData<Rules>(queryKey, (rules) => rules && { ...rules, items: next(rules.items) })
@@ -40,9 +42,11 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
     mutationFn: () => testRule(rule.id),
     onSuccess: ({ mail }) =>
       showToast(
-        mail.configured
-          ? `A test mail of “${name}” is on its way to ${to}.`
-          : `The test mail of “${name}” was only written to the service’s log: no mail server is set.`,
+        others.length > 0
+          ? `A test of “${name}” is on its way to ${places}.`
+          : mail.configured
+            ? `A test mail of “${name}” is on its way to ${to}.`
+            : `The test mail of “${name}” was only written to the service’s log: no mail server is set.`,
       ),
     onError: (error) => showToast(`No test mail was sent: ${errorText(error)}`, { bad: true }),
   })
@@ -60,11 +64,19 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
     onSuccess: () => {
       setAsking(false)
       change((items) => items.filter((one) => one.id !== rule.id))
-      showToast(`“${name}” deleted.`, { action: { label: 'Undo', run: () => void again() } })
+      // The addresses of channels are not known here, so such a rule cannot be made again.
+      if (others.length > 0) showToast(`“${name}” deleted.`)
+      else showToast(`“${name}” deleted.`, { action: { label: 'Undo', run: () => void again() } })
     },
     onError: (error) => showToast(`“${name}” was not deleted: ${errorText(error)}`, { bad: true }),
   })
   const to = rule.recipients === null ? usual : rule.recipients.join(', ')
+  const others = rule.channels.filter(({ kind }) => kind !== 'mail')
+  const mails = others.length < rule.channels.length
+  const places = [
+    ...others.map(({ kind, url }) => `${channelTitle(kind)} (${hostIn(url)})`),
+    ...(mails ? [to] : []),
+  ].join(', ')
   return (
     <li
       data-rule={rule.id}
@@ -96,23 +108,28 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
             </>
           )}
         </p>
-        <p className="truncate text-muted" title={to}>
+        <p className="truncate text-muted" title={places}>
           To{' '}
-          {rule.recipients !== null && rule.recipients.length > 2
-            ? `${some(rule.recipients.length, 'address', 'addresses')}: ${to}`
-            : to}
+          {others.length > 0
+            ? places
+            : rule.recipients !== null && rule.recipients.length > 2
+              ? `${some(rule.recipients.length, 'address', 'addresses')}: ${to}`
+              : to}
         </p>
       </div>
       <span className="w-36 text-xs text-muted max-lg:hidden">
         made <RelativeTime at={rule.created_at} />
       </span>
-      <div className="flex gap-1.5">
+      <div className="flex flex-wrap gap-1.5">
         <Button
-          aria-label={`Send a test mail of ${name}`}
+          aria-label={`Send a test ${others.length > 0 ? 'message' : 'mail'} of ${name}`}
           disabled={test.isPending}
           onClick={() => test.mutate()}
         >
-          {test.isPending ? 'Sending …' : 'Send a test mail'}
+          {test.isPending ? 'Sending …' : others.length > 0 ? 'Send a test' : 'Send a test mail'}
+        </Button>
+        <Button aria-label={`Messages of ${name}`} onClick={() => setReading(true)}>
+          Messages
         </Button>
         <Button aria-label={`Change ${name}`} onClick={onEdit}>
           Change
@@ -121,11 +138,15 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
           Delete
         </Button>
       </div>
+      {reading && <Deliveries rule={rule} onClose={() => setReading(false)} />}
       {asking && (
         <Dialog title={`Delete “${name}”?`} onClose={() => setAsking(false)}>
           <p className="text-muted">
-            It no longer fires, and its pending mail is not sent. Undo, in the note at the foot of the page,
-            creates the same rule again. To silence it for a while, switch it off instead.
+            It no longer fires, and its pending messages are not sent.{' '}
+            {others.length === 0
+              ? 'Undo, in the note at the foot of the page, creates the same rule again.'
+              : 'The addresses and secrets of its channels are deleted too.'}{' '}
+            To silence it for a while, switch it off instead.
           </p>
           <div className="flex justify-end gap-2">
             <Button onClick={() => setAsking(false)}>Keep it</Button>
@@ -138,6 +159,8 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
     </li>
   )
 }
+
+const hostIn = (url: string | null): string => (url !== null && URL.canParse(url) ? new URL(url).host : '')
 
 function Switch(props: { label: string; on: boolean; disabled: boolean; onTurn: (on: boolean) => void }) {
   return (

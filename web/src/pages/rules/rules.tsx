@@ -8,6 +8,8 @@ import { faultOf } from '../../lib/availability.ts'
 import { addressesQuery, membersQuery, projectQuery, rulesQuery, useMe } from '../../lib/queries.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
+import { Copy } from '../../ui/copy.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { Refused } from '../../ui/refused.tsx'
 import { Section } from '../../ui/section.tsx'
@@ -54,6 +56,7 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
   const queries = useQueryClient()
   const rules = useQuery(rulesQuery(slug))
   const [open, setOpen] = useState<Rule | 'new' | null>(null)
+  const [made, setMade] = useState<Rule | null>(null)
   if (rules.error && rules.data === undefined) {
     return (
       <Notice title={errorText(rules.error)} bad>
@@ -89,7 +92,7 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
         </div>
         {items.length === 0 ? (
           <p className="border-y border-line px-2 py-6 text-center text-muted">
-            No rules yet: this project sends no mail. A good first rule is “a job fails”.
+            No rules yet: this project sends no messages. A good first rule is “a job fails”.
           </p>
         ) : (
           <ul aria-label="Rules of the project" className="border-b border-line">
@@ -104,6 +107,7 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
       </section>
       <Recipients slug={slug} project={project} />
       <Unconfirmed slug={slug} />
+      {made !== null && <Secrets rule={made} onClose={() => setMade(null)} />}
       {open !== null && (
         <RuleForm
           slug={slug}
@@ -112,6 +116,7 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
           onClose={() => setOpen(null)}
           onDone={(rule) => {
             setOpen(null)
+            if (rule.channels.some(({ secret }) => secret !== undefined)) setMade(rule)
             showToast(
               open === 'new' ? `“${ruleName(rule)}” is made, and is on.` : `“${ruleName(rule)}” is saved.`,
             )
@@ -121,6 +126,34 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
         />
       )}
     </>
+  )
+}
+
+/** The secrets that the service made for webhooks. */
+function Secrets({ rule, onClose }: { rule: Rule; onClose: () => void }) {
+  return (
+    <Dialog title="Secret of the webhook" onClose={onClose}>
+      <p className="text-muted">
+        Your receiver verifies the signatures of messages with it. It is shown only once.
+      </p>
+      {rule.channels.map(
+        ({ id, url, secret }) =>
+          secret !== undefined && (
+            <div key={id} className="flex flex-col gap-1">
+              <p className="break-words">{url}</p>
+              <div className="flex items-center gap-2">
+                <code className="min-w-0 flex-1 break-all font-mono text-xs">{secret}</code>
+                <Copy text={secret} />
+              </div>
+            </div>
+          ),
+      )}
+      <div className="flex justify-end">
+        <Button look="primary" onClick={onClose}>
+          Done
+        </Button>
+      </div>
+    </Dialog>
   )
 }
 

@@ -1,4 +1,4 @@
-import type { Condition, Op, RuleFields, Trigger } from '../../lib/api/rules.ts'
+import type { ChannelKind, Condition, Op, RuleFields, Trigger } from '../../lib/api/rules.ts'
 import { duration, number } from '../../lib/words.ts'
 
 /** The texts of rules: what each trigger watches for, with a suitable cooldown (docs/notifications.md). */
@@ -74,3 +74,44 @@ export const ruleName = (rule: Pick<RuleFields, 'name' | 'trigger' | 'condition'
 
 export const cooldownText = (seconds: number): string =>
   seconds === 0 ? 'a mail each time' : `at most one mail in ${duration(seconds)}`
+
+interface ChannelWords {
+  title: string
+  /** The label of its URL. */
+  url: string
+  hint: string
+  secret: { label: string; hint: string } | null
+}
+export const CHANNELS: Record<Exclude<ChannelKind, 'mail'>, ChannelWords> = {
+  slack: {
+    title: 'Slack',
+    url: 'Webhook URL',
+    hint: 'Of an app with Incoming Webhooks: https://hooks.slack.com/services/…',
+    secret: null,
+  },
+  discord: {
+    title: 'Discord',
+    url: 'Webhook URL',
+    hint: 'Channel settings, Integrations, Webhooks.',
+    secret: null,
+  },
+  teams: {
+    title: 'Teams',
+    url: 'Workflow URL',
+    hint: 'Of a workflow “When a Teams webhook request is received”.',
+    secret: null,
+  },
+  ntfy: {
+    title: 'ntfy',
+    url: 'Topic URL',
+    hint: 'The server and the topic: https://ntfy.sh/my-topic',
+    secret: { label: 'Access token', hint: 'Only for a protected topic.' },
+  },
+  webhook: {
+    title: 'Webhook',
+    url: 'URL',
+    hint: 'Gets JSON, signed as Standard Webhooks.',
+    secret: { label: 'Secret', hint: 'Starts with whsec_. Empty: the service makes one and shows it once.' },
+  },
+}
+export const channelTitle = (kind: ChannelKind): string => (kind === 'mail' ? 'Mail' : CHANNELS[kind].title)
