@@ -87,7 +87,7 @@ export const CONFIG_KEYS = {
   SVC_PUBLIC_URL: key(
     z.url({ protocol: /^https?$/, error: 'must be an address such as https://monitor.example.org' }),
     undefined,
-    'The address that users open. Used in links; with https, cookies are `Secure`.',
+    'The address that users open, with a path if the proxy has the service below one (`https://lab.example.org/monitor`). Used in links; with https, cookies are `Secure`.',
   ),
   SVC_ALLOWED_HOSTS: key(
     list,
@@ -353,6 +353,8 @@ export interface Config {
   /** Serves long reads; undefined: the primary does. */
   replica: { url: string; waitS: number } | undefined
   publicUrl: string | undefined
+  /** The path of `publicUrl`, such as `/monitor`; empty at the root of a host. Browsers see it before every path. */
+  basePath: string
   allowedHosts: string[]
   trustProxy: boolean
   logLevel: Raw['SVC_LOG_LEVEL']
@@ -414,7 +416,7 @@ export function readConfig(env: Environment): { config: Config; warnings: string
   if ('fault' in identityProviders) throw new ConfigError(identityProviders.fault)
   refuseContradictions(raw)
   const ignored = completeAddresses(env, raw)
-  return { config: configOf(raw, identityProviders), warnings: [...ignored, ...warningsOf(env, raw)] }
+  return { config: configOf(raw, identityProviders), warnings: [...ignored, ...warningsOf(env)] }
 }
 
 /**
@@ -473,15 +475,12 @@ function refuseContradictions(raw: Raw): void {
     )
 }
 
-function warningsOf(env: Environment, raw: Raw): string[] {
+function warningsOf(env: Environment): string[] {
   const known = (name: string): boolean =>
     name in CONFIG_KEYS || isProviderSetting(name) || CLIENT_NAMES.test(name)
-  const warnings = Object.keys(env)
+  return Object.keys(env)
     .filter((name) => name.startsWith('SVC_') && !known(name))
     .map((name) => `${name} is not a setting of this service and is ignored`)
-  if (raw.SVC_PUBLIC_URL !== undefined && new URL(raw.SVC_PUBLIC_URL).pathname !== '/')
-    warnings.push('SVC_PUBLIC_URL has a path, but the service works only at the root of a host name')
-  return warnings
 }
 
 function configOf(raw: Raw, identityProviders: Config['identityProviders']): Config {
@@ -502,6 +501,8 @@ function configOf(raw: Raw, identityProviders: Config['identityProviders']): Con
         ? undefined
         : { url: raw.SVC_DATABASE_READ_URL, waitS: raw.SVC_DATABASE_READ_WAIT_S },
     publicUrl: raw.SVC_PUBLIC_URL?.replace(/\/+$/, ''),
+    basePath:
+      raw.SVC_PUBLIC_URL === undefined ? '' : new URL(raw.SVC_PUBLIC_URL).pathname.replace(/\/+$/, ''),
     allowedHosts: raw.SVC_ALLOWED_HOSTS ?? ['localhost', '127.0.0.1', '[::1]', raw.SVC_HOST, ...publicHost],
     trustProxy: raw.SVC_TRUST_PROXY,
     logLevel: raw.SVC_LOG_LEVEL,

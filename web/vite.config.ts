@@ -54,6 +54,11 @@ const withoutFonts = (): Plugin => ({
 /** The page, built into dist/web, which the service serves. `npm run dev` proxies everything else to it. */
 export default defineConfig({
   root: import.meta.dirname,
+  // Scripts and styles name each other relative to themselves, so that the service may be below a path of its host; the
+  // documents name them from the root, and the service puts the path before (src/http/server/web.ts).
+  experimental: {
+    renderBuiltUrl: (file, { hostType }) => (hostType === 'html' ? `/${file}` : { relative: true }),
+  },
   plugins: [react(), tailwindcss(), linkPreviews(), withoutFonts(), compressed()],
   build: {
     outDir: '../dist/web',

@@ -42,7 +42,7 @@ import { projectRoutes } from './projects/projects.ts'
 import { reportRoutes } from './reports/reports.ts'
 import { identifyCallers } from './request/credentials.ts'
 import { mailPageRoutes } from './request/mail-page.ts'
-import { hostCheck } from './request/public-address.ts'
+import { hostCheck, withoutBase } from './request/public-address.ts'
 import { messageRoutes } from './rules/deliveries.ts'
 import { mailRoutes } from './rules/mail.ts'
 import { muteRoutes } from './rules/mutes.ts'
@@ -101,6 +101,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     // The nearest proxy alone: a client may have written all earlier entries of X-Forwarded-For itself.
     trustProxy: config.trustProxy ? (_address, hop) => hop < 1 : false,
     genReqId: nextId,
+    rewriteUrl: (request) => withoutBase(config.basePath, request.url ?? '/'),
     frameworkErrors: refusePath,
     clientErrorHandler: (error, socket) => refuseBytes(error, socket, nextId()),
     // A batch_id of 128 characters may be percent-encoded to twelve times its length.
@@ -130,10 +131,10 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     perAddress: config.perAddress.requests,
   })
   const load = shedLoad(app, { perAddress: config.perAddress.requests })
-  const page = await servePages(app)
+  const page = await servePages(app, config)
   answerUnknown(app, page)
 
-  await describeRoutes(app)
+  await describeRoutes(app, config.basePath)
   await app.register(cookie)
   secureAnswers(app, config)
   identifyCallers(app, services)

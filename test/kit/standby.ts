@@ -1,10 +1,10 @@
 import { chmodSync, chownSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { memoryFolder } from '../../scripts/memory.mjs'
 import { isRoot, runAs, unprivilegedAccount } from '../../src/db/embedded/account.ts'
 import { prepareBinaries } from '../../src/db/embedded/binaries.ts'
 import { openSql } from '../../src/db/sql.ts'
+import { freePort } from './free-port.ts'
 
 /** A PostgreSQL with a standby that streams from it, both from the binaries that come with the packages. */
 export interface Pair {
@@ -82,13 +82,4 @@ export async function openPair(): Promise<Pair> {
       rmSync(root, { recursive: true, force: true, maxRetries: 10 })
     },
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
 }

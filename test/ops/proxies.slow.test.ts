@@ -1,8 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:http'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
@@ -11,8 +8,9 @@ import { startServer } from '../faults/server-process.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { PASSWORD } from '../kit/app.ts'
 import { freshDatabase } from '../kit/database.ts'
-import { debianPackage } from '../kit/debian.ts'
+import { freePort } from '../kit/free-port.ts'
 import { createClient } from '../kit/http.ts'
+import { type RunningProxy, runCaddy, runNginx } from '../kit/proxy.ts'
 import { buildPage } from '../web/built-page.ts'
 
 /**
@@ -35,40 +33,10 @@ const blockOf = (language: string): string => {
   return text
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
-/** Starts a proxy and waits until it takes connections. */
-async function runProxy(command: string, args: string[], port: number, cwd: string): Promise<string> {
-  const child: ChildProcess = spawn(command, args, {
-    cwd,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, HOME: cwd, XDG_DATA_HOME: cwd, XDG_CONFIG_HOME: cwd },
-  })
-  let said = ''
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (said += chunk))
-  const ended = once(child, 'exit')
-  cleanUps.push(async () => {
-    child.kill('SIGTERM')
-    await ended
-  })
-  const address = `http://127.0.0.1:${port}`
-  for (let i = 0; i < 200; i++) {
-    if (child.exitCode !== null) throw new Error(`${command} ended with ${child.exitCode}:\n${said}`)
-    const up = await fetch(`${address}/livez`).then(
-      (answer) => answer.ok,
-      () => false,
-    )
-    if (up) return address
-    await sleep(50)
-  }
-  throw new Error(`${command} does not answer:\n${said}`)
+async function started(proxy: Promise<RunningProxy>): Promise<string> {
+  const { address, stop } = await proxy
+  cleanUps.push(stop)
+  return address
 }
 
 const proxies = {
@@ -78,36 +46,14 @@ const proxies = {
       .replace(/listen 443 ssl http2;.*/, `listen 127.0.0.1:${port};`)
       .replace(/^ *ssl_certificate.*\n/gm, '')
     expect(text).not.toMatch(/ssl|10\.0\.0/)
-    const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-      (name) => `${name}_temp_path ${folder}/${name};`,
-    )
-    const file = join(folder, 'nginx.conf')
-    writeFileSync(
-      file,
-      `daemon off; pid ${folder}/nginx.pid; error_log stderr warn; worker_processes 1;
-events { worker_connections 2048; }
-http { access_log off; ${temp.join(' ')}
-${text}
-}\n`,
-    )
-    const root = await debianPackage('nginx')
-    const args = ['-c', file, '-p', folder, ...(process.getuid?.() === 0 ? ['-g', 'user root;'] : [])]
-    return runProxy(join(root, 'usr/sbin/nginx'), args, port, folder)
+    return started(runNginx(text, port, folder))
   },
   async caddy(servers: readonly string[], folder: string) {
     const port = await freePort()
     const text = withAddresses(blockOf('caddy'), servers)
       .replace('Host monitor.example.org', 'Host 127.0.0.1')
       .replace('monitor.example.org {', `http://:${port} {`)
-    const file = join(folder, 'Caddyfile')
-    writeFileSync(file, `{\n\tadmin off\n}\n${text}\n`)
-    const root = await debianPackage('caddy')
-    return runProxy(
-      join(root, 'usr/bin/caddy'),
-      ['run', '--config', file, '--adapter', 'caddyfile'],
-      port,
-      folder,
-    )
+    return started(runCaddy(text, port, folder))
   },
 }
 

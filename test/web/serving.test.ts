@@ -180,7 +180,7 @@ test('files of the page are compressed as the browser accepts it, with an ETag f
 test('after an upgrade a browser gets the new page, although its size and its time in the package are the same', async () => {
   const root = await mkdtemp(join(tmpdir(), 'svc-page-'))
   const upgraded = fastify()
-  const pages = await servePages(upgraded, root)
+  const pages = await servePages(upgraded, { basePath: '' }, root)
   upgraded.setNotFoundHandler((request, reply) => pages(request, reply) ?? reply.code(404).send())
   const release = async (hash: string): Promise<void> => {
     for (const file of ['index.html', 'favicon.svg']) {
@@ -205,7 +205,7 @@ test('after an upgrade a browser gets the new page, although its size and its ti
 
 test('without a build the page shows how to build it, and the rest of the service works', async () => {
   const bare = fastify()
-  const pages = await servePages(bare, join(tmpdir(), `no-page-${process.pid}`))
+  const pages = await servePages(bare, { basePath: '' }, join(tmpdir(), `no-page-${process.pid}`))
   bare.setNotFoundHandler(
     (request, reply) => pages(request, reply) ?? reply.code(404).send({ code: 'not_found' }),
   )

@@ -7,10 +7,11 @@ import { apiDocument } from './api-document.ts'
 import type { ApiDocument } from './openapi-parts.ts'
 
 /** Has the OpenAPI document made of the routes that are registered after it. */
-export async function describeRoutes(app: FastifyInstance): Promise<void> {
+export async function describeRoutes(app: FastifyInstance, basePath: string): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
+      ...(basePath !== '' && { servers: [{ url: basePath }] }),
       info: {
         title: 'Experiment monitor',
         version: '1',

@@ -36,3 +36,10 @@ const hostName = (header: string | undefined): string => (header ?? '').toLowerC
 
 /** A name and a port at most: no path, no user, nothing that a link would read as more. */
 const isHost = (text: string): boolean => /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i.test(text)
+
+/** A requested URL without the path that the service has below its host; proxies may pass it on or remove it. */
+export function withoutBase(basePath: string, url: string): string {
+  const rest = url.slice(basePath.length)
+  if (basePath === '' || !url.startsWith(basePath) || !/^([/?]|$)/.test(rest)) return url
+  return rest.startsWith('/') ? rest : `/${rest}`
+}

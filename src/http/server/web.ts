@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import statics from '@fastify/static'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
+import type { Config } from '../../config.ts'
 import { BUILT } from '../built.ts'
 
 /** Where `npm run build` puts the page. */
@@ -25,6 +26,7 @@ const FILE = /^\/[\w-]+\.(svg|png|ico|txt|webmanifest)$/
  */
 const UNVALIDATED = { etag: false, lastModified: false }
 
+const HTML = 'text/html; charset=utf-8'
 const UNBUILT = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Experiment monitor</title><link rel="icon" href="data:,"></head>
 <body><h1>The page is not built</h1>
@@ -39,6 +41,10 @@ declare module 'fastify' {
   }
 }
 
+/** A document of the build for a service below a path of its host. Scripts find the path by their own address. */
+const below = (basePath: string, page: string): string =>
+  page.replace(/ (href|src)="\/(?!\/)/g, (_all, name) => ` ${name}="${basePath}/`)
+
 /** Answers with the page or one of its files; undefined if the path is neither. */
 export type Pages = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | undefined
 
@@ -46,12 +52,21 @@ export type Pages = (request: FastifyRequest, reply: FastifyReply) => FastifyRep
  * Serves the page from the origin of the API. It has no routes and is tried after the router, so it cannot hide a path
  * of the API. Files are read at each request.
  */
-export async function servePages(app: FastifyInstance, root: string = PAGE_FOLDER): Promise<Pages> {
+export async function servePages(
+  app: FastifyInstance,
+  { basePath }: Pick<Config, 'basePath'>,
+  root: string = PAGE_FOLDER,
+): Promise<Pages> {
   // The build has a compressed copy of each file (web/vite.config.ts), for clients that accept it.
   await app.register(statics, { root, serve: false, suppressWarning: true, preCompressed: true })
   app.decorateReply('sendPage', function (this: FastifyReply, file: string) {
-    if (!existsSync(join(root, file))) return this.code(503).type('text/html; charset=utf-8').send(UNBUILT)
-    return this.header('cache-control', 'no-cache').sendFile(file, { ...UNVALIDATED, cacheControl: false })
+    if (!existsSync(join(root, file)))
+      return this.code(503)
+        .type(HTML)
+        .send(UNBUILT.replace('"/api', `"${basePath}/api`))
+    this.header('cache-control', 'no-cache')
+    if (basePath === '') return this.sendFile(file, { ...UNVALIDATED, cacheControl: false })
+    return this.type(HTML).send(below(basePath, readFileSync(join(root, file), 'utf8')))
   })
 
   return (request, reply) => {

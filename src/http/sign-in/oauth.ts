@@ -123,11 +123,11 @@ function callbackRoute(routes: Routes, { services, providers }: ProviderContext)
         if (!isAllowed(claimed, provider.allow)) throw new Problem('sign_in_not_allowed')
         if (attempt.linkUserId !== null) {
           await link(services, request, claimed, attempt.linkUserId)
-          return reply.redirect(`/account?${new URLSearchParams({ linked: provider.id })}`)
+          return reply.redirect(`${config.basePath}/account?${new URLSearchParams({ linked: provider.id })}`)
         }
         await signIn(services, request, reply, provider, claimed)
         clearSignInCookie(reply, config)
-        return reply.redirect(attempt.returnTo)
+        return reply.redirect(`${config.basePath}${attempt.returnTo}`)
       } catch (error) {
         return redirectWithError(services, reply, error, provider, attempt)
       }

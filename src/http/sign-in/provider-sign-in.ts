@@ -72,7 +72,7 @@ export async function begin(
 
 /** Sends the browser back to the page, with the code of the error in the address; faults are logged. */
 export function redirectWithError(
-  { log }: Services,
+  { config, log }: Services,
   reply: FastifyReply,
   error: unknown,
   { id }: IdentityProvider,
@@ -87,7 +87,7 @@ export function redirectWithError(
   const linking = attempt !== undefined && attempt.linkUserId !== null
   const query = new URLSearchParams({ error: code, idp: id })
   if (attempt !== undefined && !linking && attempt.returnTo !== '/') query.set('return_to', attempt.returnTo)
-  return reply.redirect(`${linking ? '/account' : '/sign-in'}?${query}`)
+  return reply.redirect(`${config.basePath}${linking ? '/account' : '/sign-in'}?${query}`)
 }
 
 /**

@@ -5,13 +5,16 @@ import { isOverTls } from '../request/public-address.ts'
 
 /**
  * The full name of a cookie of ours and its attributes. Over TLS the prefix makes browsers refuse a cookie that another
- * host or plain HTTP tries to set.
+ * host or plain HTTP tries to set. Below a path of the host the cookie is sent to that path only, which `__Host-` does not
+ * allow: what else is on the host does not get it.
  */
 export function cookieOf(name: 'svc_session' | 'svc_sign_in', request: FastifyRequest, config: Config) {
   const secure = isOverTls(config, request)
   // Lax: browsers send it with a link or a redirect from another site, but with no other request of one.
-  const attributes = { path: '/', httpOnly: true, sameSite: 'lax', secure } as const
-  return { name: secure ? (`__Host-${name}` as const) : name, attributes }
+  const { basePath } = config
+  const attributes = { path: `${basePath}/`, httpOnly: true, sameSite: 'lax', secure } as const
+  const prefix = !secure ? '' : basePath === '' ? '__Host-' : '__Secure-'
+  return { name: `${prefix}${name}` as const, attributes }
 }
 const ownCookie = (request: FastifyRequest, config: Config) => cookieOf('svc_session', request, config)
 

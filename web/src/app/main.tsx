@@ -1,3 +1,4 @@
+import { pagePath } from '../lib/served.ts'
 import './theme.css'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
@@ -18,9 +19,9 @@ startTheme()
 startPulse()
 startFonts()
 // Every page needs these, so they are requested while it renders.
-if (!/^\/(sign-in|register)$/.test(location.pathname)) void beforeRead()
+if (!/^\/(sign-in|register)$/.test(pagePath())) void beforeRead()
 void queryClient.prefetchQuery(meQuery)
-readAhead(location.pathname)
+readAhead(pagePath())
 const root = document.getElementById('root')
 if (root === null) throw new Error('the page has no root')
 createRoot(root).render(

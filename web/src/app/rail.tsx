@@ -9,6 +9,7 @@ import { batchStore } from '../lib/live/batches.ts'
 import { movePins } from '../lib/move-pins.ts'
 import { openView } from '../lib/open-view.ts'
 import { projectsQuery, viewsQuery } from '../lib/queries.ts'
+import { served } from '../lib/served.ts'
 import { StatusShape } from '../ui/status.tsx'
 import { useLater } from '../ui/use-later.ts'
 
@@ -63,7 +64,7 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
         className={`${open ? 'fixed inset-y-0 left-0 z-30 flex' : 'hidden'} w-56 shrink-0 flex-col gap-0.5 print:hidden! overflow-y-auto border-r border-line bg-surface p-2 md:static md:flex`}
       >
         <Link {...links.home()} className={item} activeProps={active} activeOptions={{ exact: true }}>
-          <img src="/favicon.svg" alt="" className="size-4" /> Home
+          <img src={served('/favicon.svg')} alt="" className="size-4" /> Home
         </Link>
         <div className="flex items-end justify-between">
           <p className={heading}>Projects</p>
@@ -92,7 +93,7 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
         {views?.map((view) => (
           <a
             key={view.id}
-            href={view.path}
+            href={served(view.path)}
             className={item}
             title={view.project ? `${view.title}, of ${view.project}` : view.title}
             onClick={(event) => {

@@ -15,6 +15,7 @@ import { readLogSearch } from '../lib/log-search.ts'
 import { batchQuery, fieldsQuery, jobsQuery, projectQuery, projectViewsQuery } from '../lib/queries.ts'
 import { fromAddress } from '../lib/query.ts'
 import { queryClient } from '../lib/query-client.ts'
+import { BASE_PATH } from '../lib/served.ts'
 import { readSweepSearch } from '../lib/sweep-search.ts'
 import { readTableSearch } from '../lib/table-search.ts'
 import { readJobsSearch } from '../pages/batch/jobs-search.ts'
@@ -274,6 +275,7 @@ const audit = createRoute({
 })
 
 export const router = createRouter({
+  basepath: BASE_PATH || '/',
   routeTree: root.addChildren([
     home,
     signIn,

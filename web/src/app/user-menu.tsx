@@ -3,6 +3,7 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { DropdownMenu } from 'radix-ui'
 import type { User } from '../lib/api/types.ts'
 import { links } from '../lib/links.ts'
+import { served } from '../lib/served.ts'
 import { type Choice, chooseTheme, useThemeChoice } from '../lib/theme.ts'
 import { signOutAndLeave } from './leave.ts'
 import { userButton } from './user-button.tsx'
@@ -30,7 +31,7 @@ export function UserMenu({ me }: { me: User }) {
             <Link {...links.account()}>Account</Link>
           </DropdownMenu.Item>
           <DropdownMenu.Item className={entry} asChild>
-            <a href="/docs/" target="_blank" rel="noreferrer">
+            <a href={served('/docs/')} target="_blank" rel="noreferrer">
               Documentation
             </a>
           </DropdownMenu.Item>

@@ -1,4 +1,5 @@
 import { Refusal } from './api/request.ts'
+import { served } from './served.ts'
 
 /** Code of the page that could not be loaded: the service is unreachable, or serves another version now. */
 class ChunkLoadError extends Error {
@@ -32,7 +33,7 @@ export function whenServiceIsBack(): Promise<void> {
 async function poll(): Promise<void> {
   for (let wait = FIRST_WAIT_MS; ; wait = Math.min(MAX_WAIT_MS, wait * 1.5)) {
     await new Promise((go) => setTimeout(go, wait))
-    const answer = await fetch('/readyz', { cache: 'no-store' }).catch(() => null)
+    const answer = await fetch(served('/readyz'), { cache: 'no-store' }).catch(() => null)
     if (answer?.ok) return
   }
 }

@@ -2,6 +2,7 @@ import { linkOptions } from '@tanstack/react-router'
 import { batchAt } from './api/batches.ts'
 import type { ChartSearch } from './charts/search.ts'
 import { type CompareSearch, readCompareSearch } from './compare-search.ts'
+import { served } from './served.ts'
 import type { SweepSearch } from './sweep-search.ts'
 import { readTableSearch, type TableSearch } from './table-search.ts'
 
@@ -58,13 +59,14 @@ export const links = {
 
 /** The same as strings, for pages with hundreds of rows (ui/row-links.ts). */
 export const hrefs = {
-  batch: (batchId: string) => `/b/${encodeURIComponent(batchId)}`,
-  job: (batchId: string, jobId: string) => `/b/${encodeURIComponent(batchId)}/j/${encodeURIComponent(jobId)}`,
+  batch: (batchId: string) => served(`/b/${encodeURIComponent(batchId)}`),
+  job: (batchId: string, jobId: string) =>
+    served(`/b/${encodeURIComponent(batchId)}/j/${encodeURIComponent(jobId)}`),
 }
 
 /** Downloads, which the service serves directly. */
 export const downloads = {
-  jobs: (batchId: string) => `${batchAt(batchId)}/export.csv`,
-  metrics: (batchId: string) => `${batchAt(batchId)}/metrics.csv`,
-  arrow: (batchId: string) => `${batchAt(batchId)}/metrics.arrow`,
+  jobs: (batchId: string) => served(`${batchAt(batchId)}/export.csv`),
+  metrics: (batchId: string) => served(`${batchAt(batchId)}/metrics.csv`),
+  arrow: (batchId: string) => served(`${batchAt(batchId)}/metrics.arrow`),
 }

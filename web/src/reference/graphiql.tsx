@@ -7,7 +7,8 @@ import { createClient } from 'graphql-sse'
 import { createRoot } from 'react-dom/client'
 import { chosenTheme } from './chosen-theme.ts'
 
-const URL = '/graphql'
+/** The page has the address of the endpoint. */
+const URL = location.pathname
 const QUERY = `# The best jobs of your latest batches.
 # Ctrl+Enter runs the query, Ctrl+Space completes a name.
 #

@@ -6,7 +6,8 @@ import { chosenTheme } from './chosen-theme.ts'
 export function showSwaggerUi(root: HTMLElement): void {
   followTheme()
   SwaggerUI({
-    url: '/api/openapi.json',
+    // Beside the page.
+    url: 'openapi.json',
     domNode: root,
     deepLinking: true,
     defaultModelRendering: 'model',

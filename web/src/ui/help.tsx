@@ -1,5 +1,6 @@
 import { CircleHelp } from 'lucide-react'
 import { type CSSProperties, type ReactNode, useId } from 'react'
+import { served } from '../lib/served.ts'
 
 /**
  * A question mark beside a term that opens its explanation in a native popover.
@@ -30,7 +31,7 @@ export function Help({ term, more, children }: { term: string; more?: ReactNode;
         <p className="pb-1 font-semibold">{term}</p>
         {children}
         <p className="pt-2 text-xs">
-          <a href="/docs/glossary.html" className="text-accent underline">
+          <a href={served('/docs/glossary.html')} className="text-accent underline">
             Glossary
           </a>
         </p>

@@ -1,5 +1,6 @@
 import { useRouter } from '@tanstack/react-router'
 import { type FocusEvent, type MouseEvent, type PointerEvent, useMemo } from 'react'
+import { BASE_PATH } from '../lib/served.ts'
 
 const POINTED_MS = 50
 
@@ -40,6 +41,6 @@ export function useRowLinks() {
 function hrefAt(target: EventTarget): string | undefined {
   const link = target instanceof Element ? target.closest('a') : null
   const href = link?.getAttribute('href')
-  if (!link || !href?.startsWith('/') || link.target !== '' || link.hasAttribute('download')) return undefined
-  return href
+  if (!link || !href?.startsWith(`${BASE_PATH}/`)) return undefined
+  return link.target !== '' || link.hasAttribute('download') ? undefined : href.slice(BASE_PATH.length)
 }

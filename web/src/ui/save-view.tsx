@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { errorText } from '../lib/api/request.ts'
 import { type Audience, saveView } from '../lib/api/views.ts'
 import { shownColours } from '../lib/charts/colours.ts'
+import { pagePath } from '../lib/served.ts'
 import { Button, Choice, Field } from './controls.tsx'
 import { Dialog } from './dialog.tsx'
 import { Failure } from './notice.tsx'
@@ -86,7 +87,7 @@ export function SaveView({ suggested }: { suggested: string }) {
   const [path, setPath] = useState<string | null>(null)
   return (
     <>
-      <Button onClick={() => setPath(location.pathname + location.search)}>Save view</Button>
+      <Button onClick={() => setPath(pagePath() + location.search)}>Save view</Button>
       {path !== null && (
         <SaveViewDialog
           suggested={suggested}

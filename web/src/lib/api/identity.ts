@@ -1,4 +1,5 @@
 import { TokensDocument } from '../../__generated__/graphql.ts'
+import { served, serviceAddress } from '../served.ts'
 import type { Proof } from './factors.ts'
 import { query, unknown } from './graphql.ts'
 import { get, patch, post, Refusal, remove, withQuery } from './request.ts'
@@ -39,7 +40,7 @@ export interface Identity {
 export const fetchSettings = (): Promise<{ retention_deleted_days: number }> => get('/api/settings')
 /** The URL of the newest wheel of svc-reporter (PEP 691). */
 export async function fetchReporterWheel(): Promise<string> {
-  const index = new URL('/pip/simple/svc-reporter/', location.origin)
+  const index = new URL(`${serviceAddress()}/pip/simple/svc-reporter/`)
   const answer = await fetch(index, { headers: { accept: 'application/vnd.pypi.simple.v1+json' } })
   if (!answer.ok) throw new Error(`The package index answered ${answer.status}`)
   const { files } = (await answer.json()) as { files: { url: string }[] }
@@ -51,7 +52,7 @@ export const fetchProviders = async (): Promise<Provider[]> =>
   (await get<{ items: Provider[] }>('/api/oauth')).items
 /** The URL that starts a sign-in through a provider; the page navigates to it. */
 export const startAt = (id: string, returnTo: string | undefined): string =>
-  withQuery(`/api/oauth/${encodeURIComponent(id)}/start`, { return_to: returnTo })
+  served(withQuery(`/api/oauth/${encodeURIComponent(id)}/start`, { return_to: returnTo }))
 export const fetchSignInMethods = (): Promise<{ items: Identity[]; password: boolean }> =>
   get('/api/auth/identities')
 export const changeMe = (

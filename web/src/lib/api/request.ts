@@ -1,4 +1,5 @@
 import { confirmIdentity, type ProofKind } from '../confirmation.ts'
+import { served } from '../served.ts'
 import { some } from '../words.ts'
 
 /** An error response in problem+json; `status` 0 means that the server is unreachable. */
@@ -77,7 +78,7 @@ async function sendOnce<T>(method: string, path: string, body?: unknown, signal?
 const READ = /^GET |^POST \/graphql$/
 
 const reach = (path: string, init: RequestInit): Promise<Response> =>
-  fetch(path, init).catch((error: unknown) => {
+  fetch(served(path), init).catch((error: unknown) => {
     if (error instanceof DOMException && error.name === 'AbortError') throw error
     throw new Refusal(0, {
       code: 'unreachable',

@@ -40,7 +40,7 @@ export class Connection {
     this.number = number
     this.channels = channels
     this.lastId = from
-    this.url = `/api/sse?${query}`
+    this.url = served(`/api/sse?${query}`)
     this.#source = new EventSource(this.url)
   }
 
@@ -110,3 +110,5 @@ export async function refusedChannel(
     stop.abort()
   }
 }
+
+import { served } from '../served.ts'

@@ -53,7 +53,7 @@ function newestCursor(): ReadCursor {
   taken = taken.filter(({ takenAt }) => now - takenAt < READ_TIMEOUT_MS)
   const last = taken.findLast((one) => !one.ofAnswer)
   if (last !== undefined && now - last.takenAt < REUSED_MS) return last
-  const cursor = fetch('/graphql', {
+  const cursor = fetch(served('/graphql'), {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: '{"query":"{streamCursor}"}',
@@ -64,3 +64,5 @@ function newestCursor(): ReadCursor {
   taken.push(fresh)
   return fresh
 }
+
+import { served } from '../served.ts'

@@ -5,6 +5,7 @@ import { withQuery } from '../../lib/api/request.ts'
 import { AUDIT_FILTERS, type AuditSearch, readAuditSearch } from '../../lib/audit-search.ts'
 import { faultOf } from '../../lib/availability.ts'
 import { links } from '../../lib/links.ts'
+import { served } from '../../lib/served.ts'
 import { Button, buttonLook, Field } from '../../ui/controls.tsx'
 import { Waiting } from '../../ui/notice.tsx'
 import { Refused } from '../../ui/refused.tsx'
@@ -66,10 +67,14 @@ export function Audit() {
         )}
       </form>
       <p className="flex flex-wrap items-center gap-2">
-        <a className={buttonLook()} href={withQuery('/api/admin/audit.csv', { ...search })} download>
+        <a className={buttonLook()} href={served(withQuery('/api/admin/audit.csv', { ...search }))} download>
           Download CSV
         </a>
-        <a className={buttonLook()} href={withQuery('/api/admin/audit.jsonl', { ...search })} download>
+        <a
+          className={buttonLook()}
+          href={served(withQuery('/api/admin/audit.jsonl', { ...search }))}
+          download
+        >
           Download JSON lines
         </a>
         <span className="text-muted">

@@ -10,6 +10,7 @@ import { links } from '../../lib/links.ts'
 import { useChannel } from '../../lib/live/stream.ts'
 import { projectsQuery, reporterWheelQuery, useMe } from '../../lib/queries.ts'
 import { invalidateQueries } from '../../lib/query-client.ts'
+import { serviceAddress } from '../../lib/served.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Code, Copy } from '../../ui/copy.tsx'
 import { Failure } from '../../ui/notice.tsx'
@@ -56,7 +57,7 @@ export function Connect() {
     void navigate(links.batch(fresh.id))
   })
   const token = make.data?.token
-  const url = location.origin
+  const url = serviceAddress()
   return (
     <div className="mx-auto flex max-w-3xl flex-col gap-6 px-4 py-8">
       <div>

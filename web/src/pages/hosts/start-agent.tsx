@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { installCommand } from '../../lib/install-command.ts'
 import { links } from '../../lib/links.ts'
+import { serviceAddress } from '../../lib/served.ts'
 import { Code } from '../../ui/copy.tsx'
 
 /** How to start an agent, with the URL of this service. */
@@ -18,8 +19,8 @@ export function StartAgent({ first = false }: { first?: boolean }) {
       </p>
       <Code
         label="Commands that start an agent"
-        text={`${installCommand('svc-agent', location.origin)}
-svc-agent register --svc-url ${location.origin} --hostname "$(hostname)" --token em_live_…
+        text={`${installCommand('svc-agent', serviceAddress())}
+svc-agent register --svc-url ${serviceAddress()} --hostname "$(hostname)" --token em_live_…
 svc-agent run
 `}
       />

@@ -126,7 +126,7 @@ function useTagHref(slug: string, search: TableSearch): (tag: string) => string 
       const found = known.get(tag)
       if (found !== undefined) return found
       const q = toggle(search.q ?? '', 'tag', tag)
-      const { href } = router.buildLocation(links.project(slug, { ...search, q }))
+      const { publicHref: href } = router.buildLocation(links.project(slug, { ...search, q }))
       known.set(tag, href)
       return href
     }

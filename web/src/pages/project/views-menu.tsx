@@ -9,6 +9,7 @@ import { shownColours } from '../../lib/charts/colours.ts'
 import { links } from '../../lib/links.ts'
 import { openView } from '../../lib/open-view.ts'
 import { projectViewsQuery, useMe } from '../../lib/queries.ts'
+import { serviceAddress } from '../../lib/served.ts'
 import { Button, buttonLook, Choice } from '../../ui/controls.tsx'
 import { copyText } from '../../ui/copy.tsx'
 import { Failure } from '../../ui/notice.tsx'
@@ -152,8 +153,8 @@ function View(props: {
           aria-label={`Copy a link to ${title}`}
           title="Copy a link"
           onClick={({ currentTarget }) =>
-            void copyText(`${location.origin}/v/${id}`, currentTarget).then((copied) =>
-              showToast(copied ? 'The link is copied.' : `The link is ${location.origin}/v/${id}`),
+            void copyText(`${serviceAddress()}/v/${id}`, currentTarget).then((copied) =>
+              showToast(copied ? 'The link is copied.' : `The link is ${serviceAddress()}/v/${id}`),
             )
           }
         >
