@@ -72,6 +72,7 @@ describe('a batch', () => {
       last_received_at: expect.stringMatching(/Z$/),
       clock_skew_s: null,
       events_pending: null,
+      sweep_id: null,
       progress: expect.any(Number),
       eta_s: expect.any(Number),
       failure_reason: null,
