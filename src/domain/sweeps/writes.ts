@@ -80,6 +80,8 @@ export interface Asked {
   worker: string
   params: Record<string, unknown> | undefined
   askId: string | undefined
+  /** The worker sends the start of the job itself. */
+  reportsStart: boolean
 }
 
 export interface Reserved {
@@ -109,7 +111,7 @@ export async function reserveTrial(
   await tx`/* sweeps.lock */ select from sweeps where id = ${id} for update`
   const sweep = await visibleSweep(tx, actor, id)
   const repeated = await askedBefore(tx, sweep, asked)
-  if (repeated !== undefined) return answer(sweep, repeated, [])
+  if (repeated !== undefined) return answer(sweep, repeated, [], asked.reportsStart)
   if (sweep.state === 'paused') throw new Problem('sweep_paused')
   const open = await trialRows(tx, sweep, { open: true })
   const ended = open.filter((row) => row.status !== null && row.status !== 'running' && row.status !== 'lost')
@@ -117,11 +119,12 @@ export async function reserveTrial(
   if (sweep.state !== 'running') return answer(sweep, null, await ending(tx, sweep, open, clock))
   checkProposal(sweep, asked)
   const lost = open.filter((row) => !ended.includes(row) && stateOf(row, clock) === 'lost').at(-1)
-  if (lost !== undefined) return answer(sweep, await handOut(tx, sweep, lost, asked, clock.now), [])
+  if (lost !== undefined)
+    return answer(sweep, await handOut(tx, sweep, lost, asked, clock.now), [], asked.reportsStart)
   const budget = budgetOf(sweep.definition, sweep.maxTrials)
   if (budget !== null && sweep.nextNumber >= budget)
     return answer(sweep, null, await ending(tx, sweep, open, clock))
-  return answer(sweep, await addTrial(tx, sweep, asked, clock.now), [])
+  return answer(sweep, await addTrial(tx, sweep, asked, clock.now), [], asked.reportsStart)
 }
 
 function checkProposal({ definition }: Sweep, { params }: Asked): void {
@@ -184,19 +187,25 @@ async function settle(tx: Tx, id: string, rows: readonly TrialRow[]): Promise<vo
     from next where t.sweep_id = ${id} and t.number = any (${rows.map((row) => row.number)}::int[])`
 }
 
-function answer(sweep: Sweep, trial: Handed | null, batchEvents: SweepEvent[]): Done<Reserved> {
+function answer(
+  sweep: Sweep,
+  trial: Handed | null,
+  batchEvents: SweepEvent[],
+  reportsStart = false,
+): Done<Reserved> {
   const { batch, definition } = sweep
-  const start: SweepEvent[] = trial?.fresh
-    ? [
-        {
-          event_type: 'job_start',
-          batch_id: batch.id,
-          job_id: trial.job_id,
-          project: batch.projectSlug,
-          data: trial.params,
-        },
-      ]
-    : []
+  const start: SweepEvent[] =
+    trial?.fresh && !reportsStart
+      ? [
+          {
+            event_type: 'job_start',
+            batch_id: batch.id,
+            job_id: trial.job_id,
+            project: batch.projectSlug,
+            data: trial.params,
+          },
+        ]
+      : []
   // Someone else ended the batch, so it starts again.
   const reopened =
     trial?.fresh && !isOpen(batch)

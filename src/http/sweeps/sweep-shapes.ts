@@ -86,6 +86,12 @@ export const ask = z.strictObject({
     .refine(storableJson, 'must be without NUL characters and lone surrogates')
     .nullish()
     .describe('Parameters that the worker proposes; needed unless the method is grid or random'),
+  reports_start: z
+    .boolean()
+    .optional()
+    .describe(
+      'The worker sends the job_start itself, with more than the parameters. Default: the service sends it',
+    ),
   ask_id: z
     .string()
     .regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -')

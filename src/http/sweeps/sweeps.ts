@@ -174,8 +174,8 @@ function askRoute(routes: Routes, services: Services): void {
     async (request, reply) => {
       const caller = await request.known()
       ingest.limiter.take(caller.credentialId, 1)
-      const { worker, params, ask_id: askId } = request.body
-      const asked = { worker, params: params ?? undefined, askId }
+      const { worker, params, ask_id: askId, reports_start: reportsStart = false } = request.body
+      const asked = { worker, params: params ?? undefined, askId, reportsStart }
       const { trial, owner, batchEvents, jobEvents } = await commit(writer, (tx) =>
         reserveTrial(tx, caller, request.params.id, asked, clockOf(services)),
       )

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from . import errors as errors
     from ._calls import AlertLevel as AlertLevel
     from ._calls import Settings as Settings
-    from ._calls import agent as agent
     from ._calls import alert as alert
     from ._calls import define_metric as define_metric
     from ._calls import finish as finish
@@ -46,6 +45,12 @@ if TYPE_CHECKING:
     from ._calls import termwarn as termwarn
     from ._config import Config
     from ._summary import Summary
+    from ._sweep import Sweep as Sweep
+    from ._sweeps import agent as agent
+    from ._sweeps import ask as ask
+    from ._sweeps import should_stop as should_stop
+    from ._sweeps import sweep as sweep
+    from ._sweeps import trial as trial
     from .errors import CommError as CommError
     from .errors import Error as Error
     from .errors import UsageError as UsageError
@@ -59,10 +64,12 @@ if TYPE_CHECKING:
 __all__ = ["Delivery", "Job", "LogHandler", "QueryError", "Reporter", "Run", "StopRequested", "__version__", "init"]
 
 _LAZY = {
-    **dict.fromkeys(("AlertLevel", "Settings", "agent", "alert", "define_metric", "ensure_configured"), "_calls"),
+    **dict.fromkeys(("AlertLevel", "Settings", "alert", "define_metric", "ensure_configured"), "_calls"),
     **dict.fromkeys(("finish", "log", "login", "mark_preempting", "require", "setup", "teardown"), "_calls"),
     **dict.fromkeys(("termerror", "termlog", "termsetup", "termwarn"), "_calls"),
     **dict.fromkeys(("AuthenticationError", "CommError", "Error", "UsageError"), "errors"),
+    **dict.fromkeys(("agent", "ask", "should_stop", "sweep", "trial"), "_sweeps"),
+    "Sweep": "_sweep",
     "Api": "query",
     "Config": "_config",
 }

@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from . import _run
-from ._unsupported import Nothing, nothing, say
+from ._unsupported import say
 from .errors import Error
 
 _terminal_repeats: set[str] = set()
@@ -112,11 +112,6 @@ def _print(string: object, newline: bool, repeat: bool, mark: str) -> None:
         _terminal_repeats.add(text)
     for line in text.split("\n"):
         say(line, mark)
-
-
-def agent(sweep_id: Any = None, function: Callable[[], Any] | None = None, *_args: Any, **_more: Any) -> Nothing:
-    """W&B's agent of a sweep. `svc.sweep(config, function)` runs the trials itself."""
-    return nothing("agent", "names", "agent")
 
 
 class AlertLevel(enum.Enum):

@@ -13,6 +13,7 @@ from ._doctor import examine
 from ._import import import_files
 from ._responses import Outcome
 from ._settings import Settings, read_settings
+from ._sweep_run import add_parser, run_command, split_command
 from ._sync import sync
 from ._version import __version__
 
@@ -53,7 +54,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     command.add_argument(
         "words", nargs="+", metavar="SCRIPT", help="train.py …, -m module …, or a program such as torchrun"
     )
-    options = parser.parse_args(argv)
+    add_parser(commands)
+    words, command_line = split_command(words)
+    options = parser.parse_args(words)
+    if options.command == "sweep":
+        return run_command(options, command_line)
     try:
         settings = read_settings(options.url, options.token)
     except ValueError as error:

@@ -132,6 +132,8 @@ def _ends(run: RunState, cause: str) -> list[QueuedEvent]:
         failure = run.failure
     ms = now_ms()
     events: list[QueuedEvent] = []
+    if run.facts.get("trial") and failure == cause:
+        return events  # its trial is lost, so that another worker gets it
     stderr_tail: dict[str, Any] = {}
     if failure == cause and run.stderr:
         stderr_tail = {"traceback": "The last lines on stderr:\n" + "\n".join(run.stderr)}

@@ -139,6 +139,7 @@ def watch(run: Reporter, settings: Settings, start: dict[str, Any] | None) -> _w
                 "token": settings.token,
                 "folder": settings.folder,
                 "joined": start is None,
+                "trial": run.trial is not None,
                 "start": start,
             }
         )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
-from . import _arguments, _copies, _interrupt, _lifecycle, _rank_failure, _ranks, _signals
+from . import _arguments, _copies, _interrupt, _lifecycle, _rank_failure, _ranks, _signals, _trial
 from ._config import config_of, plain_config
 from ._counts_so_far import CountsSoFar
 from ._delivery import Delivery
@@ -96,6 +96,10 @@ class Reporter:
         self.has_joined = (joined is not None and own in (None, joined)) or (worker and own is not None)
         """Whether this reporter has joined a batch: another process reports its start and end."""
         self.batch_id: str = own or joined or new_batch_id(self.experiment_type, now_ms())
+        self.trial = _trial.of_batch(self.batch_id) if self.has_joined else None
+        """The trial of a sweep that this process works on: the service starts and ends the sweep's batch."""
+        if self.trial is not None:
+            self.project = self.trial.project
         self.may_exist = own is not None or joined is not None
         """Whether an earlier process or another one may have reported this batch."""
         self.resume_point: ResumePoint | None = None
@@ -327,6 +331,8 @@ class Reporter:
         pipeline = self._pipeline
         if pipeline is None:
             return
+        if self.trial is not None and event_type == "job_epoch" and job_id == self.trial.job_id:
+            self.trial.note(data)
         try:
             pipeline.put(event_type, job_id, data, ms)
         except Exception as error:
@@ -600,6 +606,8 @@ class Reporter:
         """This process no longer reports the batch. If it is the last one, and there is no owner, it sends the end."""
         if self._member is None:
             return False
+        if self.trial is not None:
+            send_end = None
         began = time.time() - (time.monotonic() - self._began)
         return self._member.leave({"n_done": self._n_done, "n_failed": self._n_failed, "began": began}, send_end)
 
@@ -639,7 +647,8 @@ class Reporter:
         if target is not None:
             self.emit("log_line", target, {"line": "heartbeat", "level": "debug", "heartbeat": True})
         else:
-            self.emit("resource_snapshot", None, {"heartbeat": True})
+            job_id = None if self.trial is None else self.trial.job_id
+            self.emit("resource_snapshot", job_id, {"heartbeat": True})
 
     def _on_sample(self, figures: dict[str, Any]) -> None:
         jobs = self._open_jobs

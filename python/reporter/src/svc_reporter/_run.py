@@ -19,7 +19,7 @@ from ._axes import Axes, Metric
 from ._config import Config, config_of, plain_config
 from ._console import ConsoleCapture
 from ._delivery import Delivery
-from ._failure import is_early_end, reason_of, trace_of
+from ._failure import STOPPED, is_early_end, reason_of, trace_of
 from ._ids import now_ms
 from ._job import Job
 from ._plain import text_of
@@ -98,7 +98,11 @@ def init(
     if steps is not None:
         values = {**values, "steps": _arguments.steps(steps)}
     made = _reporter_of(wanted, n_total)
-    if made.has_joined and job == MAIN:
+    if made.trial is not None:
+        values = {**values, **made.trial.params}
+        job = made.trial.job_id if job == MAIN else job
+        made.trial.reported = True
+    elif made.has_joined and job == MAIN:
         job = _job_of_joined(made, wanted.get("name"))
     title = wanted.get("name")
     if _current is not None and reinit != "create_new":
@@ -387,6 +391,8 @@ class Run(RunNames):
         if self._resumes_itself:
             _resume.remember(reporter)
         self._continue_steps()
+        if reporter.trial is not None:
+            reporter._heartbeat()  # its start comes with the first values: until then this shows that it runs
         if not self._quiet:
             print_start(reporter, self._title)
         if is_current:
@@ -427,14 +433,17 @@ class Run(RunNames):
         self._detach()
         self._take_waiting_lines()
         reason = reason_of(error)
+        self._begin_trial()
         if self._reporter._disabled and reason is not None:
             _rank_failure.report(self._reporter, error, trace)
         if self._resumes_itself and reason is None:
             _resume.forget(self._reporter)
         main = self._main
         if main is not None and not main._ended:
-            if is_early_end(error):
+            if is_early_end(error) or (reason is None and self._is_given_up(main)):
                 main.prune(self._final_metrics())
+            elif reason is None and self._reporter.trial is not None and self._reporter.stop_honoured:
+                main._end_failed(STOPPED, None)  # should_stop passed the request on
             elif reason is None:
                 main.done(self._final_metrics())
             else:
@@ -443,6 +452,17 @@ class Run(RunNames):
             self._reporter.__exit__(None if error is None else type(error), error, trace)
         finally:  # also if Ctrl-C came meanwhile
             self._print_end(clean_end if reason is None else f"ended: {reason.splitlines()[0][:200]}")
+
+    def _begin_trial(self) -> None:
+        """A trial that reported no values ends too."""
+        trial = self._reporter.trial
+        if trial is not None and self._main is None and self._job_id == trial.job_id and self._reporter.is_open:
+            self._own_job().begin()
+
+    def _is_given_up(self, main: Job) -> bool:
+        """Whether `should_stop` has ended the trial because others are better."""
+        trial = self._reporter.trial
+        return trial is not None and trial.pruned and main.id == trial.job_id
 
     def _at_exit(self) -> None:
         """At interpreter exit without `finish`: the reporter is closed next, and knows whether the script failed."""
@@ -454,7 +474,10 @@ class Run(RunNames):
         self._take_waiting_lines()
         if self._resumes_itself and _lifecycle.exit_failure() is None:
             _resume.forget(self._reporter)
+        self._begin_trial()
         if self._main is not None:
+            if self._is_given_up(self._main):
+                self._main.prune()
             self._main._metrics.update(self._final_metrics())
         _lifecycle._at_exit()
         self._print_end("ended with the script")
@@ -522,7 +545,7 @@ class Run(RunNames):
 
     def _send_config(self, changed: dict[str, Any]) -> None:
         """Send a changed configuration. A `batch_start` with `update` changes only that."""
-        if self._finished:
+        if self._finished or self._reporter.trial is not None:  # a sweep's batch has no configuration of one trial
             return
         reporter = self._reporter
         data = {"experiment_type": reporter.experiment_type, "n_total": reporter.n_planned, "update": True}
