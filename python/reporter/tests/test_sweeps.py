@@ -229,7 +229,8 @@ def test_the_command_line_creates_and_runs_a_sweep(service: RealServer, tmp_path
             sys.exit(3)
         """)
     )
-    assert main(["sweep", "create", str(tmp_path / "sweep.json"), "--project", PROJECT]) == 0
+    assert main(["sweep", "create", str(tmp_path / "sweep.json"), "--project", "none"]) == 3
+    assert main(["sweep", "create", str(tmp_path / "sweep.json")]) == 0
     name = capfd.readouterr().out.strip()
     command = [sys.executable, str(tmp_path / "train.py"), "{args}"]
     assert main(["sweep", "run", name, "--gpus", "0,1", "--", *command]) == 1

@@ -17,12 +17,18 @@ _PLAIN = {"categorical", "constant"}
 _SAME = ("uniform", "int_uniform", "q_uniform", "log_uniform_values", "q_log_uniform_values", "int_log_uniform")
 
 
-def read_definition(config: Any) -> dict[str, Any]:
-    """The body of `POST …/sweeps`. Raises ValueError for what cannot be a definition; the service checks the rest."""
+def load(config: Any) -> Mapping[str, Any]:
+    """The dictionary, or that of a YAML or JSON file. Raises ValueError."""
     if isinstance(config, (str, Path)):
         config = _of_file(Path(config))
     if not isinstance(config, Mapping):
         raise ValueError("the definition of a sweep must be a dictionary, or the path of a YAML or JSON file")
+    return config
+
+
+def read_definition(config: Any) -> dict[str, Any]:
+    """The body of `POST …/sweeps`. Raises ValueError for what cannot be a definition; the service checks the rest."""
+    config = load(config)
     config = _of_hydra(config) if isinstance(config.get("hydra"), Mapping) else dict(config)
     parameters = config.get("parameters")
     if not isinstance(parameters, Mapping) or not parameters:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
@@ -17,7 +17,7 @@ from ._errors import QueryError, StopRequested
 from ._failure import is_early_end
 from ._proposals import NeedsPackage
 from ._sweep import Service, Sweep
-from ._sweep_config import read_definition
+from ._sweep_config import load, read_definition
 from ._trial import Trial
 from ._unsupported import say
 
@@ -136,14 +136,19 @@ def _gives_up(current: Trial) -> bool:
 
 def create(config: Any, project: str | None = None, *, url: str | None = None, token: str | None = None) -> Sweep:
     """Create a sweep from a definition of this service, of W&B or of Hydra: a dictionary, or a YAML or JSON file."""
-    definition = read_definition(config)
-    name = project or os.environ.get("SVC_PROJECT") or os.environ.get("WANDB_PROJECT")
-    if name is None and isinstance(config, Mapping):
-        name = config.get("project")
+    given = load(config)
+    definition = read_definition(given)
+    name = project or given.get("project") or os.environ.get("SVC_PROJECT") or os.environ.get("WANDB_PROJECT")
     if not name:
-        raise ValueError("a sweep needs project=")
+        raise ValueError("a sweep needs a project: give project=, or set SVC_PROJECT")
     service = Service(url, token)
-    document = service.post(f"/api/projects/{quote(str(name), safe='')}/sweeps", definition)
+    try:
+        document = service.post(f"/api/projects/{quote(str(name), safe='')}/sweeps", definition)
+    except QueryError as error:
+        if error.code != "project_not_found":
+            raise
+        text = f"project {name!r} does not exist: create it on the page, or report a first run to it"
+        raise QueryError(text, status=error.status, code=error.code) from error
     return Sweep(document, service)
 
 
