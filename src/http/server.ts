@@ -26,6 +26,8 @@ import { documentationRoutes } from './docs/documentation.ts'
 import { describeRoutes, openapiRoutes } from './docs/openapi.ts'
 import { eventRoutes } from './events/events.ts'
 import { fileRoutes } from './files/files.ts'
+import { mediaRoutes } from './files/media.ts'
+import { sharedFileRoutes } from './files/shared-files.ts'
 import { uploadRoutes } from './files/uploads.ts'
 import { agentRoutes } from './hosts/agents.ts'
 import { hostRoutes } from './hosts/hosts.ts'
@@ -241,6 +243,8 @@ function registerRoutes(app: FastifyInstance, services: Services): void {
   projectFieldRoutes(app, services)
   fileRoutes(app, services)
   uploadRoutes(app, services)
+  mediaRoutes(app, services)
+  sharedFileRoutes(app, services)
   shareRoutes(app, services)
   projectLinkRoutes(app, services)
   viewRoutes(app, services)

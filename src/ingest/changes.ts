@@ -35,6 +35,9 @@ export function changesOf(
 
   const { epochs, lines, snapshots } = rangesOf(admitted)
   const batchKeyOf = (id: string): number => entryOf(keys, id)
+  const withMedia = new Set(folded.media.map((media) => media.batchKey))
+  for (const [id, batchKey] of keys)
+    if (withMedia.has(batchKey)) changes.push({ channel: `batch:${id}`, type: 'media', batchKey, keys: [] })
   for (const [id, ids] of epochs) {
     changes.push({ channel: `metrics:${id}`, type: 'epochs', batchKey: batchKeyOf(id), ids })
   }

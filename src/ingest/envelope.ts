@@ -76,6 +76,7 @@ export function checkEvent(
     return new Problem('event_too_large')
   }
   const found = event.event_type === 'job_epoch' && errors.length === 0 ? seriesOf(event.data) : undefined
+  if (found !== undefined) errors = found.mediaFaults
   const sent = canonicalInstant(event.timestamp)
   const at = sent > reception.aheadAfter ? reception.next() : sent
   const eventId = event.event_id.toLowerCase()
@@ -90,6 +91,7 @@ export function checkEvent(
     dbId: 0,
     series: found?.series,
     sentSeries: found?.series,
+    media: found === undefined || found.media.length === 0 ? undefined : found.media,
     ignored: found === undefined || found.ignored.length === 0 ? undefined : found.ignored,
     dataFault: errors.length === 0 ? undefined : refuse('invalid_event_data', errors),
   }

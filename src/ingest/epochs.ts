@@ -47,9 +47,10 @@ export function epochColumns({ value, suspect }: Body): EpochColumns {
       }
       return all
 
-      function isPlain({ dataFault, ignored, series: found }: Checked): boolean {
+      function isPlain({ dataFault, ignored, media, series: found }: Checked): boolean {
         const names = found?.names ?? []
-        if (dataFault !== undefined || ignored !== undefined || names.length !== series.length) return false
+        if (dataFault !== undefined || ignored !== undefined || media !== undefined) return false
+        if (names.length !== series.length) return false
         return series.every(({ name }, n) => name === names[n])
       }
 

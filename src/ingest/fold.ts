@@ -13,6 +13,7 @@ import {
 import type { SeriesValues } from '../domain/events/index.ts'
 import { applyToJob, type JobState, jobStatusOf } from '../domain/jobs/index.ts'
 import { type NewLogLine, streamOf } from '../domain/logs/index.ts'
+import type { NewMedia } from '../domain/media/index.ts'
 import { type EpochPlace, type EpochRow, foldEpoch, loadEpochs, mayExist } from '../domain/metrics/index.ts'
 import type { Happening } from '../domain/notifications/index.ts'
 import type { NewSnapshot } from '../domain/resources/index.ts'
@@ -41,6 +42,7 @@ export interface Folded {
   senders: SenderCounts[]
   lines: NewLogLine[]
   snapshots: NewSnapshot[]
+  media: NewMedia[]
   /** New epochs with one event, and epochs that were merged from several events. */
   epochs: { alone: EpochRow[]; merged: EpochRow[] }
   /** batch_start events that contradict an earlier one of their batch. */
@@ -61,6 +63,7 @@ export async function foldGroup(
   const touched: Folded['touched'] = new Map()
   const lines: NewLogLine[] = []
   const snapshots: NewSnapshot[] = []
+  const media: NewMedia[] = []
   const claims: Claim[] = []
   const templates = new Map<string, NewTemplate>()
   const tally = createSenderTally()
@@ -104,6 +107,9 @@ export async function foldGroup(
     if (event.event_type === 'log_line' && job !== null) {
       const { level, line, stream } = event.data
       lines.push({ ...place, jobKey: job.key, level: level.toLowerCase(), stream: streamOf(stream), line })
+    } else if (event.event_type === 'job_epoch' && job !== null) {
+      const at = { batchKey: batch.key, jobKey: job.key, step: event.data.epoch, at: checked.at }
+      for (const one of checked.media ?? []) media.push({ ...one, ...at, stamp: checked.stamp })
     } else if (event.event_type === 'resource_snapshot') {
       snapshots.push({ ...place, data: event.data })
     }
@@ -129,6 +135,7 @@ export async function foldGroup(
     senders: tally.counts,
     lines,
     snapshots,
+    media,
     epochs,
     conflicts,
     started,

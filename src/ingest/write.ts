@@ -16,6 +16,7 @@ import {
   saveJobSummaries,
 } from '../domain/jobs/index.ts'
 import { insertLogLines } from '../domain/logs/index.ts'
+import { storeMedia } from '../domain/media/index.ts'
 import {
   copyEpochs,
   dropChunks,
@@ -42,6 +43,7 @@ export async function writeGroup(tx: Tx, folded: Folded): Promise<EndedJob[]> {
   for (const { text, values } of isDistributed(tx) ? writeApart(folded) : [writeTogether(folded)])
     await tx.unsafe(text, values, { prepare: true })
   if (epochs.merged.length > 0) await mergeEpochs(tx, epochs.merged)
+  if (folded.media.length > 0) await storeMedia(tx, folded.media)
   const replaced = jobs.filter((j) => j.progress.changed.extremes).map(placeOf)
   if (replaced.length > 0) await recountExtremes(tx, replaced)
   const unpacked = jobs.filter((j) => j.progress.changed.chunks).map(placeOf)
@@ -128,7 +130,7 @@ function smallTables({ touched, templates, senders, lines, snapshots }: Folded) 
 /** Whether `writingSteps` alone can write the group, without reading what is stored. */
 export function isWrittenTogether(folded: Folded): boolean {
   if (folded.epochs.merged.length > 0 || folded.started.length > 0) return false
-  if (folded.conflicts.length > 0) return false
+  if (folded.conflicts.length > 0 || folded.media.length > 0) return false
   for (const [batch, { jobsEndAt, jobsEndedAt, jobs }] of folded.touched) {
     if (batch.changed.summary || jobsEndAt !== jobsEndedAt) return false
     for (const { progress } of jobs.keys())

@@ -1,5 +1,5 @@
 import { type FieldKinds, fieldNamed, flagIn, instantIn } from './fields.ts'
-import { type Name, readName } from './names.ts'
+import { type Name, type Possession, possessionOf, readName } from './names.ts'
 import type { Comparison, Operator, Query } from './types.ts'
 import { meets } from './values.ts'
 
@@ -13,6 +13,8 @@ export interface Row {
   texts: readonly (string | null | undefined)[]
   /** What is found by the whole word only, such as tags of jobs. */
   wholes?: readonly string[]
+  /** Whether it has media under a key, or made or used an artifact; without this it has none. */
+  owns?: (what: Possession, name: string) => boolean
 }
 
 /** The order in which a bare name that is no field is looked up. */
@@ -43,6 +45,8 @@ export function matches(query: Query | null, row: Row, kinds: FieldKinds): boole
 const isPresent = (value: unknown): boolean => value !== null && value !== undefined
 
 function isMet({ name, op, value }: Comparison, row: Row, kinds: FieldKinds): boolean {
+  const possession = possessionOf({ name, op })
+  if (possession !== undefined) return row.owns?.(possession, value) === true
   const { of, key } = readName(name)
   const anyMeets = (values: readonly unknown[]): boolean => values.some((one) => meets(one, op, value))
   if (of !== 'any') return anyMeets(row.values(of, key))

@@ -8,7 +8,16 @@ export {
   instantIn,
   STATES,
 } from './fields.ts'
-export { bestOf, lessIsBetter, type Name, PREFIXES, type Prefix, readName } from './names.ts'
+export {
+  bestOf,
+  lessIsBetter,
+  type Name,
+  type Possession,
+  PREFIXES,
+  type Prefix,
+  possessionOf,
+  readName,
+} from './names.ts'
 export { print, printComparison, quoted, quotedName, wordOf } from './print.ts'
 export { MAX_DEPTH, MAX_LENGTH, MAX_TERMS, parse, partsOf, termsOf } from './syntax.ts'
 export type { Comparison, Fault, Operator, Parsed, Query, Term, Words } from './types.ts'

@@ -19,6 +19,13 @@ export function readName(text: string): Name {
   return of === undefined || key === undefined ? { of: 'any', key: text } : { of: of as Prefix, key }
 }
 
+/** What a job or batch has, without a value: `has:samples` for media under a key, `artifact:resnet` for an artifact that it made or used. */
+export type Possession = 'media' | 'artifact'
+
+/** What the condition says that a row has; undefined for conditions on values. */
+export const possessionOf = ({ name, op }: { name: string; op: string }): Possession | undefined =>
+  op !== 'has' ? undefined : name === 'has' ? 'media' : name === 'artifact' ? 'artifact' : undefined
+
 /** Whether lower values of the metric are better, judging by its name. */
 export const lessIsBetter = (name: string): boolean =>
   /loss|err|perplexity|ppl|(^|[/_])(mse|mae|rmse|nll|wer|cer|fid)|time|duration/i.test(name)

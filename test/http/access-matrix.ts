@@ -598,6 +598,8 @@ export const MATRIX: Row[] = [
   ...read('/jobs/eta-all'),
   ...read('/delivery'),
   ...read('/files'),
+  ...read('/media'),
+  ...read('/media/keys'),
   {
     route: 'POST /api/batches/:id/files',
     path: ofBatch('/files'),
@@ -708,6 +710,18 @@ export const MATRIX: Row[] = [
     route: 'GET /api/shared/:token',
     path: async (scene) => `/api/shared/${(await shareOf(scene)).token}`,
     answers: EVERYONE,
+  },
+  ...['files', 'media', 'media/keys'].map(
+    (what): Row => ({
+      route: `GET /api/shared/:token/${what}`,
+      path: async (scene) => `/api/shared/${(await shareOf(scene)).token}/${what}`,
+      answers: EVERYONE,
+    }),
+  ),
+  {
+    route: 'GET /api/shared/:token/files/*',
+    path: async (scene) => `/api/shared/${(await shareOf(scene)).token}/files/none.txt`,
+    answers: NOBODY_FINDS,
   },
 
   {

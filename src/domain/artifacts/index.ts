@@ -1,1 +1,2 @@
+export { type Reference, readReference, versionNumber } from './reference.ts'
 export { settleArtifacts } from './settle.ts'

@@ -1,6 +1,7 @@
 import { entryOf } from '../../checked.ts'
 import { canonicalInstant } from '../../db/instant.ts'
 import type { Db, Fragment } from '../../db/sql.ts'
+import type { SentMedia } from './media.ts'
 import type { Event, EventType } from './schema.ts'
 import type { IgnoredValue, SeriesValues } from './series.ts'
 
@@ -36,6 +37,8 @@ export interface Incoming<E extends Event = Event> {
   series: SeriesValues | undefined
   /** For a job_epoch: every value with a valid name. */
   sentSeries: SeriesValues | undefined
+  /** For a job_epoch: its media; undefined if it has none. */
+  media: SentMedia[] | undefined
   /** For a job_epoch: values with invalid names; undefined if there are none. */
   ignored: IgnoredValue[] | undefined
 }

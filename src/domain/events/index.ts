@@ -9,6 +9,7 @@ export {
   RIGHT_CLOCK_MS,
   typeCodes,
 } from './incoming.ts'
+export type { SentMedia } from './media.ts'
 export {
   joinPacked,
   type PayloadTemplate,

@@ -1,5 +1,7 @@
 import { isRecord, itemAt } from '../../checked.ts'
+import type { FieldError } from '../../problem.ts'
 import { numberOf } from '../numbers.ts'
+import { holdsMedia, readMedia, type SentMedia } from './media.ts'
 
 export const MAX_NAME = 128
 
@@ -20,13 +22,20 @@ export interface SeriesValues {
 /**
  * The series of one job_epoch: every numeric field but `epoch`, nested objects flattened with `/`
  * (`{"acc": {"top1": 0.7}}` is `acc/top1`). Later fields of the same flattened name win.
- * @returns names and values, and the values whose names are empty or longer than 128 characters, which are left out
+ * @returns names and values, and the values whose names are empty or longer than 128 characters, which are left out; and
+ *   the media among the fields, with what is wrong with them
  */
-export function seriesOf(data: Record<string, unknown>): { series: SeriesValues; ignored: IgnoredValue[] } {
-  const found: Found = { names: [], values: [], nested: false, ignored: [] }
+export function seriesOf(data: Record<string, unknown>): {
+  series: SeriesValues
+  ignored: IgnoredValue[]
+  media: SentMedia[]
+  mediaFaults: FieldError[]
+} {
+  const found: Found = { names: [], values: [], nested: false, ignored: [], media: [], mediaFaults: [] }
   collect(data, '', found)
   const { names, values } = found.nested ? lastOfEachName(found) : found
-  return { series: { names: shared(names), values }, ignored: found.ignored }
+  const { ignored, media, mediaFaults } = found
+  return { series: { names: shared(names), values }, ignored, media, mediaFaults }
 }
 
 /** The series that `keeps` accepts, in order. */
@@ -44,6 +53,8 @@ interface Found {
   /** Whether some come from nested objects: only then can two have the same name. */
   nested: boolean
   ignored: IgnoredValue[]
+  media: SentMedia[]
+  mediaFaults: FieldError[]
 }
 
 function collect(fields: Record<string, unknown>, prefix: string, into: Found): void {
@@ -53,19 +64,36 @@ function collect(fields: Record<string, unknown>, prefix: string, into: Found): 
     const number = numberOf(value)
     if (number !== undefined) {
       const name = prefix + field
-      if (field === '') {
-        into.ignored.push({ key: name, reason: 'empty_name' })
-      } else if (name.length > MAX_NAME && [...name].length > MAX_NAME) {
-        into.ignored.push({ key: name, reason: 'name_too_long' })
-      } else {
+      const reason = faultOfName(name, field)
+      if (reason !== undefined) into.ignored.push({ key: name, reason })
+      else {
         into.names.push(name)
         into.values.push(number)
       }
+    } else if (typeof value === 'object' && holdsMedia(value)) {
+      collectMedia(value, prefix, field, into)
     } else if (isRecord(value)) {
       into.nested = true
       collect(value, `${prefix}${field}/`, into)
     }
   }
+}
+
+function faultOfName(name: string, field: string): 'empty_name' | 'name_too_long' | undefined {
+  if (field === '') return 'empty_name'
+  return name.length > MAX_NAME && [...name].length > MAX_NAME ? 'name_too_long' : undefined
+}
+
+function collectMedia(value: unknown, prefix: string, field: string, into: Found): void {
+  const key = prefix + field
+  const reason = faultOfName(key, field)
+  if (reason !== undefined) {
+    into.ignored.push({ key, reason })
+    return
+  }
+  const read = readMedia(value, `data.${key.replaceAll('/', '.')}`)
+  if ('errors' in read) into.mediaFaults.push(...read.errors)
+  else into.media.push({ key, ...read })
 }
 
 function lastOfEachName({ names, values }: Found): Pick<Found, 'names' | 'values'> {

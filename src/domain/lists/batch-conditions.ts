@@ -6,6 +6,7 @@ import { type Field, fieldOf, holdsValue, isPresent } from '../json-field.ts'
 import { type Compiler, conditionOf, configHas, configMeets, hasField, ownFieldMeets } from './conditions.ts'
 import { type Asked, fieldMeets, paramOf } from './field-conditions.ts'
 import type { Place, Places } from './places.ts'
+import { ownsOf } from './possessions.ts'
 
 /** Queries over batches: a condition on a parameter or field of a job holds if any job of the batch meets it. */
 
@@ -38,6 +39,7 @@ function compilerOf(db: Db, places: Places): Compiler {
           return seriesMeets(db, { of: place.kind, name: place.key }, asked)
       }
     },
+    owns: (what, name) => ownsOf(db, what, { of: 'batch', row: batch }, name),
     has: (place) => {
       switch (place.kind) {
         case 'field':

@@ -1,6 +1,13 @@
 import type { Fragment } from 'postgres'
 import type { Db } from '../../db/sql.ts'
-import { type Comparison, fieldNamed, type Query, type Words } from '../../query/index.ts'
+import {
+  type Comparison,
+  fieldNamed,
+  type Possession,
+  possessionOf,
+  type Query,
+  type Words,
+} from '../../query/index.ts'
 import { every, some } from '../conditions.ts'
 import { fieldOf, holdsValue, isPresent } from '../json-field.ts'
 import { type Asked, fieldMeets } from './field-conditions.ts'
@@ -15,6 +22,8 @@ export interface Compiler {
   /** Whether a place has a value that meets the condition, and whether it has one at all. */
   holds: (place: Place, asked: Asked) => Fragment
   has: (place: Place) => Fragment
+  /** Whether the row has media of a key, or made or used an artifact. */
+  owns: (what: Possession, name: string) => Fragment
 }
 
 export function conditionOf(db: Db, query: Query, compiler: Compiler): Fragment {
@@ -39,7 +48,9 @@ export function conditionOf(db: Db, query: Query, compiler: Compiler): Fragment 
 }
 
 /** The first place of the name that the row has a value in decides. */
-function comparisonOf(db: Db, asked: Comparison, { places, holds, has }: Compiler): Fragment {
+function comparisonOf(db: Db, asked: Comparison, { places, holds, has, owns }: Compiler): Fragment {
+  const possession = possessionOf(asked)
+  if (possession !== undefined) return owns(possession, asked.value)
   const all = places.of(asked.name)
   const last = all.at(-1)
   if (last === undefined) return db`false`

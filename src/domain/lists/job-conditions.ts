@@ -9,6 +9,7 @@ import { fieldMeets, paramOf } from './field-conditions.ts'
 import type { DeclaredField } from './field-kinds.ts'
 import { MAX_SORTED } from './field-names.ts'
 import type { Place, Places } from './places.ts'
+import { ownsOf } from './possessions.ts'
 
 /** Queries over jobs, as rows `t` of jobs and `tp` of job_progress. */
 
@@ -36,6 +37,7 @@ export function jobConditionOf(db: Db, query: Query, places: Places, textless: b
         return textless ? db`false` : ofBatch(db, configMeets(db, batch, place.key, asked))
       return holdsValue(db, jobValueOf(db, place, textless), asked.op, asked.value)
     },
+    owns: (what, name) => (textless ? db`false` : ownsOf(db, what, { of: 'job', row }, name)),
     has: (place) => {
       if (place.kind === 'field')
         return place.field.entity === 'job'

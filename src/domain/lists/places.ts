@@ -8,6 +8,7 @@ import {
   fieldNamed,
   MAX_TERMS,
   parse,
+  possessionOf,
   type Query,
   readName,
   termsOf,
@@ -78,7 +79,9 @@ export async function resolveNames(
   more: readonly string[] = [],
 ): Promise<Places> {
   const kinds = FIELD_KINDS[listed]
-  const conditions = queries.flatMap(termsOf).flatMap((term) => (term.kind === 'is' ? [term] : []))
+  const conditions = queries
+    .flatMap(termsOf)
+    .flatMap((term) => (term.kind === 'is' && possessionOf(term) === undefined ? [term] : []))
   const names = [...new Set([...conditions.map(({ name }) => name), ...more])]
   const keys = new Set(names.filter((name) => isOpen(listed, kinds, name)).map((name) => readName(name).key))
   const found = keys.size === 0 ? new Map<string, Found>() : await lookUp(db, within, [...keys])

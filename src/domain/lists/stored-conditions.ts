@@ -1,6 +1,6 @@
 import type { Fragment } from 'postgres'
 import type { Db } from '../../db/sql.ts'
-import { numberIn, type Query } from '../../query/index.ts'
+import { numberIn, possessionOf, type Query } from '../../query/index.ts'
 import { every, literalNumber, some } from '../conditions.ts'
 import { numberInText } from '../json-field.ts'
 import type { StoredOrder } from '../keyset-pages.ts'
@@ -104,6 +104,7 @@ export async function metByStored(db: Db, query: Query, places: Places): Promise
 /** Any of the conditions of an OR, of which all must be answered. */
 function boundOf(db: Db, query: Query, places: Places): Bound | undefined {
   if (query.kind === 'is') {
+    if (possessionOf(query) !== undefined) return undefined
     const all = places.of(query.name)
     // The first place of several decides, which a row of another cannot tell.
     return joined(

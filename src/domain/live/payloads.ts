@@ -10,7 +10,7 @@ import type { Clock } from '../liveness.ts'
 import { viewsOfBatches, viewsOfJobs } from '../present.ts'
 import { anonymizeBatch, anonymizeJob, publicBatch, publicJob } from '../shares/index.ts'
 import { loadCommands, loadHosts } from './agent-payloads.ts'
-import { loadFiles } from './file-payloads.ts'
+import { loadFiles, loadMedia } from './file-payloads.ts'
 import type { Viewer } from './follow.ts'
 import { loadEpochs, loadLines, loadSnapshots } from './series-payloads.ts'
 
@@ -35,6 +35,7 @@ export function payloadLoaders(sql: Db, clock: () => Clock): PayloadLoaders<View
     },
     epochs: (changes) => loadEpochs(sql, changes),
     files: (changes) => loadFiles(sql, changes),
+    media: (changes) => loadMedia(sql, changes),
     lines: (changes) => loadLines(sql, changes),
     snapshots: (changes) => loadSnapshots(sql, changes),
   }

@@ -102,6 +102,15 @@ const STEPS_OF_BATCH: Step[] = [
         delete from file_claims where batch_key = ${batchKey} and path in (
           select path from file_claims where batch_key = ${batchKey} order by path limit ${rows})`
     ).count,
+  async (tx, batchKey, { rows }) =>
+    (
+      await tx`/* retention.purge_media */
+        delete from media m using (
+          select key, step, job_key from media where batch_key = ${batchKey} order by batch_key, key, step, job_key limit ${rows}) d
+        where m.batch_key = ${batchKey} and m.key = d.key and m.step = d.step and m.job_key = d.job_key`
+    ).count,
+  async (tx, batchKey) =>
+    (await tx`/* retention.purge_media_keys */ delete from media_keys where batch_key = ${batchKey}`).count,
   async (tx, batchKey, { large }) => {
     // Packing holds this lock; what it wrote meanwhile is deleted with the job.
     await tx`/* retention.lock_jobs_of */ select from batch_progress where batch_key = ${batchKey} for no key update`

@@ -30,7 +30,7 @@ export async function listShares(
 ): Promise<(ShareView & { batch_key: number })[]> {
   const { limit, after } = page
   const rows = await db<ShareRow[]>`/* shares.list */
-    select ${fragment(db, COLUMNS)}, s.batch_key, b.owner_id batch_owner_id, ${standing(db, now)} standing,
+    select ${fragment(db, COLUMNS)}, s.batch_key, coalesce(s.files, false) files, b.owner_id batch_owner_id, ${standing(db, now)} standing,
       ${fragment(db, LINK_CREATOR)}
     from shares s
     join batches b on b.key = s.batch_key
@@ -44,6 +44,7 @@ export async function listShares(
     id: row.id,
     batch_key: row.batch_key,
     anonymous: row.anonymous,
+    files: row.files,
     created_by: { id: row.creator_id, name: row.creator_name },
     creator_disabled: row.creator_disabled,
     opens: row.standing && creatorMay('share', row, row.batch_owner_id),
@@ -56,6 +57,8 @@ export async function listShares(
 export interface OpenShare {
   id: string
   anonymous: boolean
+  /** Whether it shows files and media. */
+  files: boolean
   expiresAt: string | null
   batchKey: number
 }
@@ -67,7 +70,7 @@ export interface OpenShare {
 export async function openShare(db: Db, token: string, now: Date): Promise<OpenShare | undefined> {
   if (!isShareToken(token)) return undefined
   const [share] = await db<(OpenShare & LinkCreator & { batch_owner_id: string })[]>`/* shares.open */
-    select s.id, s.anonymous, s.expires_at "expiresAt", s.batch_key "batchKey", b.owner_id batch_owner_id,
+    select s.id, s.anonymous, coalesce(s.files, false) files, s.expires_at "expiresAt", s.batch_key "batchKey", b.owner_id batch_owner_id,
       ${fragment(db, LINK_CREATOR)}
     from shares s
     join batches b on b.key = s.batch_key
@@ -76,8 +79,8 @@ export async function openShare(db: Db, token: string, now: Date): Promise<OpenS
     left join project_members m on m.project_key = p.key and m.user_id = u.id
     where s.token_hash = ${shareTokenHash(token)} and ${standing(db, now)}`
   if (share === undefined || !creatorMay('share', share, share.batch_owner_id)) return undefined
-  const { id, anonymous, expiresAt, batchKey } = share
-  return { id, anonymous, expiresAt, batchKey }
+  const { id, anonymous, files, expiresAt, batchKey } = share
+  return { id, anonymous, files, expiresAt, batchKey }
 }
 
 /** Those of these shares that still open, as in `openShare`. */

@@ -10,6 +10,11 @@ export const shareFields = {
     column: 'anonymous',
     public: 'hidden',
   },
+  files: {
+    type: flag,
+    means: 'Whether it shows files and media',
+    public: 'hidden',
+  },
   created_by: { type: own(z.object({ id: z.string(), name: z.string() })), public: 'hidden' },
   creator_disabled: {
     type: flag,

@@ -25,12 +25,16 @@ export async function createShare(
   wanted: {
     expiresAt: string | null
     anonymous: boolean
+    /** Whether it shows files and media; by default unless it is anonymous. */
+    files?: boolean | undefined
     /** Created here if not given. */
     token?: string
   },
   most: number,
   now: Date,
-): Promise<Done<{ id: string; token: string; expiresAt: string | null; anonymous: boolean }>> {
+): Promise<
+  Done<{ id: string; token: string; expiresAt: string | null; anonymous: boolean; files: boolean }>
+> {
   const batch = await visibleBatch(tx, actor, batchId)
   if (!batch.may('share')) throw new Problem('forbidden')
   await holdQuota(
@@ -45,15 +49,15 @@ export async function createShare(
       return row?.n ?? 0
     },
   )
-  const { anonymous, token = makeShareToken() } = wanted
+  const { anonymous, files = !anonymous, token = makeShareToken() } = wanted
   const [row] = await tx<{ id: string; expiresAt: string | null }[]>`/* shares.create */
-    insert into shares (batch_key, token_hash, anonymous, created_by, created_at, expires_at)
-    values (${batch.key}, ${shareTokenHash(token)}, ${anonymous}, ${actor.user.id}, ${instantOf(now)}, ${wanted.expiresAt}::timestamptz)
+    insert into shares (batch_key, token_hash, anonymous, files, created_by, created_at, expires_at)
+    values (${batch.key}, ${shareTokenHash(token)}, ${anonymous}, ${files}, ${actor.user.id}, ${instantOf(now)}, ${wanted.expiresAt}::timestamptz)
     returning id, expires_at "expiresAt"`
   if (row === undefined) throw new Error('the share was not stored')
-  const detail = { share: row.id, anonymous, expires_at: row.expiresAt }
+  const detail = { share: row.id, anonymous, files, expires_at: row.expiresAt }
   await recordAudit(tx, actor, { action: 'share.created', subject: `batch:${batch.id}`, detail }, now)
-  return { result: { ...row, token, anonymous }, changes: [timelineOf(batch)] }
+  return { result: { ...row, token, files, anonymous }, changes: [timelineOf(batch)] }
 }
 
 /**

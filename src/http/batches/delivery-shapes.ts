@@ -19,6 +19,10 @@ export const fileCounts = z
   })
   .describe('Files of the batch')
 
+export const mediaCounts = z
+  .object({ values: z.int(), missing: z.int().describe('Their content has not arrived') })
+  .describe('Media values of the batch')
+
 export const delivery = z.object({
   batch_id: z.string(),
   state: z

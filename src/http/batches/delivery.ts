@@ -5,12 +5,13 @@ import { visibleBatch } from '../../domain/access.ts'
 import { deliveryOf, deliveryOfJobs, resumePointOf, withoutHosts } from '../../domain/batches/index.ts'
 import { cursorOf } from '../../domain/cursors.ts'
 import { countFiles } from '../../domain/files/index.ts'
+import { countMedia } from '../../domain/media/index.ts'
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
-import { delivery, fileCounts, jobDelivery } from './delivery-shapes.ts'
+import { delivery, fileCounts, jobDelivery, mediaCounts } from './delivery-shapes.ts'
 
 const jobDeliveryCursor = cursorOf<number>('delivery of jobs', z.int().min(0))
 
@@ -29,15 +30,19 @@ function deliveryRoute(routes: Routes, { sql }: Services): void {
         params: shapes.byId,
         querystring: shapes.nothing,
         summary: 'Whether everything that the reporter produced has arrived',
-        response: { 200: delivery.extend({ files: fileCounts }) },
+        response: { 200: delivery.extend({ files: fileCounts, media: mediaCounts }) },
       },
     },
     async (request) => {
       const caller = await request.caller()
       const batch = await visibleBatch(sql, caller, request.params.id)
-      const [found, files] = await Promise.all([deliveryOf(sql, batch), countFiles(sql, [batch.key])])
+      const [found, files, media] = await Promise.all([
+        deliveryOf(sql, batch),
+        countFiles(sql, [batch.key]),
+        countMedia(sql, batch.key),
+      ])
       const delivery = caller.kind === 'anonymous' ? withoutHosts(found) : found
-      return { ...delivery, files: entryOf(files, batch.key) }
+      return { ...delivery, files: entryOf(files, batch.key), media }
     },
   )
 }

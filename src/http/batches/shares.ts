@@ -52,6 +52,10 @@ function createShareRoute(routes: Routes, { config, writer, now }: Services): vo
           .strictObject({
             expires_at: instantText.nullish().describe('Default: never'),
             anonymous: z.boolean().default(false).describe('Hides user, host, paths and log lines'),
+            files: z
+              .boolean()
+              .optional()
+              .describe('Shows files and media, as they are. Default: true, false for an anonymous link'),
           })
           .nullish(),
         response: {
@@ -67,7 +71,7 @@ function createShareRoute(routes: Routes, { config, writer, now }: Services): vo
     },
     async (request, reply) => {
       const caller = await request.person()
-      const { expires_at: expiresAt = null, anonymous = false } = request.body ?? {}
+      const { expires_at: expiresAt = null, anonymous = false, files } = request.body ?? {}
       const at = now()
       if (expiresAt !== null && Date.parse(expiresAt) <= at.getTime()) {
         throw new Problem('invalid_body', {
@@ -75,7 +79,7 @@ function createShareRoute(routes: Routes, { config, writer, now }: Services): vo
         })
       }
       const made = await commit(writer, (tx) =>
-        createShare(tx, caller, request.params.id, { expiresAt, anonymous }, config.quotas.shares, at),
+        createShare(tx, caller, request.params.id, { expiresAt, anonymous, files }, config.quotas.shares, at),
       )
       return reply.code(201).send({
         id: made.id,

@@ -154,6 +154,7 @@ const OWN: Record<string, readonly ProblemCode[]> = {
   'POST /api/batches/{id}/shares': ['quota_exceeded'],
   'POST /api/batches/{id}/files': ['file_too_large', 'storage_full', 'storage_unavailable'],
   'GET /api/batches/{id}/files/{path}': ['file_not_found', 'range_not_satisfiable', 'storage_unavailable'],
+  'GET /api/shared/{token}/files/{path}': ['file_not_found', 'range_not_satisfiable', 'storage_unavailable'],
   'DELETE /api/batches/{id}/files/{path}': ['file_not_found'],
   'PATCH /api/uploads/{id}': [
     'upload_offset_mismatch',

@@ -21,7 +21,7 @@ const visits = new WeakMap<FastifyRequest, Visit>()
 const POINTS_PER_COST = 1_000
 
 /** Routes whose link is the credential: any caller is a visitor there. */
-const BY_LINK = new Set(['/api/shared/:token', '/api/shared-reports/:token'])
+const BY_LINK = /^\/api\/shared(?:\/|-reports\/):token/
 /** Routes that read no data of projects, and those with limits of their own. */
 const EXEMPT = /^\/api\/(?:settings|openapi\.json|docs|mail\.css|auth|oauth|sse)(?:\/|$)/
 
@@ -48,7 +48,7 @@ async function visitorOf(request: FastifyRequest): Promise<Payer | undefined> {
   const { method, routeOptions } = request
   const { url = '' } = routeOptions
   if (method !== 'GET' || !url.startsWith('/api/') || EXEMPT.test(url)) return undefined
-  if (BY_LINK.has(url)) return { kind: 'visitor', key: networkOf(request.ip) }
+  if (BY_LINK.test(url)) return { kind: 'visitor', key: networkOf(request.ip) }
   const caller = await request.caller()
   return caller.kind === 'anonymous' ? payerOf(caller) : undefined
 }

@@ -3,6 +3,7 @@ import {
   fieldNamed,
   matches,
   parse,
+  possessionOf,
   type Query,
   quotedName,
   readName,
@@ -84,7 +85,11 @@ export function parseJobQuery(text: string, names: readonly string[], batch?: Of
     return { matches: () => false, problems: [problem], hints: [] }
   }
   const isLocal = (one: Query): boolean =>
-    termsOf(one).every((term) => term.kind === 'words' || !/^(min|max|best)$/.test(readName(term.name).of))
+    termsOf(one).every(
+      (term) =>
+        term.kind === 'words' ||
+        (possessionOf(term) === undefined && !/^(min|max|best)$/.test(readName(term.name).of)),
+    )
   const row = (job: Job) => ({
     field: (name: string) => [fieldOf(job, batch, name)],
     values: (of: string, key: string) => valuesOf(job, batch, of, key),
@@ -95,7 +100,7 @@ export function parseJobQuery(text: string, names: readonly string[], batch?: Of
     matches: query === null || isLocal(query) ? (job) => matches(query, row(job), KINDS) : null,
     problems: [],
     hints: termsOf(query).flatMap((term) => {
-      if (term.kind !== 'is') return []
+      if (term.kind !== 'is' || possessionOf(term) !== undefined) return []
       const { key } = readName(term.name)
       const isKnown =
         fieldNamed(KINDS, term.name) !== undefined ||

@@ -1,0 +1,12 @@
+/** Media of jobs: images, tables and other values of an epoch that are not numbers (contract §11 "Media"). */
+export { type NewMedia, storeMedia } from './for-ingest.ts'
+export {
+  countMedia,
+  listMedia,
+  listMediaKeys,
+  type MediaAt,
+  type MediaFilter,
+  type MediaPosition,
+  mediaKeysOf,
+  withContent,
+} from './reads.ts'

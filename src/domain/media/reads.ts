@@ -1,0 +1,140 @@
+import { isRecord } from '../../checked.ts'
+import type { Db } from '../../db/sql.ts'
+import { fileUrl } from '../files/index.ts'
+import { isStorable } from '../storable-text.ts'
+
+/** Media of a job at a step; of each value whether its content has arrived, and where it is. */
+export interface MediaAt {
+  job_id: string
+  key: string
+  step: number
+  at: string
+  values: Record<string, unknown>[]
+}
+
+/** The position in a list that is ordered by step, job and key. */
+export interface MediaPosition {
+  step: number
+  job: number
+  key: string
+}
+
+export interface MediaFilter {
+  keys: string[] | undefined
+  jobs: string[] | undefined
+  from: number | undefined
+  to: number | undefined
+  after: MediaPosition | undefined
+  limit: number
+}
+
+type MediaRow = MediaAt & { job_key: number }
+
+export async function listMedia(
+  db: Db,
+  batchKey: number,
+  { keys, jobs, from, to, after, limit }: MediaFilter,
+): Promise<MediaRow[]> {
+  const [ofKeys, ofJobs] = [keys?.filter(isStorable), jobs?.filter(isStorable)]
+  return db<MediaRow[]>`/* media.list */
+    select j.id job_id, m.job_key, m.key, m.step, m.at, m.vals "values"
+    from media m join jobs j on j.key = m.job_key and j.batch_key = m.batch_key
+    where m.batch_key = ${batchKey}
+      and ${ofKeys === undefined ? db`true` : db`m.key = any (${ofKeys}::text[])`}
+      and ${ofJobs === undefined ? db`true` : db`j.id = any (${ofJobs}::text[])`}
+      and ${from === undefined ? db`true` : db`m.step >= ${from}::bigint`}
+      and ${to === undefined ? db`true` : db`m.step <= ${to}::bigint`}
+      and ${after === undefined ? db`true` : db`(m.step, m.job_key, m.key) > (${after.step}::bigint, ${after.job}::bigint, ${after.key}::text collate "C")`}
+    order by m.step, m.job_key, m.key limit ${limit}`
+}
+
+/**
+ * Says of everything in the values that names content whether it has arrived, and its address.
+ * @param folder the address of the batch's files; null if they are not shown
+ */
+export async function withContent(
+  db: Db,
+  batchKey: number,
+  rows: readonly MediaRow[],
+  folder: string | null,
+): Promise<MediaAt[]> {
+  const hashes = new Set<string>()
+  for (const { values } of rows) eachContent(values, (value) => void hashes.add(value.sha256))
+  const paths = await pathsOf(db, batchKey, [...hashes])
+  return rows.map(({ job_key: _, ...row }) => {
+    eachContent(row.values, (value) => {
+      const path = paths.get(value.sha256)
+      const url = path === undefined || folder === null ? null : fileUrl(folder, path)
+      Object.assign(value, { uploaded: path !== undefined, url })
+    })
+    return row
+  })
+}
+
+/** A part of a value that names content: an image, or a mask of it. */
+function eachContent(value: unknown, visit: (value: { sha256: string }) => void): void {
+  if (Array.isArray(value)) for (const one of value) eachContent(one, visit)
+  if (!isRecord(value)) return
+  for (const inner of Object.values(value)) eachContent(inner, visit)
+  if (typeof value.sha256 === 'string' && /^[0-9a-f]{64}$/.test(value.sha256))
+    visit(value as { sha256: string })
+}
+
+async function pathsOf(db: Db, batchKey: number, hashes: string[]): Promise<Map<string, string>> {
+  if (hashes.length === 0) return new Map()
+  const rows = await db<{ sha256: string; path: string }[]>`/* media.paths */
+    select encode(c.sha256, 'hex') sha256, min(f.path) path
+    from batches b
+    join contents c on c.project_key = b.project_key
+      and c.sha256 in (select decode(h, 'hex') from unnest(${hashes}::text[]) as u (h))
+    join batch_files f on f.batch_key = b.key and f.content_key = c.key
+    where b.key = ${batchKey} group by c.sha256`
+  return new Map(rows.map(({ sha256, path }) => [sha256, path]))
+}
+
+/** A key of a batch's media. */
+export interface MediaKey {
+  key: string
+  type: string
+  jobs: number
+  points: number
+  first_step: number
+  last_step: number
+}
+
+/** The keys of a batch's media, in order. */
+export const listMediaKeys = (
+  db: Db,
+  batchKey: number,
+  { after, limit }: { after: string | undefined; limit: number },
+): Promise<MediaKey[]> => db<MediaKey[]>`/* media.keys */
+  select k.key, k.type, k.jobs, m.points, m.first_step, m.last_step
+  from (
+    select key, min(type) as type, count(*) jobs from media_keys
+    where batch_key = ${batchKey} and ${after === undefined ? db`true` : db`key > ${after}`}
+    group by key order by key limit ${limit}) k
+  cross join lateral (
+    select count(*) points, min(step) first_step, max(step) last_step from media m
+    where m.batch_key = ${batchKey} and m.key = k.key) m
+  order by k.key`
+
+/** The keys of these batches, for messages. */
+export async function mediaKeysOf(db: Db, batchKeys: readonly number[]): Promise<Map<number, string[]>> {
+  const rows = await db<{ batch_key: number; keys: string[] }[]>`/* media.keys_of */
+    select batch_key, array_agg(distinct key) keys from media_keys
+    where batch_key = any (${[...batchKeys]}::bigint[]) group by batch_key`
+  return new Map(rows.map(({ batch_key, keys }) => [batch_key, keys]))
+}
+
+/** How many media values a batch has, and of how many the content has not arrived. */
+export async function countMedia(db: Db, batchKey: number): Promise<{ values: number; missing: number }> {
+  const [row] = await db<{ values: number; missing: number }[]>`/* media.count */
+    with vals as materialized (
+      select v.v ->> 'sha256' sha256 from media m cross join lateral jsonb_array_elements(m.vals) as v (v)
+      where m.batch_key = ${batchKey})
+    select count(*) "values", count(*) filter (where v.sha256 is not null and s.sha256 is null) missing
+    from vals v left join (
+      select distinct encode(c.sha256, 'hex') sha256 from batch_files f join contents c on c.key = f.content_key
+      where f.batch_key = ${batchKey}) s on s.sha256 = v.sha256`
+  return row ?? { values: 0, missing: 0 }
+}

@@ -1,0 +1,123 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { z } from 'zod'
+import { findFile } from '../../domain/files/index.ts'
+import { openShare } from '../../domain/shares/index.ts'
+import { Problem } from '../../problem.ts'
+import type { Services } from '../../services.ts'
+import { pageOf } from '../request/page.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
+import { sendContent } from './content-answer.ts'
+import { fileShape } from './file-shapes.ts'
+import { bytes, filesPage, filesQuery, nameOf } from './files.ts'
+import {
+  mediaKeysPage,
+  mediaKeysQuery,
+  mediaKeysShape,
+  mediaPage,
+  mediaPageShape,
+  mediaQuery,
+} from './media.ts'
+
+const shared = { tags: ['shares'], security: [], params: z.object({ token: z.string() }) }
+const NOTHING = { items: [], next_cursor: null }
+
+/** Files and media that a public link shows: those of an anonymous one only if its creator chose so (contract §11 "Files"). */
+export function sharedFileRoutes(app: FastifyInstance, services: Services): void {
+  addRoutes(app, services, [sharedFilesRoute, sharedFileRoute, sharedMediaRoute, sharedMediaKeysRoute])
+}
+
+/**
+ * @returns the key of the batch; null if the share shows no files
+ * @throws Problem share_not_found
+ */
+async function filesShown(
+  { sql, now }: Services,
+  token: string,
+  reply: FastifyReply,
+): Promise<number | null> {
+  const share = await openShare(sql, token, now())
+  if (share === undefined) throw new Problem('share_not_found')
+  reply.header('referrer-policy', 'no-referrer')
+  return share.files ? share.batchKey : null
+}
+
+const folderOf = (token: string): string => `/api/shared/${token}/files`
+
+function sharedFilesRoute(routes: Routes, services: Services): void {
+  routes.get(
+    '/api/shared/:token/files',
+    {
+      schema: {
+        ...shared,
+        summary: 'The files that a link shows, ordered by path',
+        querystring: filesQuery,
+        response: { 200: pageOf(fileShape) },
+      },
+    },
+    async (request, reply) => {
+      const { token } = request.params
+      const batch = await filesShown(services, token, reply)
+      return batch === null ? NOTHING : filesPage(services, batch, folderOf(token), request.query)
+    },
+  )
+}
+
+function sharedFileRoute(routes: Routes, services: Services): void {
+  routes.get(
+    '/api/shared/:token/files/*',
+    {
+      compress: false,
+      schema: {
+        ...bytes.schema,
+        ...shared,
+        summary: 'The bytes of a file that a link shows',
+        params: z.object({ token: z.string(), '*': z.string() }),
+      },
+    },
+    async (request, reply) => {
+      const { token, '*': path } = request.params
+      const batch = await filesShown(services, token, reply)
+      const content = batch === null ? undefined : await findFile(services.sql, batch, path)
+      if (content === undefined) throw new Problem('file_not_found')
+      const as = { name: nameOf(path), download: request.query.download === 'true' }
+      return sendContent({ request, reply }, services, content, as)
+    },
+  )
+}
+
+function sharedMediaRoute(routes: Routes, services: Services): void {
+  routes.get(
+    '/api/shared/:token/media',
+    {
+      schema: {
+        ...shared,
+        summary: 'The media that a link shows, ordered by step',
+        querystring: mediaQuery,
+        response: { 200: mediaPageShape },
+      },
+    },
+    async (request, reply) => {
+      const { token } = request.params
+      const batch = await filesShown(services, token, reply)
+      return batch === null ? NOTHING : mediaPage(services, batch, folderOf(token), request.query)
+    },
+  )
+}
+
+function sharedMediaKeysRoute(routes: Routes, services: Services): void {
+  routes.get(
+    '/api/shared/:token/media/keys',
+    {
+      schema: {
+        ...shared,
+        summary: 'The keys of the media that a link shows',
+        querystring: mediaKeysQuery,
+        response: { 200: mediaKeysShape },
+      },
+    },
+    async (request, reply) => {
+      const batch = await filesShown(services, request.params.token, reply)
+      return batch === null ? NOTHING : mediaKeysPage(services, batch, request.query)
+    },
+  )
+}
