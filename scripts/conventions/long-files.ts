@@ -17,6 +17,9 @@ const LONG_WITH_REASON: Record<string, string> = {
   'python/reporter/scripts/generate_validator.py': 'one generator, read beside its output',
   'python/reporter/src/svc_reporter/_console.py':
     'one capture of two streams: replacing, collecting, splitting into lines, restoring',
+  'python/reporter/src/svc_reporter/_files.py':
+    'the files of one run: two threads, with the state that they share',
+  'python/reporter/src/svc_reporter/_media.py': 'the public classes of media with their documentation',
   'python/reporter/src/svc_reporter/_job.py': 'the public class of a job with its documentation',
   'python/reporter/src/svc_reporter/_plain.py': 'one conversion of any value to JSON, with its bounds',
   'python/reporter/src/svc_reporter/_reporter.py': 'the public class with its documentation',

@@ -86,6 +86,7 @@ const WAYS: Record<string, [string, Way][]> = {
     ['svc user create', run],
     ['pip install --index-url', run],
   ],
+  'docs/media.md': [['import svc_reporter as svc', { test: 'python/reporter/tests/test_media.py' }]],
   'docs/notifications.md': [['curl -X POST', run]],
   'docs/operations.md': [
     ['SVC_PUBLIC_URL', { settings: true }],

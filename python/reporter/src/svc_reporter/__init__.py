@@ -32,18 +32,37 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import errors as errors
+    from . import plot as plot
+    from ._artifact import Artifact as Artifact
     from ._calls import AlertLevel as AlertLevel
     from ._calls import Settings as Settings
     from ._calls import alert as alert
     from ._calls import define_metric as define_metric
     from ._calls import finish as finish
     from ._calls import log as log
+    from ._calls import log_artifact as log_artifact
+    from ._calls import log_code as log_code
+    from ._calls import log_model as log_model
     from ._calls import login as login
     from ._calls import mark_preempting as mark_preempting
+    from ._calls import restore as restore
+    from ._calls import save as save
     from ._calls import termerror as termerror
     from ._calls import termlog as termlog
     from ._calls import termwarn as termwarn
+    from ._calls import unwatch as unwatch
+    from ._calls import use_artifact as use_artifact
+    from ._calls import use_model as use_model
+    from ._calls import watch as watch
     from ._config import Config
+    from ._media import Audio as Audio
+    from ._media import Histogram as Histogram
+    from ._media import Html as Html
+    from ._media import Image as Image
+    from ._media import Plotly as Plotly
+    from ._media import Table as Table
+    from ._media import Text as Text
+    from ._media import Video as Video
     from ._summary import Summary
     from ._sweep import Sweep as Sweep
     from ._sweeps import agent as agent
@@ -66,6 +85,10 @@ __all__ = ["Delivery", "Job", "LogHandler", "QueryError", "Reporter", "Run", "St
 _LAZY = {
     **dict.fromkeys(("AlertLevel", "Settings", "alert", "define_metric", "ensure_configured"), "_calls"),
     **dict.fromkeys(("finish", "log", "login", "mark_preempting", "require", "setup", "teardown"), "_calls"),
+    **dict.fromkeys(("log_artifact", "log_code", "log_model", "plot_table", "restore", "save"), "_calls"),
+    **dict.fromkeys(("unwatch", "use_artifact", "use_model", "watch"), "_calls"),
+    **dict.fromkeys(("Audio", "Histogram", "Html", "Image", "Plotly", "Table", "Text", "Video"), "_media"),
+    "Artifact": "_artifact",
     **dict.fromkeys(("termerror", "termlog", "termsetup", "termwarn"), "_calls"),
     **dict.fromkeys(("AuthenticationError", "CommError", "Error", "UsageError"), "errors"),
     **dict.fromkeys(("agent", "ask", "should_stop", "sweep", "trial"), "_sweeps"),

@@ -23,6 +23,8 @@ FOLDER = Path(__file__).with_name("_as_wandb")
 _NAME = "wandb"
 _SAME = {"errors": "errors", "plot": "plot", "apis.public": "query", "errors.errors": "errors"}
 """Submodules of W&B that are modules of this package."""
+_PACKAGES = ("apis", "integration", "sdk")
+"""Modules of W&B that have modules."""
 _CLASSES = {
     "keras": ("keras", {"WandbCallback": "SvcCallback", "WandbMetricsLogger": "SvcCallback"}),
     "xgboost": ("xgboost", {"WandbCallback": "SvcCallback", "wandb_callback": "SvcCallback"}),
@@ -91,9 +93,18 @@ class _StandIn(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        found = _found(self.__name__.partition(".")[2], name)
+        found = self._inner(name) or _found(self.__name__.partition(".")[2], name)
         setattr(self, name, found)
         return found
+
+    def _inner(self, name: str) -> _StandIn | None:
+        """A module of a module, as in `wandb.sdk.wandb_run.Run`."""
+        parts = self.__name__.split(".")
+        is_package = parts[1] in _PACKAGES and len(parts) == 2
+        return _StandIn(f"{self.__name__}.{name}") if is_package and name.islower() else None
+
+    def __call__(self, *_args: Any, **_more: Any) -> Any:
+        return stand_in(f"{self.__name__}()", "")
 
 
 def _found(module: str, name: str) -> Any:
@@ -113,6 +124,10 @@ def _found(module: str, name: str) -> Any:
 def stand_in(what: str, instead: str) -> Any:
     """A stand-in for a name of W&B: a class if it has the name of one, so that `isinstance` works."""
     name = what.rpartition(".")[2]
+    if name.endswith(("Error", "Exception")):
+        from .errors import Error
+
+        return Error  # for `except`
     if not name[:1].isupper():
         say_unsupported(what, instead)
         return Nothing(what)

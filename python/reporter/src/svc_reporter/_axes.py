@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ._metric_values import NAME_LIMIT
+from ._metric_values import NAME_LIMIT, media_in
 from ._plain import MAX_ITEMS, entries_of, plain
 
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -134,6 +134,10 @@ class Axes:
         numbers: dict[str, float] = {} if fraction is None else {"step": fraction}
         rows: dict[int, dict[str, Any]] = {main: {}}
         for name, value in flattened(data):
+            media = media_in(value)
+            if media is not None:
+                rows.setdefault(self._step_of(name, main), {})[name] = media
+                continue
             number = number_of(value)
             if number is None:  # the job warns of it
                 rows[main][name] = plain(value)
@@ -193,7 +197,10 @@ class Axes:
 def flattened(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """`{"val": {"acc": 1}}` → `("val/acc", 1)`; leaves out None."""
     for key, value in (entries_of(data) or {}).items():
-        if type(value) is dict and _is_group(value):
+        if type(value) is dict and any(media_in(inner) is not None for inner in value.values()):
+            for name, inner in value.items():
+                yield f"{key}/{name}", inner
+        elif type(value) is dict and _is_group(value):
             for name, number in value.items():
                 yield f"{key}/{name}", number
         elif isinstance(value, Mapping):

@@ -63,6 +63,58 @@ def mark_preempting() -> None:
     current().mark_preempting()
 
 
+def save(glob_str: Any = None, base_path: Any = None, policy: str = "end", **more: Any) -> list[str]:
+    """`Run.save` of the current run."""
+    return current().save(glob_str, base_path, policy, **more)
+
+
+def log_artifact(artifact_or_path: Any, *args: Any, **more: Any) -> Any:
+    """`Run.log_artifact` of the current run."""
+    return current().log_artifact(artifact_or_path, *args, **more)
+
+
+def use_artifact(artifact_or_name: Any, *args: Any, **more: Any) -> Any:
+    """`Run.use_artifact` of the current run."""
+    return current().use_artifact(artifact_or_name, *args, **more)
+
+
+def log_model(*args: Any, **more: Any) -> None:
+    """`Run.log_model` of the current run."""
+    current().log_model(*args, **more)
+
+
+def use_model(name: str) -> str:
+    """`Run.use_model` of the current run."""
+    return current().use_model(name)
+
+
+def log_code(*args: Any, **more: Any) -> Any:
+    """`Run.log_code` of the current run."""
+    return current().log_code(*args, **more)
+
+
+def restore(name: str, *args: Any, **more: Any) -> Any:
+    """`Run.restore` of the current run."""
+    return current().restore(name, *args, **more)
+
+
+def watch(models: Any, *args: Any, **more: Any) -> None:
+    """`Run.watch` of the current run."""
+    current().watch(models, *args, **more)
+
+
+def unwatch(models: Any = None) -> None:
+    """`Run.unwatch` of the current run."""
+    current().unwatch(models)
+
+
+def plot_table(
+    vega_spec_name: str | None = None, data_table: Any = None, fields: Any = None, *_args: Any, **_more: Any
+) -> Any:
+    """W&B's charts of its own kind: the table is recorded, which the page shows."""
+    return data_table
+
+
 def login(*_args: Any, **_more: Any) -> bool:
     """W&B asks for a key here. This package reads SVC_URL and SVC_TOKEN; `svc-reporter doctor` checks them."""
     return True

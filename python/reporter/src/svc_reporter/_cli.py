@@ -21,6 +21,10 @@ from ._version import __version__
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command. Returns its exit code: 0 success, 1 an error or unsent events, 2 wrong usage."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] in (["files"], ["artifact"]):
+        from ._files_cli import main as of_files
+
+        return of_files(words)
     if words[:1] == ["run-as-wandb"] and words[1:2] not in ([], ["-h"], ["--help"]):
         from ._alias import run_as_wandb
 
@@ -49,6 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             command.add_argument("--seconds", type=float, default=30.0, help="how long it takes (default: 30)")
         if name in ("sync", "import"):
             command.add_argument("--quiet", action="store_true", help="print the result only")
+    for name, text in (("files", "list, get and put files of a run"), ("artifact", "list, get and put artifacts")):
+        commands.add_parser(name, help=text, description=text)
     text = "run a script in which `import wandb` is svc_reporter, also in its child processes"
     command = commands.add_parser("run-as-wandb", help=text, description=text)
     command.add_argument(
@@ -83,6 +89,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     files = "1 file" if done.files == 1 else f"{done.files} files"
     print(f"{files} sent: {counts}")
+    if done.uploads is not None and (done.uploads.files or done.uploads.refused or done.uploads_left):
+        sent = done.uploads
+        print(f"{sent.files:,} uploads sent ({sent.bytes:,} bytes), {sent.refused} refused, {done.uploads_left} left")
+        if sent.halt is not None:
+            print(f"uploads stopped: {sent.why}", file=sys.stderr)
     for path in done.left:
         print(f"left: {path}")
     if done.busy:
@@ -93,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"files of rejected events: {done.rejected}; fix the cause, then run `svc-reporter sync --rejected`")
     if done.stopped is not None:
         print(f"stopped: the service is {done.stopped.value}", file=sys.stderr)
-    return 1 if done.stopped is not None or done.left or done.busy else 0
+    return 1 if done.stopped is not None or done.left or done.busy or done.uploads_left else 0
 
 
 def _demo(settings: Settings, options: argparse.Namespace) -> int:

@@ -79,9 +79,31 @@ def send_spilled(facts: dict[str, Any], deadline: float, *, once: bool = False) 
         return True
 
     try:
-        return _replay_files(batch_id, spill_writer, Sender(transport, DEFAULT, pause), messages, deadline, once=once)
+        sender = Sender(transport, DEFAULT, pause)
+        if not _replay_files(batch_id, spill_writer, sender, messages, deadline, once=once):
+            return False
+        return _send_files(facts, transport, deadline)
     finally:
         transport.close()
+
+
+def has_files(facts: dict[str, Any]) -> bool:
+    """Whether files of a batch wait on disk for a service."""
+    from ._file_store import FileStore
+
+    return bool(facts.get("url") and facts.get("token")) and FileStore(facts.get("folder")).counts(
+        str(facts["batch_id"])
+    ) != (0, 0)
+
+
+def _send_files(facts: dict[str, Any], transport: Transport, deadline: float) -> bool:
+    """Send the files of a batch that wait on disk. False if something stopped it."""
+    from ._file_store import FileStore
+    from ._uploads import Uploads
+
+    store = FileStore(facts.get("folder"))
+    uploads = Uploads(store, transport, may_go_on=lambda: time.monotonic() < deadline)
+    return uploads.round(store.waiting(str(facts["batch_id"]))).halt is None
 
 
 def _replay_files(

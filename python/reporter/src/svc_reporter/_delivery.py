@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,14 @@ class Delivery(Mapping[str, int]):
     rejected: int = 0
     ignored_values: int = 0
     """Single values that the service did not store, of events that it stored. Not part of the sum."""
+    files: int = 0
+    """Images, files of `save` and files of artifacts; also those that were lost."""
+    file_bytes: int = 0
+    files_sent: int = 0
+    """Files that the service has confirmed; the rest is on disk, or was lost."""
+    file_bytes_sent: int = 0
+    files_dropped: int = 0
+    """Files that could not be encoded or stored, or that the service refused."""
 
     @property
     def pending(self) -> int:
@@ -39,6 +47,16 @@ class Delivery(Mapping[str, int]):
     def complete(self) -> bool:
         """Whether the service has confirmed every event that was produced."""
         return self.produced == self.accepted + self.duplicate
+
+    def with_files(self, counts: Mapping[str, int]) -> Delivery:
+        return replace(
+            self,
+            files=counts["files"],
+            file_bytes=counts["bytes"],
+            files_sent=counts["sent"],
+            file_bytes_sent=counts["sent_bytes"],
+            files_dropped=counts["dropped"],
+        )
 
     def as_data(self) -> dict[str, int]:
         return dict(zip(_KEYS, astuple(self), strict=False))

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -38,9 +38,10 @@ class PacedTransport(Transport):
         accept: str = "application/json",
         *,
         content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
     ) -> Response:
         time.sleep(max(0.0, self._not_before - time.monotonic()))
-        response = super().request(method, path, body, accept, content_type=content_type)
+        response = super().request(method, path, body, accept, content_type=content_type, headers=headers)
         self._not_before = time.monotonic() + wait_s(response.headers, 1 if body is None else body.count(b'"event_id"'))
         return response
 

@@ -282,6 +282,11 @@ class Job:
             self._run.count_lost()
             return
         data = self._values.of(metrics, number)
+        if self._values.media:
+            media, self._values.media = self._values.media, {}
+            self._run.files.add_media(self.id, number, media)
+            if not data:
+                return
         data["epoch"] = number
         self._run.emit("job_epoch", self.id, data)
         self._epochs += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,29 @@ _AT_ONCE = 3
 """So many names of metrics that are not numbers have a message each; further ones share one."""
 
 
+_PLAIN = frozenset((float, int, str, bool, bytes, dict, type(None)))
+_NO_MEDIA = frozenset(("numpy", "torch", "jax", "jaxlib", "tensorflow", "builtins", "decimal", "enum"))
+_LIBRARIES = ("matplotlib", "plotly", "PIL", "pandas", "polars")
+"""Libraries whose figures, images and data frames are media by themselves."""
+
+
+def media_in(value: Any) -> Any:
+    """The media of a logged value: one, a list of them, or None for an ordinary value."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return None
+    is_list = kind is list or kind is tuple
+    if is_list and (not value or type(value[0]) in _PLAIN):
+        return None
+    if not is_list and kind is not type(sys) and kind.__module__.partition(".")[0] in _NO_MEDIA:
+        return None
+    if "svc_reporter._media" not in sys.modules and not any(name in sys.modules for name in _LIBRARIES):
+        return None
+    from ._media import media_of
+
+    return media_of(value)
+
+
 class MetricValues:
     """For one job. Never raises: an invalid value is left out, the rest of the epoch is kept."""
 
@@ -27,6 +51,8 @@ class MetricValues:
         self._messages = messages
         self._good: set[str] = set()
         """Names that were checked before."""
+        self.media: dict[str, Any] = {}
+        """Images and the like of the last call; they are encoded and reported apart."""
 
     def of(self, metrics: Mapping[str, Any], epoch: int) -> dict[str, Any]:
         """The metrics as data of a `job_epoch`, without those that are None."""
@@ -56,6 +82,10 @@ class MetricValues:
         return False
 
     def _add(self, out: dict[str, Any], key: str, value: Any) -> None:
+        media = media_in(value)
+        if media is not None:
+            self.media[key] = media
+            return
         converted = plain(value)
         kind = type(converted)
         if kind is bool:

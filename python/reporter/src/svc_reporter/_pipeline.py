@@ -125,9 +125,19 @@ class Pipeline:
         return {"sender": self._ids.sender, **self.delivery.as_data()}
 
     @property
+    def has_service(self) -> bool:
+        """Whether a service is configured that has not refused the token."""
+        return self._transport is not None and not self._worker.token_refused
+
+    @property
     def has_unsent(self) -> bool:
         """Whether events are on disk that a later request can deliver."""
-        return self._transport is not None and not self._worker.token_refused and self.delivery.spilled > 0
+        return self.has_service and self.delivery.spilled > 0
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no event waits to be sent."""
+        return self._is_idle() or not self._worker.is_alive()
 
     @property
     def may_poll(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 
 from ._claims import claim
@@ -38,6 +39,7 @@ class Replayer(threading.Thread):
         self._recovered = recovered
         self._messages = messages
         self._tuning = tuning
+        self._transport = transport
         self._sender = Sender(transport, tuning, shutdown.pause)
         self.waiting = False
         """The service cannot be reached or refuses the token; the thread waits for `recovered`."""
@@ -49,6 +51,7 @@ class Replayer(threading.Thread):
                 self._recovered.wait()
                 self._recovered.clear()
                 self.waiting = False
+            self._send_files()
         except Exception as error:
             self._messages.log(
                 logging.WARNING, "replay", f"the replay of spilled events failed, the next run retries it: {error!r}"
@@ -67,6 +70,21 @@ class Replayer(threading.Thread):
             if stopped in (Stopped.UNREACHABLE, Stopped.UNAUTHORISED, Stopped.INTERRUPTED):
                 return stopped
         return None
+
+    def _send_files(self) -> None:
+        """Send files of processes that have ended."""
+        if not any((place / "files").exists() for place in self._spill_writer.folder.candidates):
+            return
+        from ._file_store import FileStore
+        from ._uploads import Uploads
+
+        store = FileStore(os.environ.get("SVC_REPORTER_DIR") or None)
+        Uploads(
+            store,
+            self._transport,
+            may_go_on=lambda: not self._shutdown.closing,
+            say=lambda topic, text: self._messages.log_once(logging.WARNING, topic, text),
+        ).round(store.waiting())
 
     def _on_outcome(self, event: EncodedEvent, outcome: Outcome, reason: str) -> None:
         if outcome is Outcome.REJECTED:

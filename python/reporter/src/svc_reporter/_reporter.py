@@ -35,12 +35,17 @@ from ._transport import Transport
 from ._watch import Sampler, StopPoll, load_modules
 from ._watchdog import WatchedRun
 
+if TYPE_CHECKING:
+    from ._files import RunFiles
+
 _MAX_LINES_BEFORE_JOB = 1_000
 """How many log lines from before the first job are kept: each log line belongs to a job."""
 _PATIENCE_S = 10.0
 """How much longer than planned the end of a run or job may take before its caller stops waiting."""
 _HURRY_S = 1.5
 """How long SIGTERM waits for an end that is under way, which has 1 s more."""
+_ENCODE_SHARE = 0.5
+"""Share of the close timeout for media that are not encoded yet."""
 _JOB_OF_LINES = "batch"
 """The job of the lines of a batch that had no other job."""
 
@@ -124,6 +129,7 @@ class Reporter:
         self._watched: WatchedRun | None = None
         self._periodics: list[Periodic] = []
         self._counts_so_far: CountsSoFar | None = None
+        self._files: RunFiles | None = None
         self._closing = self._closed = False
         self._has_closed = threading.Event()
         self._began = time.monotonic()
@@ -223,7 +229,12 @@ class Reporter:
         self.drain_console()
         if self._counts_so_far is not None:
             self._counts_so_far.send()
-        return pipeline.flush(self._close_timeout_s if timeout is None else max(0.0, timeout))
+        limit_s = self._close_timeout_s if timeout is None else max(0.0, timeout)
+        if self._files is None:
+            return pipeline.flush(limit_s)
+        until = time.monotonic() + limit_s
+        has_files = self._files.wait(until)
+        return pipeline.flush(max(0.0, until - time.monotonic())) and has_files
 
     def close(self, timeout: float | None = None) -> None:
         """End the batch as done, within `timeout` seconds (default: `close_timeout_s`). Unsent events stay on disk."""
@@ -233,7 +244,19 @@ class Reporter:
     def delivery(self) -> Delivery:
         """Counts of the events so far: produced, accepted, duplicate, spilled, dropped, rejected."""
         pipeline = self._usable_pipeline()
-        return pipeline.delivery if pipeline is not None else Delivery()
+        if pipeline is None:
+            return Delivery()
+        return pipeline.delivery if self._files is None else pipeline.delivery.with_files(self._files.counts)
+
+    @property
+    def files(self) -> RunFiles:
+        """Images, files and artifacts of this batch; made at first use."""
+        with self._lock:
+            if self._files is None:
+                from ._files import RunFiles
+
+                self._files = RunFiles(self)
+            return self._files
 
     # --- copies
 
@@ -274,7 +297,14 @@ class Reporter:
     def sends_later(self) -> bool:
         """Whether the watchdog sends what this process could not send."""
         pipeline = self._usable_pipeline()
-        return self._watched is not None and pipeline is not None and pipeline.has_unsent and send_after_end_s() > 0
+        unsent = pipeline is not None and (pipeline.has_unsent or self.has_unsent_files)
+        return self._watched is not None and unsent and send_after_end_s() > 0
+
+    @property
+    def has_unsent_files(self) -> bool:
+        """Whether files are on disk that a later request can deliver."""
+        pipeline = self._usable_pipeline()
+        return self._files is not None and self._files.unsent > 0 and pipeline is not None and pipeline.has_service
 
     @property
     def is_closed(self) -> bool:
@@ -440,6 +470,10 @@ class Reporter:
         """Record that the training ends because of the stop flag, without StopRequested."""
         self._stop.honour()
 
+    def can_report(self) -> bool:
+        """Whether files and media of this process are reported; opens the reporter."""
+        return not self._is_forked_copy() and self._open()
+
     # --- opening and ending
 
     def _usable_pipeline(self) -> Pipeline | None:
@@ -556,6 +590,8 @@ class Reporter:
         """The user wants the process to end: nothing may take long now."""
         if self._pipeline is not None:
             self._pipeline.hurry()
+        if self._files is not None:
+            self._files.hurry(_HURRY_S)
 
     def _end_within(self, timeout_s: float, failure: str | None, trace: str | None) -> None:
         with self._lock:
@@ -569,6 +605,7 @@ class Reporter:
             return
         self._ended.set()
         _interrupt.cancel()
+        began = time.monotonic()
         try:
             for periodic in self._periodics:
                 periodic.stop()
@@ -580,6 +617,8 @@ class Reporter:
             self.give_lines_to_newest_job()
             if self._lines_before_job:
                 Job(self, _JOB_OF_LINES, {}, skipped=False).begin()
+            if self._files is not None:
+                self._files.encode_rest(began + timeout_s * _ENCODE_SHARE)
             for job in list(self._open_jobs):  # started without a `with` statement
                 job.end_with_run(failure)
             counts = {**self.end_extras(), "n_done": self._n_done, "n_failed": self._n_failed}
@@ -588,7 +627,9 @@ class Reporter:
                 last = last_event(pipeline, counts, elapsed_s, failure, trace)
             else:
                 last = last_event_of_joined(pipeline, self._leave, failure, trace)
-            pipeline.close(timeout_s, last)
+            pipeline.close(max(0.5, timeout_s - (time.monotonic() - began)) if self._files else timeout_s, last)
+            if self._files is not None:
+                self._files.close(began + timeout_s)
         except Exception as error:
             self.messages.log(logging.ERROR, "close", f"closing the reporter failed by an internal error: {error!r}")
         finally:
@@ -597,7 +638,7 @@ class Reporter:
                 self._record.end()
             self._leave(None)
             if self._watched is not None:
-                self._watched.ended(unsent=pipeline.has_unsent)
+                self._watched.ended(unsent=pipeline.has_unsent or self.has_unsent_files)
             self.messages.flush()
             self._has_closed.set()
             _lifecycle.closed(self)

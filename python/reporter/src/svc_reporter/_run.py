@@ -25,6 +25,7 @@ from ._job import Job
 from ._plain import text_of
 from ._redact import redact_text
 from ._reporter import Reporter
+from ._run_files import RunFileCalls
 from ._run_names import RunNames, exit_error, goal_of, step_name, unknown_keywords
 from ._settings import OFFLINE, is_switched_off
 from ._signals import postponed, raise_if_by_signal, recording, take_effect
@@ -169,7 +170,7 @@ def print_status(text: str) -> None:
         return  # the terminal was closed
 
 
-class Run(RunNames):
+class Run(RunFileCalls, RunNames):
     """Created by `init`. Of its methods `log` and `check_stop` raise StopRequested, others nothing.
 
     Use it in a `with` statement or call `finish()`. Otherwise it ends with the script, as failed if the script fails.
@@ -180,6 +181,7 @@ class Run(RunNames):
     ) -> None:
         self._reporter = reporter
         self._name_parts()
+        self._file_parts()
         self._details = {"name": name} if name else {}
         self.config = Config(config, self._send_config)
         self._axes = Axes(self._warn)
@@ -432,6 +434,7 @@ class Run(RunNames):
             self._finished = True
         self._detach()
         self._take_waiting_lines()
+        self._take_files_at_end()
         reason = reason_of(error)
         self._begin_trial()
         if self._reporter._disabled and reason is not None:
@@ -472,6 +475,7 @@ class Run(RunNames):
             self._finished = True
         self._detach()
         self._take_waiting_lines()
+        self._take_files_at_end()
         if self._resumes_itself and _lifecycle.exit_failure() is None:
             _resume.forget(self._reporter)
         self._begin_trial()
@@ -496,7 +500,9 @@ class Run(RunNames):
     def _print_end(self, how: str) -> None:
         kept = self._reporter.delivery.spilled
         who = "a process in the background" if self._reporter.sends_later else "the next run or `svc-reporter sync`"
-        note = f"; {kept:,} events are on disk, {who} sends them" if kept else ""
+        files = self._reporter._files.unsent if self._reporter._files is not None else 0
+        left = " and ".join([f"{kept:,} events"] * bool(kept) + [f"{files:,} files"] * bool(files))
+        note = f"; {left} are on disk, {who} sends them" if left else ""
         if not self._quiet and not self._reporter._disabled and self._reporter.is_of_this_process():
             print_status(f"{self._title} {how}{note}" + (f": {self.url}" if self.url else ""))
 
@@ -534,6 +540,8 @@ class Run(RunNames):
         if job.skipped:
             return
         job.begin()
+        if self._watched is not None:
+            data = {**data, **self._watched.take()}
         simple = self._axes.simple_row(data, step, commit)
         if simple is not None:
             self.summary.note(simple[1])

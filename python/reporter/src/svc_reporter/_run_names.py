@@ -110,10 +110,14 @@ class RunNames:
 
     @property
     def dir(self) -> str:
-        """A folder for files of the run, made at first use: below `init(dir=)`, WANDB_DIR or the working directory."""
+        """A folder made at first use, below `init(dir=)`, WANDB_DIR or the working directory.
+
+        Files in it become files of the run at its end.
+        """
         folder = Path(self._dir or ".").absolute() / _DIR / str(self.id).replace(os.sep, "_")
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            self._made_dir = folder
         except OSError as error:
             say(f"the folder of the run cannot be made: {error}")
         return str(folder)

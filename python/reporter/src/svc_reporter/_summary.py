@@ -122,7 +122,7 @@ class _Seen:
 def _number(value: Any) -> float | None:
     if isinstance(value, (int, float)):
         return float(value)
-    return float(value) if value in ("NaN", "Infinity", "-Infinity") else None
+    return float(value) if type(value) is str and value in ("NaN", "Infinity", "-Infinity") else None
 
 
 def guessed_goal(metric: str) -> str | None:

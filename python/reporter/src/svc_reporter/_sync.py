@@ -10,6 +10,7 @@ from pathlib import Path
 from ._claims import busy, claim
 from ._delivery import Counts
 from ._envelope import EncodedEvent
+from ._file_store import FileStore
 from ._messages import Messages
 from ._replay import in_order, replay
 from ._responses import Outcome
@@ -19,6 +20,7 @@ from ._shutdown import Shutdown
 from ._spill import REJECTED, SpillFolder
 from ._spill_writer import SpillWriter
 from ._transport import Transport
+from ._uploads import Uploaded, Uploads
 
 _WAIT_S = 10.0
 """For files that another process is sending: the watchdog of a run that has ended, or a run that still goes on."""
@@ -34,6 +36,9 @@ class Synced:
     left: list[Path] = field(default_factory=list)
     busy: int = 0
     """How many files another process is sending."""
+    uploads: Uploaded | None = None
+    """What became of images, checkpoints and artifacts that waited."""
+    uploads_left: int = 0
     rejected: int = 0
     """How many files of rejected events wait, unless they were the ones to send."""
 
@@ -79,6 +84,11 @@ def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], Non
         done.busy = sum(busy(place, tuning) for place in sources)
         if done.stopped in _ENDS or done.busy == 0 or time.monotonic() > deadline or not shutdown.pause(0.2):
             break
+    if not rejected and done.stopped not in _ENDS:
+        store = FileStore(settings.folder)
+        uploads = Uploads(store, transport, may_go_on=lambda: True, say=lambda _topic, text: say(text))
+        done.uploads = uploads.round(store.waiting())
+        done.uploads_left = sum(len(record.contents) for record in store.waiting())
     transport.close()
     done.left = in_order(sources, tuning)
     if not rejected:

@@ -12,6 +12,7 @@ import os
 import re
 import socket
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -131,6 +132,7 @@ class Transport:
         accept: str = "application/json",
         *,
         content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
     ) -> Response:
         """Send one request and read the whole response. Raises Unreachable.
 
@@ -139,11 +141,11 @@ class Transport:
         """
         reused = self._connection is not None
         try:
-            return self._once(method, path, body, accept, content_type)
+            return self._once(method, path, body, accept, content_type, headers)
         except Unreachable as error:
             if not reused or self._aborted or not isinstance(error.__cause__, ConnectionError):
                 raise
-        return self._once(method, path, body, accept, content_type)
+        return self._once(method, path, body, accept, content_type, headers)
 
     def stream(self, path: str, accept: str) -> HTTPResponse:
         """Send a GET and return the response for the caller to read, for exports of any size. Raises Unreachable."""
@@ -183,7 +185,15 @@ class Transport:
             except OSError:
                 return
 
-    def _once(self, method: str, path: str, body: bytes | None, accept: str, content_type: str) -> Response:
+    def _once(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        accept: str,
+        content_type: str,
+        more: Mapping[str, str] | None = None,
+    ) -> Response:
         from http.client import HTTPException
 
         try:
@@ -200,6 +210,7 @@ class Transport:
             headers = self._headers(accept)
             if body is not None:
                 headers["Content-Type"] = content_type
+            headers.update(more or {})
             connection.request(method, self._path(path), body=body, headers=headers)
             response = connection.getresponse()
             content = response.read(MAX_RESPONSE_BYTES + 1)

@@ -213,13 +213,14 @@ def main(pid: int, start_time: str) -> int:
     after = oom_kills()
     if kills is not None and after is not None and after > kills:
         cause += " (out of memory: the control group counted an oom kill)"
-    from svc_reporter._crash_report import has_ended, send_crash_report
+    from svc_reporter._crash_report import has_ended, has_files, send_crash_report
 
     deadline = time.monotonic() + SEND_S
     for run in runs.values():
         if not has_ended(run, pid):
             send_crash_report(run, cause, deadline)
     signal.setitimer(signal.ITIMER_REAL, 0)
+    unsent.extend(run.facts for run in runs.values() if has_files(run.facts))
     return _send_rest(unsent, parent)
 
 

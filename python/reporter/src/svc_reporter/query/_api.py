@@ -7,7 +7,10 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from .._artifact import StoredArtifact
+from .._artifact_lookup import parsed
 from .._summary import guessed_goal
+from ._batch import Batch
 from ._client import Client, segment
 from ._follow import Kind, Message, follow
 from ._histories import metrics_of, resources_of
@@ -145,10 +148,26 @@ class Api:
         )
         return table.to_frame(frame or self._frame)
 
-    def batch(self, batch_id: str) -> dict[str, Any]:
-        """One batch, with its `config`, `summary`, `notes`, `tags` and `env_snapshot`."""
-        found: dict[str, Any] = self._client.get(_batch(batch_id))
-        return found
+    def batch(self, batch_id: str) -> Batch:
+        """One batch: a dictionary with its `config`, `summary`, `notes`, `tags`, `env_snapshot`, and with methods.
+
+        `files()` lists its files, `media("samples")` its images, tables and the like.
+        """
+        return Batch(self._client, self._client.get(_batch(batch_id)))
+
+    def artifact(self, name: str) -> StoredArtifact:
+        """A version of an artifact: `api.artifact("vision/resnet:best").download()` returns the folder.
+
+        The version or alias is `latest` if the name has none. Raises QueryError if the service has no such artifact,
+        and ValueError for a name without a project.
+        """
+        project, base, version = parsed(name, None)
+        path = f"/api/projects/{segment(project)}/artifacts/{segment(base)}/{segment(version)}"
+        return StoredArtifact(project, self._client.get(path), self._client.content)
+
+    def artifacts(self, project: str, *, type: str | None = None) -> list[dict[str, Any]]:
+        """The artifacts of a project: `name`, `type`, `versions`, `latest`, `aliases`, `size`, ..."""
+        return list(self._client.items(f"/api/projects/{segment(project)}/artifacts", {"type": type}))
 
     def config(self, batch_id: str) -> dict[str, Any]:
         """The configuration of the run with its updates; empty if it has none."""

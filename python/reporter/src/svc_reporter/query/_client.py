@@ -102,6 +102,12 @@ class Client:
         finally:
             transport.close()
 
+    @contextmanager
+    def content(self, url: str) -> Iterator[HTTPResponse]:
+        """The content of a file at an address that the service gave."""
+        with self.stream(url, {}, "*/*") as response:
+            yield response
+
     def close(self) -> None:
         self._transport.close()
 
