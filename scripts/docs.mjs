@@ -59,6 +59,7 @@ export function buildDocs(out = OUT) {
   for (const file of ['style.css', 'search.js'])
     cpSync(join(ROOT, 'scripts/docs-site', file), join(out, file))
   cpSync(join(ROOT, 'web/public/favicon.svg'), join(out, 'favicon.svg'))
+  cpSync(join(ROOT, 'docs/llms.txt'), join(out, 'llms.txt'))
   cpSync(join(ROOT, 'schemas/event_v1.json'), join(out, 'schemas/event_v1.json'))
   // The page's own fonts, so that both look alike on every machine.
   for (const font of ['inter', 'jetbrains-mono'])

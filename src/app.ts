@@ -29,6 +29,7 @@ import { schemaText, servedSchemas } from './graphql/schema.ts'
 import { createSse } from './graphql/sse.ts'
 import { isSubscription } from './graphql/sse-sources.ts'
 import type { Following, SseTimes } from './graphql/sse-stream.ts'
+import { mcpRoutes } from './http/mcp/mcp.ts'
 import { drain } from './http/server/drain.ts'
 import { buildServer } from './http/server.ts'
 import { graphqlRoutes } from './http/streams/graphql.ts'
@@ -161,7 +162,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       dashboardCache,
     })
     const { prisma, sse } = graph
-    const server = await buildServer({
+    const services: Services = {
       config,
       sql,
       visitorSql,
@@ -184,9 +185,11 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       dataFolder,
       telemetry: options.telemetry,
       pendingMigrations: () => pendingMigrations(sql, MIGRATIONS),
-    })
+    }
+    const server = await buildServer(services)
     onStop(() => drain(server))
     graphqlRoutes(server, graph.routes, { sse, budget, log })
+    mcpRoutes(server, graph.routes, services)
     const address = await server.listen({ host: config.host, port: config.port, backlog: BACKLOG })
     port = Number(new URL(address).port) || 80
     const hasUsers = async (): Promise<boolean> =>

@@ -87,7 +87,19 @@ const WAYS: Record<string, [string, Way][]> = {
     ['pip install --index-url', run],
   ],
   'docs/media.md': [['import svc_reporter as svc', { test: 'python/reporter/tests/test_media.py' }]],
-  'docs/notifications.md': [['curl -X POST', run]],
+  'docs/notifications.md': [
+    ['curl -X POST', run],
+    ['curl -X PATCH', { test: 'test/notifications/channels.test.ts' }],
+  ],
+  'docs/coding-agents.md': [
+    ['curl -X POST', { test: 'test/http/tokens.test.ts' }],
+    ['claude mcp add', { unrun: 'needs Claude Code; test/http/mcp.test.ts connects with the SDK' }],
+    [
+      '{\n  "mcpServers"',
+      { unrun: 'settings of a coding agent; test/http/mcp.test.ts connects with the SDK' },
+    ],
+    ['curl -s "$SVC_URL/mcp"', { test: 'test/http/mcp.test.ts' }],
+  ],
   'docs/operations.md': [
     ['SVC_PUBLIC_URL', { settings: true }],
     ['svc user create', run],

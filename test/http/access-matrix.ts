@@ -160,6 +160,12 @@ export const MATRIX: Row[] = [
   { route: 'GET /graphql', path: () => '/graphql?query=%7B__typename%7D', answers: READERS },
   { route: 'POST /graphql', body: () => ({ query: '{ __typename }' }), answers: READERS },
   { route: 'GET /graphql/schema.graphql', answers: EVERYONE },
+  // Read tokens alone.
+  {
+    route: 'POST /mcp',
+    body: () => ({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+    answers: '401 401 403 200 403 403 403 403 403 403',
+  },
 
   {
     route: 'POST /api/events',

@@ -17,6 +17,7 @@ const TYPES = new Map([
   ['.svg', 'image/svg+xml'],
   ['.png', 'image/png'],
   ['.woff2', 'font/woff2'],
+  ['.txt', 'text/plain; charset=utf-8'],
 ])
 /** A path within the site, without `..` and without hidden files. */
 const NAME = /^(?!\.)[\w.-]+(\/(?!\.)[\w.-]+)*$/
