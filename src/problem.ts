@@ -93,6 +93,12 @@ export const PROBLEMS = {
   batch_purged: [404, 'The batch was deleted and purged'],
   // 405
   method_not_allowed: [405, 'That method is not allowed here', 'every route'],
+  // 406
+  not_acceptable: [
+    406,
+    'A subscription is answered with a stream: send Accept: text/event-stream',
+    'no route',
+  ],
   // 408
   request_timeout: [408, 'The request did not arrive in time'],
   // 409

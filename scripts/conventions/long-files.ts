@@ -8,6 +8,7 @@ const LONG_WITH_REASON: Record<string, string> = {
   'bench/page.ts': 'one visit of the page, measured from its first row to its last frame',
   'src/app.ts': 'everything is opened here, in order, and closed in reverse',
   'src/config.ts': 'one table of settings, from which their values, defaults and documentation come',
+  'src/graphql/descriptions.ts': 'one table: a description for every member without one of its own',
   'src/domain/access.ts':
     'the whole table of rights with the look-ups that feed it; split, no one could check it',
   'src/domain/eta/estimate.ts': 'one argument in pure functions, in the order in which it is made',

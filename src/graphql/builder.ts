@@ -13,6 +13,10 @@ import { Problem } from '../problem.ts'
 import type { Context } from './context.ts'
 import { refusal } from './mask.ts'
 
+const decoded = (id: string): string => Buffer.from(id, 'base64').toString('utf8')
+/** The id of no batch. */
+const NOTHING = ['', 'Batch', '-']
+
 /** The schema builder. The files of the types add to it; schema.ts loads them all. */
 export const builder = new SchemaBuilder<{
   Context: Context
@@ -44,6 +48,11 @@ export const builder = new SchemaBuilder<{
   relay: {
     // `id` is the batch_id, unencoded.
     idFieldName: 'nodeId',
+    // The plugin refuses the whole query for text that is not an id; nothing has it.
+    decodeGlobalID: (text) => {
+      const [, typename = '', id = ''] = /^(Project|Batch|Job):(.*)$/s.exec(decoded(text)) ?? NOTHING
+      return { typename, id }
+    },
     nodeQueryOptions: { nullable: true },
     nodesQueryOptions: { nullable: { list: false, items: true } },
   },
@@ -70,4 +79,4 @@ export const builder = new SchemaBuilder<{
   complexity: { defaultComplexity: 0, defaultListMultiplier: 1, disabled: true },
 })
 
-builder.queryType({})
+builder.queryType({ description: 'All reads. What you may not see is null or absent.' })

@@ -1,4 +1,13 @@
-import { execute, GraphQLNonNull, GraphQLObjectType, GraphQLScalarType, type GraphQLSchema } from 'graphql'
+import {
+  type DocumentNode,
+  execute,
+  GraphQLNonNull,
+  GraphQLObjectType,
+  GraphQLScalarType,
+  type GraphQLSchema,
+  Kind,
+  type SelectionSetNode,
+} from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 
 /**
@@ -29,10 +38,20 @@ export function executeColumns(schema: GraphQLSchema): Plugin {
   }
   return {
     onExecute({ args, setExecuteFn }) {
-      const text = args.document.loc?.source.body
       // Introspection describes the public schema.
-      const introspects = text === undefined || /__(?:schema|type)\b/.test(text)
-      setExecuteFn((given) => execute(introspects ? given : { ...given, schema }))
+      const described = introspects(args.document)
+      setExecuteFn((given) => execute(described ? given : { ...given, schema }))
     },
   }
 }
+
+/** Whether a document asks for the schema: only the root of a query has these fields. */
+const introspects = ({ definitions }: DocumentNode): boolean =>
+  definitions.some((definition) => 'selectionSet' in definition && asksSchema(definition.selectionSet))
+
+const asksSchema = (set: SelectionSetNode | undefined): boolean =>
+  set?.selections.some((selection) =>
+    selection.kind === Kind.FIELD
+      ? selection.name.value === '__schema' || selection.name.value === '__type'
+      : selection.kind === Kind.INLINE_FRAGMENT && asksSchema(selection.selectionSet),
+  ) ?? false

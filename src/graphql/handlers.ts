@@ -6,11 +6,12 @@ import type { Logger } from 'pino'
 import { OPERATION_COST } from '../cost-budget.ts'
 import { type Caller, payerOf } from '../domain/caller.ts'
 import { shareOfHeap } from '../memory.ts'
+import { Problem } from '../problem.ts'
 import { scrub } from '../secrets.ts'
 import { executeColumns } from './columns.ts'
 import type { Context } from './context.ts'
-import { type CostLimits, LIMITS, limits, tooLarge } from './limits.ts'
-import { maskWith } from './mask.ts'
+import { type CostLimits, LIMITS, limits } from './limits.ts'
+import { documentedCode, maskWith, refusal } from './mask.ts'
 
 /** How many parsed and validated documents are cached, and how much memory they may take, in bytes. */
 const DOCUMENTS = 200
@@ -98,18 +99,32 @@ export function createGraphql(
       return {
         status: response.status,
         headers,
-        body: body.startsWith('{"errors":') ? withoutSecrets(body) : body,
+        body: body.startsWith('{"errors":') ? shownErrors(body) : body,
       }
     },
   }
 }
 
-/** Removes text that looks like a secret from an answer that has only errors. */
-const withoutSecrets = (body: string): string => (body.includes('"data":{') ? body : scrub(body))
+/** An answer that has only errors: with documented codes, and without text that looks like a secret. */
+function shownErrors(body: string): string {
+  if (body.includes('"data":{')) return body
+  const { errors, ...rest } = JSON.parse(body) as { errors: { extensions?: { code?: unknown } }[] }
+  const coded = errors.map((error) => ({
+    ...error,
+    extensions: { ...error.extensions, code: documentedCode(error.extensions) },
+  }))
+  return scrub(JSON.stringify({ errors: coded, ...rest }))
+}
 
-/** Subscriptions go to /api/sse, which can pace and resume them. */
+/** A subscription for which no stream is accepted (http/streams/graphql.ts). */
 const noSubscriptions = (): Plugin => ({
   onSubscribe({ setResultAndStopExecution }) {
-    setResultAndStopExecution({ errors: [tooLarge('Subscriptions are served at /api/sse')] })
+    const detail =
+      'A subscription is answered with a stream, here and at /api/sse: send the header Accept: text/event-stream'
+    const problem = new Problem('not_acceptable', { detail })
+    setResultAndStopExecution({
+      errors: [refusal(problem)],
+      extensions: { http: { status: problem.status } },
+    })
   },
 })

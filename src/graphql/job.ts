@@ -1,3 +1,4 @@
+import { encodeGlobalID } from '@pothos/plugin-relay'
 import type { GraphQLResolveInfo } from 'graphql'
 import { sortCursor } from '../domain/cursors.ts'
 import { graphqlName } from '../domain/field.ts'
@@ -22,13 +23,19 @@ import { EpochRange, keysArg, MetricType, metricsOfJobs, Sampling } from './seri
 import { shownSeries, storedNames } from './shared-names.ts'
 
 export const JobType = builder.objectRef<JobNode>('Job')
+const nameOf = ({ batch_id, id }: JobNode['row']): string => JSON.stringify([batch_id, id])
 
 builder.node(JobType, {
   description: 'One run inside a batch.',
-  id: { resolve: ({ row }) => JSON.stringify([row.batch_id, row.id]) },
+  id: { resolve: ({ row }) => nameOf(row) },
   isTypeOf: (value) => value instanceof JobNode,
   loadMany: (ids, context) => jobsByName(context, ids.map(nameIn)),
   fields: (t) => ({
+    id: t.id({
+      description:
+        'Of the job among all of the service; the same as `nodeId`. `jobId` is its name within its batch',
+      resolve: ({ row }) => encodeGlobalID('Job', nameOf(row)),
+    }),
     ...declared(t, jobFields, { status: JobStatusType }, ({ view }) => view),
     metrics: t.loadableList({
       type: MetricType,
@@ -133,6 +140,7 @@ const partOf = (name: JobField): JobPart | undefined => {
 
 /** The parts of the row that fields outside of the table need; a field that is not listed needs all of it. */
 const PARTS_OF_OTHERS: Record<string, readonly JobPart[]> = {
+  id: ['batch'],
   nodeId: ['batch'],
   metrics: ['series', 'progress'],
   eta: [],

@@ -46,8 +46,7 @@ export const LIMITS = {
 } as const
 
 const CODE = 'query_too_large'
-export const tooLarge = (message: string): GraphQLError =>
-  new GraphQLError(message, { extensions: { code: CODE } })
+const tooLarge = (message: string): GraphQLError => new GraphQLError(message, { extensions: { code: CODE } })
 
 const report =
   (message: string) =>

@@ -2,7 +2,7 @@ import { PothosValidationError } from '@pothos/core'
 import { GraphQLError } from 'graphql'
 import type { Logger } from 'pino'
 import { databaseFault } from '../db/sql.ts'
-import { Problem } from '../problem.ts'
+import { PROBLEMS, Problem } from '../problem.ts'
 import { scrub } from '../secrets.ts'
 
 /**
@@ -15,7 +15,8 @@ export const maskWith =
     const graphql = error instanceof GraphQLError ? error : undefined
     const cause = graphql === undefined ? error : graphql.originalError
     if (isBadCursor(error) || isBadCursor(cause)) return refusal(new Problem('invalid_cursor'), graphql)
-    if (graphql !== undefined && (cause === undefined || cause instanceof GraphQLError)) return graphql
+    if (graphql !== undefined && (cause === undefined || cause instanceof GraphQLError))
+      return withCode(graphql)
     const fault = cause instanceof Problem ? undefined : databaseFault(cause)
     const problem =
       cause instanceof Problem
@@ -29,6 +30,30 @@ export const maskWith =
       log.error({ err: problem.cause ?? problem, path: graphql?.path }, problem.title)
     return refusal(problem, graphql)
   }
+
+/** The same error with a documented code: a fault of the document, its variables or arguments, or a value that fits no type. */
+export function withCode(error: GraphQLError): GraphQLError {
+  const { originalError: cause, path, extensions } = error
+  const isOfRequest = path === undefined || (cause instanceof GraphQLError && cause.nodes !== undefined)
+  const code = documentedCode(extensions, isOfRequest ? 'invalid_query' : 'internal')
+  if (code === extensions.code) return error
+  return new GraphQLError(error.message, {
+    nodes: error.nodes ?? null,
+    source: error.source ?? null,
+    positions: error.positions ?? null,
+    path: path ?? null,
+    extensions: { ...extensions, code },
+  })
+}
+
+/** The code of an error if it is one of the table, else the other one: libraries have codes of their own. */
+export const documentedCode = (
+  extensions: Readonly<Record<string, unknown>> | undefined,
+  otherwise: keyof typeof PROBLEMS = 'invalid_query',
+): string => {
+  const code = extensions?.code
+  return typeof code === 'string' && Object.hasOwn(PROBLEMS, code) ? code : otherwise
+}
 
 /**
  * The message of the Prisma plugin for a cursor that it cannot read, and the one of Prisma for a cursor of another

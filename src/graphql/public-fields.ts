@@ -41,7 +41,17 @@ const PUBLIC: Record<string, readonly string[]> = {
   ],
   Job: [
     ...publicIn(jobFields),
-    ...['nodeId', 'metrics', 'eta', 'resources', 'logLines', 'epochTimes', 'attempts', 'attemptMetrics'],
+    ...[
+      'id',
+      'nodeId',
+      'metrics',
+      'eta',
+      'resources',
+      'logLines',
+      'epochTimes',
+      'attempts',
+      'attemptMetrics',
+    ],
   ],
 }
 

@@ -8,7 +8,7 @@ import { connectionCost, LOOKUP } from './costs.ts'
 import { JobFilterInput, JobOrderInput } from './filters.ts'
 import { JobConnection, JobType, jobPages, jobsTogether } from './job.ts'
 import { batchesById, jobsByName, sharedBatch } from './nodes.ts'
-import { type Connection, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE } from './paging.ts'
+import { type Connection, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageSizes } from './paging.ts'
 import { ProjectType, visibleOnly } from './project.ts'
 
 /** The entry points of a query. Only they check what the caller may see; all other objects are reached through them. */
@@ -21,6 +21,7 @@ builder.queryFields((t) => ({
       description: 'The projects that you see, newest first',
       defaultSize: DEFAULT_PAGE_SIZE,
       maxSize: MAX_PAGE_SIZE.projects,
+      validate: pageSizes(MAX_PAGE_SIZE.projects),
       complexity: ({ first, last }) => connectionCost({ first: first ?? last ?? DEFAULT_PAGE_SIZE }),
       totalCount: async (_parent, _args, context) =>
         context.prisma.project.count({ where: await visibleOnly(context) }),

@@ -1,5 +1,6 @@
 import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql'
 import { builder } from './builder.ts'
+import { describeMembers } from './descriptions.ts'
 import { hideUndeclaredFields } from './public-fields.ts'
 import './scalars.ts'
 import './person.ts'
@@ -19,7 +20,7 @@ import './live.ts'
 import './updates.ts'
 
 /** The schema of the service, from the files of all types. */
-export const buildSchema = (): GraphQLSchema => hideUndeclaredFields(builder.toSchema())
+export const buildSchema = (): GraphQLSchema => describeMembers(hideUndeclaredFields(builder.toSchema()))
 
 /** The two schemas that servers use. They have no state of a server, so all servers of a process share them. */
 let served: { schema: GraphQLSchema; executable: GraphQLSchema } | undefined

@@ -12,6 +12,7 @@ import { isRecord } from '../checked.ts'
 import type { Frame } from '../stream/frame.ts'
 import type { Subscription } from '../stream/subscription.ts'
 import { costWithin, LIMITS } from './limits.ts'
+import { withCode } from './mask.ts'
 
 /** The sources that graphql-sse runs: the frames of a subscription, or an operation that a client sent. */
 
@@ -95,7 +96,7 @@ export function readOperation(
       throw new GraphQLError('Only subscriptions are streamed: send queries to /graphql as JSON')
     }
     const errors = validate(schema, document)
-    if (errors.length > 0) return { answer: refused(errors) }
+    if (errors.length > 0) return { answer: refused(errors.map(withCode)) }
     const cost = costWithin(LIMITS.updateCost, schema, document, variables, name, context)
     if (typeof cost !== 'number') throw cost
     return {
@@ -104,8 +105,9 @@ export function readOperation(
     }
   } catch (error) {
     const headers = { 'content-type': 'application/json; charset=utf-8' }
+    const shown = error instanceof GraphQLError ? withCode(error) : error
     return {
-      answer: [JSON.stringify({ errors: [error] }), { status: 400, statusText: 'Bad Request', headers }],
+      answer: [JSON.stringify({ errors: [shown] }), { status: 400, statusText: 'Bad Request', headers }],
     }
   }
 }

@@ -62,7 +62,7 @@ export const ACCESS: ReadonlyMap<string, Rule> = new Map([
   ...rows('sharer', 'Batch', 'shares'),
   ...rows('stopper', 'Batch', 'muted'),
   ...rows('reader', 'Job', graphqlNames(jobFields).join(' ')),
-  ...rows('reader', 'Job', 'nodeId metrics eta resources logLines epochTimes attempts attemptMetrics'),
+  ...rows('reader', 'Job', 'id nodeId metrics eta resources logLines epochTimes attempts attemptMetrics'),
 ])
 
 /** Parts of the above, reachable only through it: visible to everybody who sees the whole. */

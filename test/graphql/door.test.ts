@@ -88,8 +88,32 @@ test('a subscription is refused, and the answer names the stream', async () => {
     token: person.token,
     headers: { accept: 'application/json' },
   })
-  expect(status).toBeGreaterThanOrEqual(400)
-  expect(JSON.stringify(body)).toContain('/api/sse')
+  expect(status).toBe(406)
+  expect(body.errors[0].extensions.code).toBe('not_acceptable')
+  expect(body.errors[0].message).toMatch(/Accept: text\/event-stream/)
+})
+
+test.each([
+  ['text that is no document', '{', {}],
+  ['an unknown field', '{ nothing }', {}],
+  ['a variable of another type', 'query ($n: Int!) { batches(first: $n) { totalCount } }', { n: 'x' }],
+  ['a page that is too large', '{ projects(first: 100000) { totalCount } }', {}],
+])('%s is an error with a documented code', async (_what, query, variables) => {
+  const { body } = await post(app, query, { token: person.token, variables })
+  expect(body.errors[0].extensions.code).toBe('invalid_query')
+})
+
+test('what is not an id is null among nodes, and a job has an id of its own', async () => {
+  const ids = [
+    'xx',
+    '',
+    'é',
+    Buffer.from('Nothing:1').toString('base64'),
+    Buffer.from('Batch:').toString('base64'),
+  ]
+  const query = 'query ($ids: [ID!]!) { nodes(ids: $ids) { nodeId } node(id: "xx") { nodeId } }'
+  const { body } = await post(app, query, { token: person.token, variables: { ids } })
+  expect(body).toEqual({ data: { nodes: ids.map(() => null), node: null } })
 })
 
 test('the schema has no mutations', async () => {

@@ -4,24 +4,39 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';
+/** What an agent is to do */
 export type AgentCommandKind =
+  /** Run a recorded command again */
   | 'RERUN'
+  /** End a process */
   | 'STOP';
 
+/** How far a command is */
 export type AgentCommandState =
+  /** It was taken back before the agent took it */
   | 'CANCELLED'
+  /** It is done */
   | 'DONE'
   /** No agent took it for a day */
   | 'EXPIRED'
+  /** It could not be done */
   | 'FAILED'
+  /** The agent is doing it */
   | 'IN_FLIGHT'
+  /** The agent has not taken it */
   | 'PENDING';
 
+/** Whether an attempt runs, or how it ended */
 export type AttemptStatus =
+  /** It ended by itself */
   | 'COMPLETED'
+  /** It ended with an error */
   | 'FAILED'
+  /** It ended without a word */
   | 'LOST'
+  /** It runs */
   | 'RUNNING'
+  /** A person or the service stopped it */
   | 'STOPPED'
   /** The next attempt of the batch began, and the end of this one was never reported */
   | 'SUPERSEDED';
@@ -30,7 +45,9 @@ export type AttemptStatus =
 export type BatchFilter = {
   /** Those that are archived, those that are not, or both. Without it those that are not, unless `id` is given */
   archived?: Array<boolean> | null | undefined;
+  /** Only those of this group */
   group?: Array<string> | null | undefined;
+  /** Only those of this machine */
   host?: Array<string> | null | undefined;
   /** Ids of batches, as they are written */
   id?: Array<string | number> | null | undefined;
@@ -42,7 +59,9 @@ export type BatchFilter = {
   q?: Array<string> | null | undefined;
   /** Those with a star, or those without */
   starred?: Array<boolean> | null | undefined;
+  /** Only those with this status */
   status?: Array<BatchStatus> | null | undefined;
+  /** Only those with this tag */
   tag?: Array<string> | null | undefined;
   /** Queries such as `lr<0.01 (optimizer:sgd OR best.val_loss<0.3) NOT status:failed`; all of them together. The page "Queries" of the documentation has the language */
   where?: Array<string> | null | undefined;
@@ -50,99 +69,154 @@ export type BatchFilter = {
 
 /** Among equals the newest comes first. In both directions numbers come before texts, then NaN, then batches without the field. */
 export type BatchOrder = {
+  /** What to sort by */
   by: BatchOrderBy;
+  /** Which end comes first */
   direction?: Direction;
   /** For FIELD: a name as in queries */
   field?: string | null | undefined;
 };
 
+/** What batches are sorted by */
 export type BatchOrderBy =
+  /** How long it ran */
   | 'ELAPSED'
   /** What `field` names */
   | 'FIELD'
+  /** The name of the machine */
   | 'HOST'
+  /** The id */
   | 'ID'
+  /** The last sign of life */
   | 'LAST_SEEN_AT'
+  /** The owner */
   | 'OWNER'
+  /** How much of it is done */
   | 'PROGRESS'
+  /** The beginning */
   | 'STARTED_AT'
+  /** The status */
   | 'STATUS';
 
+/** Whether a batch runs, or how it ended */
 export type BatchStatus =
+  /** It ended by itself */
   | 'COMPLETED'
+  /** It ended with an error */
   | 'FAILED'
+  /** It ended without a word */
   | 'LOST'
+  /** It runs */
   | 'RUNNING'
+  /** A person or the service stopped it */
   | 'STOPPED';
 
 /** Seconds from and to, both included; with `xKey`, values. */
 export type Between = {
+  /** The first one, included; from the beginning if absent */
   from?: number | null | undefined;
+  /** The last one, included; to the end if absent */
   to?: number | null | undefined;
 };
 
 /** A condition on a field, by its name or path (`opt/lr`), with a number or a text. A field that is missing or of the other kind meets none. NaN equals "NaN", and is neither below nor above anything. */
 export type Comparison = {
+  /** The name of the parameter or series */
   key: string;
+  /** Compare with a number */
   number?: number | string | null | undefined;
+  /** How to compare */
   op: Operator;
+  /** Compare with a text */
   text?: string | null | undefined;
 };
 
+/** Which end of an order comes first */
 export type Direction =
+  /** The smallest or oldest first */
   | 'ASC'
+  /** The largest or newest first */
   | 'DESC';
 
 /** Epochs from and to, both included. */
 export type EpochRange = {
+  /** The first one, included; from the beginning if absent */
   from?: number | null | undefined;
+  /** The last one, included; to the end if absent */
   to?: number | null | undefined;
 };
 
 /** Any of the words of a field, all comparisons, and all fields together. */
 export type JobFilter = {
+  /** Only those whose parameter `dataset` has this value */
   dataset?: Array<string> | null | undefined;
+  /** Conditions on the last values of series */
   finalMetrics?: Array<Comparison> | null | undefined;
+  /** Conditions on the newest values of series */
   latest?: Array<Comparison> | null | undefined;
+  /** Only those whose parameter `model` has this value */
   model?: Array<string> | null | undefined;
+  /** Conditions on parameters */
   params?: Array<Comparison> | null | undefined;
   /** Text in the id, model or dataset */
   q?: Array<string> | null | undefined;
+  /** Only those with this status */
   status?: Array<JobStatus> | null | undefined;
+  /** Only those with this tag */
   tag?: Array<string> | null | undefined;
   /** Queries such as `lr<0.01 (optimizer:sgd OR best.val_loss<0.3) NOT status:failed`; all of them together. The page "Queries" of the documentation has the language */
   where?: Array<string> | null | undefined;
 };
 
+/** Whether a job runs, or how it ended */
 export type JobStatus =
+  /** It ended by itself */
   | 'COMPLETED'
+  /** It ended with an error */
   | 'FAILED'
   /** Its batch ended, and its own end was never reported */
   | 'LOST'
+  /** It runs */
   | 'RUNNING'
+  /** A person or the service stopped it */
   | 'STOPPED';
 
 /** Where the process printed a line */
 export type LogStream =
+  /** Printed to standard error */
   | 'STDERR'
+  /** Printed to standard output */
   | 'STDOUT';
 
+/** How two values are compared */
 export type Operator =
+  /** Equal */
   | 'EQ'
+  /** At least */
   | 'GE'
+  /** More than */
   | 'GT'
+  /** At most */
   | 'LE'
+  /** Less than */
   | 'LT'
+  /** Not equal */
   | 'NE';
 
+/** What a member may do */
 export type ProjectRole =
+  /** Reads, and changes what is in the project */
   | 'MEMBER'
+  /** Also changes the project and its members */
   | 'OWNER'
+  /** Reads */
   | 'VIEWER';
 
+/** How a long series is reduced to points that can be drawn */
 export type Sampling = {
   /** The range of a time axis, or of `xKey`, in place of `range` */
   between?: Between | null | undefined;
+  /** What stands for the points of a pixel */
   mode: SamplingMode;
   /** For M4; default 1000 */
   points?: number | null | undefined;
@@ -158,27 +232,38 @@ export type Sampling = {
   yScale?: Scale | null | undefined;
 };
 
+/** What stands for the points of a pixel */
 export type SamplingMode =
   /** Every point */
   | 'FULL'
   /** At most `points` points: of each bucket of the axis the first, last, least and greatest */
   | 'M4';
 
+/** The scale of an axis */
 export type Scale =
+  /** Equal distances are equal differences */
   | 'LINEAR'
+  /** Equal distances are equal ratios */
   | 'LOG';
 
 /** Unix seconds from and to, both included. */
 export type TimeRange = {
+  /** The first one, included; from the beginning if absent */
   from?: number | null | undefined;
+  /** The last one, included; to the end if absent */
   to?: number | null | undefined;
 };
 
+/** Who may see a project */
 export type Visibility =
+  /** Its members */
   | 'PRIVATE'
+  /** Everybody */
   | 'PUBLIC';
 
+/** What a chart is drawn over */
 export type XAxis =
+  /** The step */
   | 'EPOCH'
   /** Seconds since the job's start */
   | 'RELATIVE'
