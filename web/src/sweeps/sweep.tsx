@@ -1,6 +1,8 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { links } from '../lib/links.ts'
+import { batchStore } from '../lib/live/batches.ts'
+import { useRowPart } from '../lib/live/row-store.ts'
 import type { SearchChange } from '../lib/search-change.ts'
 import type { SweepSearch } from '../lib/sweep-search.ts'
 import { number, some } from '../lib/words.ts'
@@ -17,6 +19,7 @@ import { useSearchChange } from '../ui/use-search-change.ts'
 import { ColourScale } from './colour-scale.tsx'
 import { isSure, ParameterImportances } from './importance.tsx'
 import { SweepTable } from './sweep-table.tsx'
+import { TrialsPanel } from './trials-panel.tsx'
 import { useImportance } from './use-importance.ts'
 import { type Sweep, useSweep } from './use-sweep.ts'
 
@@ -37,6 +40,11 @@ export function BatchSweep() {
   // Only jobs within the brush, and of these only results that compare.
   const counted = useCounted(kept, metric, search.crashed)
   const importance = useImportance(counted.rows, axes, metric)
+  const sweepId = useRowPart(batchStore, batchId, (batch) => batch?.sweep_id ?? null)
+  const trials = sweepId !== null && <TrialsPanel sweepId={sweepId} batchId={batchId} />
+  if (ordered.length === 0 && sweepId !== null && search.jobs === undefined) {
+    return <div className="flex flex-col gap-4 p-4">{trials}</div>
+  }
   if (ordered.length === 0) {
     return (
       <Notice title="No jobs to show">
@@ -50,6 +58,7 @@ export function BatchSweep() {
   }
   return (
     <div className="flex flex-col gap-4 p-4">
+      {trials}
       <SweepHeader batchId={batchId} sweep={sweep} counted={counted} search={search} change={change} />
       <ParallelView
         rows={ordered}

@@ -132,7 +132,8 @@ const SWEEP_JOBS = 4
 const Tabs = memo(function Tabs({ batchId, timeline }: { batchId: string; timeline: boolean }) {
   const tabs = useRef<HTMLElement>(null)
   const { jobs } = useBatchContext()
-  const sweep = useSyncExternalStore(jobs.onIds, () => jobs.ids().length >= SWEEP_JOBS)
+  const hasTrials = useRowPart(batchStore, batchId, (batch) => batch?.sweep_id != null)
+  const hasMany = useSyncExternalStore(jobs.onIds, () => jobs.ids().length >= SWEEP_JOBS)
   const path = useRouterState({ select: (state) => state.resolvedLocation?.pathname })
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs at each navigation
   useEffect(() => {
@@ -151,7 +152,7 @@ const Tabs = memo(function Tabs({ batchId, timeline }: { batchId: string; timeli
       <Link {...links.jobs(batchId)} {...tab} activeOptions={{ includeSearch: false }}>
         Jobs
       </Link>
-      {sweep && (
+      {(hasTrials || hasMany) && (
         <Link {...links.sweep(batchId)} {...tab} activeOptions={{ includeSearch: false }}>
           Sweep
         </Link>

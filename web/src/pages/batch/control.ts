@@ -212,6 +212,21 @@ export function stepText(step: Step): { title: string; note?: string | undefined
         note: tags.length > 0 ? `tags: ${tags.join(', ')}` : undefined,
       }
     }
+    case 'sweep_created':
+      return { title: 'Sweep created' }
+    case 'sweep_paused':
+      return { title: 'Sweep paused' }
+    case 'sweep_resumed':
+      return { title: 'Sweep resumed' }
+    case 'sweep_stopped':
+      return { title: 'Sweep stopped' }
+    case 'sweep_extended':
+      return {
+        title:
+          detail.max_trials == null
+            ? 'Sweep without a limit from now on'
+            : `Sweep has ${some(Number(detail.max_trials), 'trial')} from now on`,
+      }
     case 'deleted':
       return { title: 'Deleted', bad: true }
     case 'restored':

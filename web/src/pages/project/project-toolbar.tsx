@@ -15,6 +15,7 @@ import { StatusShape } from '../../ui/status.tsx'
 
 const columnChooser = () => import('./column-chooser.tsx').then((file) => file.ColumnChooser)
 const viewsMenu = () => import('./views-menu.tsx').then((file) => file.ViewsMenu)
+const newSweep = () => import('../../sweeps/new-sweep.tsx').then((file) => file.NewSweep)
 const CHIPS = ['running', 'failed', 'lost', 'completed', 'stopped'] as const
 
 /** The name of a project, its query, and what leads to its charts, views, columns and settings. */
@@ -112,6 +113,11 @@ export function ProjectToolbar(props: {
         >
           Columns
         </OpenLater>
+        {(project?.role === 'owner' || project?.role === 'member' || me?.role === 'admin') && (
+          <OpenLater load={newSweep} given={{ slug }} aria-haspopup="dialog" className={buttonLook('quiet')}>
+            New sweep
+          </OpenLater>
+        )}
         <Link {...links.reports(slug)} className={buttonLook('quiet')}>
           Reports
         </Link>
