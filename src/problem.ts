@@ -87,6 +87,7 @@ export const PROBLEMS = {
   identity_not_found: [404, 'No such identity'],
   agent_not_found: [404, 'No such agent'],
   command_not_found: [404, 'No such command'],
+  artifact_not_found: [404, 'No such artifact, or no such version of it'],
   file_not_found: [404, 'No such file, or its content has not arrived'],
   upload_not_found: [404, 'No such upload: declare the file again'],
   unknown_project: [404, 'No such project, and projects are not created on first use here'],
@@ -136,6 +137,9 @@ export const PROBLEMS = {
   ],
   last_sign_in: [409, 'The last sign-in method cannot be removed'],
   last_admin: [409, 'At least one administrator must remain'],
+  artifact_type_mismatch: [409, 'The artifact has another type'],
+  artifact_pending: [409, 'Content of the version has not arrived'],
+  artifact_in_use: [409, 'Batches used the version, or it has aliases'],
   upload_offset_mismatch: [409, 'The upload continues at another offset'],
   content_mismatch: [
     409,

@@ -13,6 +13,8 @@ import { verificationRoutes } from './account/verification.ts'
 import { adminRoutes } from './admin/admin.ts'
 import { auditRoutes } from './admin/audit.ts'
 import { noticeRoutes } from './admin/notices.ts'
+import { artifactWriteRoutes } from './artifacts/artifact-writes.ts'
+import { artifactRoutes } from './artifacts/artifacts.ts'
 import { batchListRoutes } from './batches/batch-list.ts'
 import { batchRoutes } from './batches/batches.ts'
 import { deliveryRoutes } from './batches/delivery.ts'
@@ -245,6 +247,8 @@ function registerRoutes(app: FastifyInstance, services: Services): void {
   uploadRoutes(app, services)
   mediaRoutes(app, services)
   sharedFileRoutes(app, services)
+  artifactRoutes(app, services)
+  artifactWriteRoutes(app, services)
   shareRoutes(app, services)
   projectLinkRoutes(app, services)
   viewRoutes(app, services)

@@ -730,6 +730,48 @@ export const MATRIX: Row[] = [
     answers: NOBODY_FINDS,
   },
 
+  ...['', '/:name', '/:name/aliases/history', '/:name/:version', '/:name/:version/lineage'].map(
+    (what): Row => ({
+      route: `GET /api/projects/:slug/artifacts${what}`,
+      path: () => `/api/projects/vision/artifacts${what.replace(':name', 'none').replace(':version', 'v0')}`,
+      // There is no such artifact; tokens that send events may read, because runs use artifacts.
+      answers:
+        what === '' ? '404 401 200 200 404 200 200 200 200 200' : '404 401 404 404 404 404 404 404 404 404',
+    }),
+  ),
+  {
+    route: 'GET /api/projects/:slug/artifacts/:name/:version/files/*',
+    path: () => '/api/projects/vision/artifacts/none/v0/files/x',
+    answers: '404 401 404 404 404 404 404 404 404 404',
+  },
+  {
+    route: 'POST /api/projects/:slug/artifacts',
+    path: () => '/api/projects/vision/artifacts',
+    body: ({ n }) => ({
+      name: `made-${n}`,
+      type: 'model',
+      files: [{ path: 'a', sha256: 'a'.repeat(64), size: 1 }],
+    }),
+    answers: '401 401 201 403 404 403 201 201 201 201',
+  },
+  {
+    route: 'PUT /api/projects/:slug/artifacts/:name/:version/aliases',
+    path: () => '/api/projects/vision/artifacts/none/v0/aliases',
+    body: () => ({ add: ['best'] }),
+    answers: '401 401 404 403 404 403 404 404 404 404',
+  },
+  {
+    route: 'POST /api/projects/:slug/artifacts/:name/:version/uses',
+    path: () => '/api/projects/vision/artifacts/none/v0/uses',
+    body: () => ({ batch_id: 'none' }),
+    answers: '401 401 404 403 404 403 404 404 404 404',
+  },
+  {
+    route: 'DELETE /api/projects/:slug/artifacts/:name/:version',
+    path: () => '/api/projects/vision/artifacts/none/v0',
+    answers: '401 401 403 403 404 404 404 404 404 404',
+  },
+
   {
     route: 'GET /api/sse',
     path: ({ batch }) => `/api/sse?channel=batch:${batch.id}`,

@@ -1,2 +1,17 @@
-export { type Reference, readReference, versionNumber } from './reference.ts'
+/** Artifacts: named, versioned sets of files of a project, such as models and data sets (contract §11 "Artifacts"). */
+export { artifactProject, writableArtifactProject } from './access.ts'
+export { LATEST } from './aliases.ts'
+export { createVersion } from './create.ts'
+export { lineageOf } from './lineage.ts'
+export {
+  artifactNamed,
+  contentOfArtifact,
+  filesOfVersion,
+  findVersion,
+  listArtifacts,
+  listMoves,
+  listVersions,
+} from './reads.ts'
+export { readReference, versionNumber } from './reference.ts'
 export { settleArtifacts } from './settle.ts'
+export { addUse, changeAliases, deleteVersion } from './writes.ts'

@@ -18,6 +18,7 @@ export interface Arrived {
 export type Settle = (
   tx: Tx,
   content: { projectKey: number; sha256: string; key: number },
+  now: Date,
 ) => Promise<Change[]>
 
 /**
@@ -46,7 +47,7 @@ export async function contentArrived(tx: Tx, arrived: Arrived, settle: Settle, n
         media_type = excluded.media_type, created_at = excluded.created_at
       returning batch_key)
     select b.id, b.key from batches b where b.key in (select batch_key from attached) order by b.key`
-  return [...filesChanged(batches), ...(await settle(tx, { projectKey, sha256, key }))]
+  return [...filesChanged(batches), ...(await settle(tx, { projectKey, sha256, key }, now))]
 }
 
 /** Notes objects for the sweeper, which removes them from the store. */

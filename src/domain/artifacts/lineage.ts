@@ -1,0 +1,59 @@
+import type { Db } from '../../db/sql.ts'
+import type { FoundVersion } from './reads.ts'
+
+interface Maker {
+  batch_id: string
+  job_id: string | null
+}
+interface Named {
+  name: string
+  version: string
+}
+
+export interface Lineage {
+  artifact: Named
+  /** Null if no batch made it, or that batch is gone. */
+  made_by: Maker | null
+  used_by: (Maker & { at: string })[]
+  /** What the batch that made it used. */
+  inputs: Named[]
+  /** What the batches that used it made. */
+  outputs: (Named & { batch_id: string })[]
+}
+
+/** How many of each a lineage names. */
+const MAX_NAMED = 500
+
+/** Where a version comes from and what came of it, one step each way. */
+export async function lineageOf(db: Db, { key, name, number }: FoundVersion): Promise<Lineage> {
+  const [makers, users, inputs, outputs] = await Promise.all([
+    db<Maker[]>`/* artifacts.made_by */
+      select b.id batch_id, v.job_id from artifact_versions v join batches b on b.key = v.batch_key
+      where v.key = ${key} and b.purged_at is null and b.deleted_at is null`,
+    db<(Maker & { at: string })[]>`/* artifacts.used_by */
+      select b.id batch_id, nullif(s.job_id, '') job_id, s.at from artifact_uses s join batches b on b.key = s.batch_key
+      where s.version_key = ${key} and b.purged_at is null and b.deleted_at is null
+      order by s.at desc, s.batch_key, s.job_id limit ${MAX_NAMED}`,
+    db<Named[]>`/* artifacts.inputs */
+      select distinct a.name, 'v' || i.number as version, i.number from artifact_versions v
+      join artifact_uses s on s.batch_key = v.batch_key and (v.job_id is null or s.job_id in ('', v.job_id))
+      join artifact_versions i on i.key = s.version_key and i.key <> v.key
+      join artifacts a on a.key = i.artifact_key
+      where v.key = ${key} order by a.name, i.number limit ${MAX_NAMED}`,
+    db<(Named & { batch_id: string })[]>`/* artifacts.outputs */
+      select distinct a.name, 'v' || o.number as version, o.number, b.id batch_id from artifact_uses s
+      join batches b on b.key = s.batch_key and b.purged_at is null and b.deleted_at is null
+      join artifact_versions o on o.batch_key = s.batch_key and o.key <> s.version_key
+        and (o.job_id is null or s.job_id in ('', o.job_id))
+      join artifacts a on a.key = o.artifact_key
+      where s.version_key = ${key} order by a.name, o.number limit ${MAX_NAMED}`,
+  ])
+  const named = ({ name: of, version }: Named): Named => ({ name: of, version })
+  return {
+    artifact: { name, version: `v${number}` },
+    made_by: makers[0] ?? null,
+    used_by: [...users],
+    inputs: inputs.map(named),
+    outputs: outputs.map((one) => ({ ...named(one), batch_id: one.batch_id })),
+  }
+}
