@@ -70,6 +70,26 @@ def test_files_and_media_arrive_and_are_read_back(
     assert list((spill / "files" / "content").iterdir()) == []
 
 
+def test_media_are_read_back_by_name_and_step(begin: Callable[..., svc.Run], api: Api) -> None:
+    run = begin()
+    for step in range(3):
+        run.log({"note": svc.Text(f"step {step}"), "w": svc.Histogram([1, 2, 3], num_bins=2)}, step=step)
+    run.log({"table": svc.Table(columns=["a"], data=[[1]])}, step=3)
+    run.finish()
+    batch = api.batch(run.id)
+    notes = batch.media("note")
+    assert [(one["step"], one["_type"], one["uploaded"], one.read()) for one in notes] == [
+        (step, "text", True, f"step {step}".encode()) for step in range(3)
+    ]
+    assert [one["counts"] for one in batch.media("w", last_step=1)] == [[1, 2], [1, 2]]
+    assert json.loads(batch.media("table")[0].read()) == {"columns": ["a"], "data": [[1]]}
+    assert {one["key"]: one["type"] for one in batch.media_keys()} == {
+        "note": "text",
+        "w": "histogram",
+        "table": "table",
+    }
+
+
 def test_an_upload_that_is_cut_goes_on_where_it_was(
     begin: Callable[..., svc.Run], real_server: RealServer, tmp_path: Path, api: Api
 ) -> None:

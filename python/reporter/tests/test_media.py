@@ -156,7 +156,7 @@ def test_a_table_of_every_kind(frame: str) -> None:
     assert found["columns"] == ["a", "b"]
     assert [row[0] for row in found["data"]] == [1, 2]
     assert found["data"][0][1] == "x"
-    assert (fields["_type"], fields["rows"], fields["columns"]) == ("table", 2, ["a", "b"])
+    assert (fields["_type"], fields["rows"], fields["columns"]) == ("table", 2, 2)
 
 
 def test_a_cell_of_a_table_may_be_an_image_and_a_number_may_be_missing() -> None:
@@ -187,7 +187,7 @@ def test_pages_texts_and_plots() -> None:
     matrix = svc.plot.confusion_matrix(y_true=[0, 1, 1, 1], preds=[0, 1, 0, 1], class_names=["cat", "dog"])
     fields, [content] = encoded(matrix)
     found = json.loads(content)
-    assert (fields["_type"], found["kind"]) == ("plot", "confusion_matrix")
+    assert (fields["_type"], found["plot"]) == ("plot", "confusion_matrix")
     assert (found["labels"], found["matrix"]) == (["cat", "dog"], [[1, 0], [1, 2]])
 
 
@@ -195,11 +195,11 @@ def test_curves_have_the_area_that_sklearn_finds() -> None:
     metrics = importlib.import_module("sklearn.metrics")
     true = np.array([0, 1, 1, 0, 1, 0, 1, 1, 0, 0] * 5)
     scores = np.linspace(0, 1, 50) * 0.5 + true * 0.3
-    [series] = svc.plot.roc_curve(true, scores).plot["series"]
+    [series] = svc.plot.roc_curve(true, scores).plot["curves"]
     assert series["area"] == pytest.approx(metrics.roc_auc_score(true, scores), abs=1e-5)
-    [series] = svc.plot.pr_curve(true, scores).plot["series"]
+    [series] = svc.plot.pr_curve(true, scores).plot["curves"]
     assert series["area"] == pytest.approx(metrics.average_precision_score(true, scores), abs=1e-5)
-    both = svc.plot.roc_curve(true, np.stack([1 - scores, scores], 1), labels=["no", "yes"]).plot["series"]
+    both = svc.plot.roc_curve(true, np.stack([1 - scores, scores], 1), labels=["no", "yes"]).plot["curves"]
     assert [one["name"] for one in both] == ["no", "yes"]
 
 

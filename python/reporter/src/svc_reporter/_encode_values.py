@@ -86,7 +86,7 @@ def _gif(frames: Array, fps: float) -> Encoded:
 def table(columns: list[str], rows: list[list[Any]]) -> Encoded:
     """`{"columns": [...], "data": [[...], ...]}`; NaN and infinities are texts, as in events."""
     clean = [[cell if type(cell) is not float or math.isfinite(cell) else plain(cell) for cell in row] for row in rows]
-    return as_json({"columns": columns, "data": clean}, "application/vnd.svc.table+json", ".table.json")
+    return as_json({"columns": columns, "data": clean}, "application/json", ".table.json")
 
 
 def as_json(value: Any, media_type: str, suffix: str) -> Encoded:

@@ -215,7 +215,7 @@ class Table(Media):
             for at, column, encode in media:
                 cells[at][column] = encode(keep)
             made = _encode_values.table(columns, cells)
-            return self._stored(keep, made, rows=len(cells), columns=columns[:200], rows_left_out=left_out)
+            return self._stored(keep, made, rows=len(cells), columns=len(columns), rows_left_out=left_out)
 
         return finish
 
@@ -289,7 +289,7 @@ class Plotly(Media):
         if not hasattr(self.figure, "to_json"):
             return Image(self.figure).taken()
         content = self.figure.to_json().encode("utf-8", "replace")
-        made = _encode.Encoded(content, "application/vnd.plotly.v1+json", ".plotly.json", {})
+        made = _encode.Encoded(content, "application/json", ".plotly.json", {})
         return lambda keep: self._stored(keep, made)
 
 
@@ -302,7 +302,7 @@ class Plot(Media):
         self.plot = data
 
     def taken(self) -> Taken:
-        made = _encode_values.as_json(self.plot, "application/vnd.svc.plot+json", ".plot.json")
+        made = _encode_values.as_json(self.plot, "application/json", ".plot.json")
         return lambda keep: self._stored(keep, made, title=self.plot.get("title"))
 
 

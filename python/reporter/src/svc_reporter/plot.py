@@ -41,7 +41,7 @@ def confusion_matrix(
         matrix[place[actual]][place[guess]] += 1
     return Plot(
         {
-            "kind": "confusion_matrix",
+            "plot": "confusion_matrix",
             "title": title or "Confusion matrix",
             "x_label": "predicted",
             "y_label": "actual",
@@ -86,17 +86,20 @@ def pr_curve(
 
 def line(table: Table, x: str, y: str, stroke: str | None = None, title: str | None = None, **_more: Any) -> Plot:
     """A line through two columns of a table; `stroke` is a column that names one line per value."""
-    return _of_columns("line", table, x, y, stroke, title)
+    return _of_columns(table, x, y, stroke, title)
 
 
 def scatter(table: Table, x: str, y: str, title: str | None = None, **_more: Any) -> Plot:
     """Points of two columns of a table."""
-    return _of_columns("scatter", table, x, y, None, title)
+    xs, ys = plain(table.get_column(x)), plain(table.get_column(y))
+    return _figure({"type": "scatter", "mode": "markers", "x": xs, "y": ys}, title or f"{y} by {x}", x, y)
 
 
 def bar(table: Table, label: str, value: str, title: str | None = None, **_more: Any) -> Plot:
     """A bar for each row of a table."""
-    return _of_columns("bar", table, label, value, None, title)
+    labels = [text_of(one) for one in table.get_column(label)]
+    data = {"plot": "bars", "labels": labels, "values": plain(table.get_column(value))}
+    return Plot({**data, "title": title or f"{value} by {label}", "x_label": label, "y_label": value})
 
 
 def histogram(table: Table, value: str, title: str | None = None, num_bins: int = 64, **_more: Any) -> Plot:
@@ -104,8 +107,9 @@ def histogram(table: Table, value: str, title: str | None = None, num_bins: int 
     from ._encode_values import plain_histogram
 
     found = plain_histogram([float(cell) for cell in table.get_column(value) if cell is not None], num_bins)
-    data = {"kind": "histogram", "title": title or value, "x_label": value, "y_label": "count"}
-    return Plot({**data, "bins": found["bins"], "counts": found["counts"]})
+    edges = found["bins"]
+    centres = [(edges[at] + edges[at + 1]) / 2 for at in range(len(edges) - 1)]
+    return _figure({"type": "bar", "x": centres, "y": found["counts"]}, title or value, value, "count")
 
 
 def line_series(
@@ -125,10 +129,10 @@ def line_series(
         {"name": name, "x": plain(list(first[at] if own else first)), "y": values}
         for at, (name, values) in enumerate(zip(names, lines, strict=False))
     ]
-    return _curve("line", title or "", xname or "x", "y", series)
+    return _curve("lines", title or "", xname or "x", "y", series)
 
 
-def _of_columns(kind: str, table: Table, x: str, y: str, stroke: str | None, title: str | None) -> Plot:
+def _of_columns(table: Table, x: str, y: str, stroke: str | None, title: str | None) -> Plot:
     xs, ys = plain(table.get_column(x)), plain(table.get_column(y))
     groups = [text_of(one) for one in table.get_column(stroke)] if stroke else [y] * len(xs)
     series: dict[str, dict[str, Any]] = {}
@@ -136,11 +140,17 @@ def _of_columns(kind: str, table: Table, x: str, y: str, stroke: str | None, tit
         found = series.setdefault(name, {"name": name, "x": [], "y": []})
         found["x"].append(one)
         found["y"].append(other)
-    return _curve(kind, title or f"{y} by {x}", x, y, list(series.values())[:_MAX_SERIES])
+    return _curve("lines", title or f"{y} by {x}", x, y, list(series.values())[:_MAX_SERIES])
 
 
-def _curve(kind: str, title: str, x: str, y: str, series: list[dict[str, Any]]) -> Plot:
-    return Plot({"kind": kind, "title": title, "x_label": x, "y_label": y, "series": series})
+def _figure(trace: dict[str, Any], title: str, x: str, y: str) -> Plot:
+    """In the form of plotly."""
+    layout = {"title": {"text": title}, "xaxis": {"title": {"text": x}}, "yaxis": {"title": {"text": y}}}
+    return Plot({"data": [trace], "layout": layout})
+
+
+def _curve(plot: str, title: str, x: str, y: str, curves: list[dict[str, Any]]) -> Plot:
+    return Plot({"plot": plot, "title": title, "x_label": x, "y_label": y, "curves": curves})
 
 
 def _named(name: str, xs: list[float], ys: list[float], area: float) -> dict[str, Any]:
