@@ -606,6 +606,7 @@ export const MATRIX: Row[] = [
   ...read('/files'),
   ...read('/media'),
   ...read('/media/keys'),
+  ...read('/media/steps'),
   {
     route: 'POST /api/batches/:id/files',
     path: ofBatch('/files'),

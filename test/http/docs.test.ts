@@ -73,8 +73,8 @@ test('an error that a route answers with is in its documentation', async () => {
 test('a page has a content security policy that allows this origin only', async () => {
   const { headers } = await app.call('GET', '/api/docs')
   expect(headers['content-security-policy']).toBe(
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-      "font-src 'self'; worker-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+      "media-src 'self'; frame-src 'self'; connect-src 'self'; font-src 'self'; worker-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'",
   )
   expect(headers).toMatchObject({
     'referrer-policy': 'no-referrer',

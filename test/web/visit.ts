@@ -45,7 +45,8 @@ export async function visit(
   const page = await context.newPage()
   // On a first visit fonts load late, and text that changes its width is a race for tests that measure it.
   await page.addInitScript(() => {
-    if (location.protocol.startsWith('http')) localStorage.setItem('fonts', 'cached')
+    // Frames of files are in a sandbox, without storage.
+    if (location.protocol.startsWith('http') && self === top) localStorage.setItem('fonts', 'cached')
   })
   await page.setViewportSize({ width, height: 900 })
   await page.emulateMedia({ colorScheme: theme })

@@ -10,3 +10,4 @@ export {
   mediaKeysOf,
   withContent,
 } from './reads.ts'
+export { listMediaSteps, MAX_STEPS } from './steps.ts'

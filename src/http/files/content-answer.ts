@@ -6,10 +6,12 @@ import type { Services } from '../../services.ts'
 import { attachmentHeader } from '../server/file-answer.ts'
 import { partsFor } from '../server/visitors.ts'
 import { type ByteRange, rangeOf } from './byte-range.ts'
+import { FRAME_POLICY, frameTypeOf } from './frame.ts'
 
 /**
  * Sends content, or the range of it that was asked for (contract §11 "Files"). Its type is the one of its bytes: what is
- * not an image, sound or video that browsers may show is an attachment in a sandbox.
+ * not an image, sound or video that browsers may show is an attachment in a sandbox, or HTML or SVG in a frame of the page
+ * (`frame.ts`).
  * @param name what a download is called
  * @throws Problem storage_unavailable, range_not_satisfiable
  */
@@ -20,13 +22,16 @@ export async function sendContent(
   { name, download }: { name: string; download: boolean },
 ): Promise<FastifyReply> {
   const { sha256, size, mediaType } = content
+  const frameType = frameTypeOf(request, content, name)
   const etag = `"${sha256}"`
   reply.header('etag', etag).header('cache-control', 'private, no-cache').header('accept-ranges', 'bytes')
   if (isListed(request.headers['if-none-match'], etag)) return reply.code(304).send()
   const range = rangeOf(request.headers, etag, size)
-  if (mediaType === null || download) reply.header('content-disposition', attachmentHeader(name))
-  if (mediaType === null) reply.header('content-security-policy', 'sandbox')
-  reply.type(mediaType ?? 'application/octet-stream')
+  if ((mediaType === null && frameType === undefined) || download)
+    reply.header('content-disposition', attachmentHeader(name))
+  if (mediaType === null)
+    reply.header('content-security-policy', frameType === undefined ? 'sandbox' : FRAME_POLICY)
+  reply.type(mediaType ?? frameType ?? 'application/octet-stream')
   const { from, to } = range ?? { from: 0, to: size - 1 }
   if (range !== undefined) reply.code(206).header('content-range', `bytes ${from}-${to}/${size}`)
   reply.header('content-length', to - from + 1)

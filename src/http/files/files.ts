@@ -42,6 +42,10 @@ export const download = z.strictObject({
     .enum(['true', 'false'])
     .optional()
     .describe('`true`: as an attachment, also what browsers may show'),
+  frame: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe('`true`: HTML and SVG (by name, up to 10 MiB) for a frame of the page, without scripts'),
 })
 
 /** The files of a batch (contract §11 "Files"). */

@@ -2,7 +2,14 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
 import { cursorOf } from '../../domain/cursors.ts'
-import { listMedia, listMediaKeys, type MediaPosition, withContent } from '../../domain/media/index.ts'
+import {
+  listMedia,
+  listMediaKeys,
+  listMediaSteps,
+  MAX_STEPS,
+  type MediaPosition,
+  withContent,
+} from '../../domain/media/index.ts'
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import { jobsQuery, keysQuery, namesOf } from '../request/names.ts'
@@ -45,9 +52,14 @@ export const mediaKeysShape = pageOf(
   }),
 )
 
+export const mediaStepsQuery = z.strictObject({ ...keysQuery, ...jobsQuery })
+export const mediaStepsShape = z.object({
+  items: z.array(z.number()).describe(`Ascending; the last ${MAX_STEPS} if there are more`),
+})
+
 /** Media of a batch (contract §11 "Media"). */
 export function mediaRoutes(app: FastifyInstance, services: Services): void {
-  addRoutes(app, services, [mediaRoute, mediaKeysRoute])
+  addRoutes(app, services, [mediaRoute, mediaKeysRoute, mediaStepsRoute])
 }
 
 const mediaCursor = cursorOf<MediaPosition>(
@@ -127,6 +139,36 @@ function mediaKeysRoute(routes: Routes, services: Services): void {
     async (request) => {
       const batch = await visibleBatch(services.sql, await request.caller(), request.params.id)
       return mediaKeysPage(services, batch.key, request.query)
+    },
+  )
+}
+
+/** The steps that have media, for a slider. */
+export async function mediaSteps(
+  { sql }: Pick<Services, 'sql'>,
+  batchKey: number,
+  query: z.output<typeof mediaStepsQuery>,
+) {
+  const wanted = { keys: namesOf(query.keys, query.key), jobs: namesOf(query.jobs, query.job) }
+  return { items: await listMediaSteps(sql, batchKey, wanted) }
+}
+
+function mediaStepsRoute(routes: Routes, services: Services): void {
+  routes.get(
+    '/api/batches/:id/media/steps',
+    {
+      ...readersOnly,
+      schema: {
+        tags,
+        summary: 'The steps at which a batch has media',
+        params: shapes.byId,
+        querystring: mediaStepsQuery,
+        response: { 200: mediaStepsShape },
+      },
+    },
+    async (request) => {
+      const batch = await visibleBatch(services.sql, await request.caller(), request.params.id)
+      return mediaSteps(services, batch.key, request.query)
     },
   )
 }

@@ -16,6 +16,9 @@ import {
   mediaPage,
   mediaPageShape,
   mediaQuery,
+  mediaSteps,
+  mediaStepsQuery,
+  mediaStepsShape,
 } from './media.ts'
 
 const shared = { tags: ['shares'], security: [], params: z.object({ token: z.string() }) }
@@ -23,7 +26,13 @@ const NOTHING = { items: [], next_cursor: null }
 
 /** Files and media that a public link shows: those of an anonymous one only if its creator chose so (contract §11 "Files"). */
 export function sharedFileRoutes(app: FastifyInstance, services: Services): void {
-  addRoutes(app, services, [sharedFilesRoute, sharedFileRoute, sharedMediaRoute, sharedMediaKeysRoute])
+  addRoutes(app, services, [
+    sharedFilesRoute,
+    sharedFileRoute,
+    sharedMediaRoute,
+    sharedMediaKeysRoute,
+    sharedMediaStepsRoute,
+  ])
 }
 
 /**
@@ -118,6 +127,24 @@ function sharedMediaKeysRoute(routes: Routes, services: Services): void {
     async (request, reply) => {
       const batch = await filesShown(services, request.params.token, reply)
       return batch === null ? NOTHING : mediaKeysPage(services, batch, request.query)
+    },
+  )
+}
+
+function sharedMediaStepsRoute(routes: Routes, services: Services): void {
+  routes.get(
+    '/api/shared/:token/media/steps',
+    {
+      schema: {
+        ...shared,
+        summary: 'The steps of the media that a link shows',
+        querystring: mediaStepsQuery,
+        response: { 200: mediaStepsShape },
+      },
+    },
+    async (request, reply) => {
+      const batch = await filesShown(services, request.params.token, reply)
+      return batch === null ? { items: [] } : mediaSteps(services, batch, request.query)
     },
   )
 }

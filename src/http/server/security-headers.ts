@@ -10,6 +10,8 @@ const PAGE_POLICY = [
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self' data:",
+  "media-src 'self'",
+  "frame-src 'self'",
   "connect-src 'self'",
   "font-src 'self'",
   "worker-src 'self'",
@@ -41,7 +43,8 @@ export function secureAnswers(app: FastifyInstance, config: Pick<Config, 'public
     }
     const page = String(reply.getHeader('content-type')).startsWith('text/html')
     if (page) {
-      reply.header('content-security-policy', PAGE_POLICY)
+      // HTML of a run has a stricter one (files/frame.ts).
+      if (!reply.hasHeader('content-security-policy')) reply.header('content-security-policy', PAGE_POLICY)
       reply.header('referrer-policy', 'no-referrer')
     }
     if (page || tls) reply.header('cross-origin-opener-policy', 'same-origin')

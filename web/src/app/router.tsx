@@ -12,12 +12,14 @@ import { readChartSearch } from '../lib/charts/search.ts'
 import { readCompareSearch } from '../lib/compare-search.ts'
 import { links } from '../lib/links.ts'
 import { readLogSearch } from '../lib/log-search.ts'
+import { readMediaSearch } from '../lib/media-search.ts'
 import { batchQuery, fieldsQuery, jobsQuery, projectQuery, projectViewsQuery } from '../lib/queries.ts'
 import { fromAddress } from '../lib/query.ts'
 import { queryClient } from '../lib/query-client.ts'
 import { BASE_PATH } from '../lib/served.ts'
 import { readSweepSearch } from '../lib/sweep-search.ts'
 import { readTableSearch } from '../lib/table-search.ts'
+import { mediaKeysOf } from '../media/media-queries.ts'
 import { readJobsSearch } from '../pages/batch/jobs-search.ts'
 import { readJobSearch } from '../pages/job/search.ts'
 import { readShareSearch } from '../pages/share/search.ts'
@@ -35,6 +37,17 @@ const page: typeof lazyRouteComponent = (code, name) => lazyRouteComponent(() =>
 
 const text = (value: unknown): string | undefined =>
   value === undefined || value === null || value === '' ? undefined : String(value)
+
+/** The named parameters that are there. */
+const textsOf = <Name extends string>(
+  given: Record<string, unknown>,
+  names: readonly Name[],
+): { [N in Name]?: string } =>
+  Object.fromEntries(
+    names.flatMap((name) => [[name, text(given[name])] as const]).filter(([, value]) => value),
+  ) as {
+    [N in Name]?: string
+  }
 
 const root = createRootRoute({
   component: Shell,
@@ -149,6 +162,7 @@ const batch = createRoute({
     // Prefetched in one request without waiting, so the page renders at once.
     void queryClient.prefetchQuery(batchQuery(params.batchId))
     void queryClient.prefetchQuery(jobsQuery(params.batchId))
+    void queryClient.prefetchQuery(mediaKeysOf(params.batchId))
   },
   component: page(() => import('../pages/batch/batch.tsx'), 'BatchPage'),
 })
@@ -175,6 +189,18 @@ const sweep = createRoute({
   path: '/sweep',
   validateSearch: only(readSweepSearch),
   component: page(() => import('../sweeps/sweep.tsx'), 'BatchSweep'),
+})
+const files = createRoute({
+  getParentRoute: () => batch,
+  path: '/files',
+  validateSearch: only((given): { file?: string } => textsOf(given, ['file'])),
+  component: page(() => import('../pages/batch/files.tsx'), 'BatchFiles'),
+})
+const media = createRoute({
+  getParentRoute: () => batch,
+  path: '/media',
+  validateSearch: only(readMediaSearch),
+  component: page(() => import('../pages/batch/media.tsx'), 'BatchMedia'),
 })
 const resources = createRoute({
   getParentRoute: () => batch,
@@ -290,7 +316,19 @@ export const router = createRouter({
     reports,
     report,
     sharedReport,
-    batch.addChildren([charts, jobs, sweep, logs, resources, environment, timeline, delivery, job]),
+    batch.addChildren([
+      charts,
+      jobs,
+      sweep,
+      logs,
+      resources,
+      environment,
+      timeline,
+      delivery,
+      files,
+      media,
+      job,
+    ]),
     hosts,
     host,
     compare,

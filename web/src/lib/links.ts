@@ -2,6 +2,8 @@ import { linkOptions } from '@tanstack/react-router'
 import { batchAt } from './api/batches.ts'
 import type { ChartSearch } from './charts/search.ts'
 import { type CompareSearch, readCompareSearch } from './compare-search.ts'
+
+import type { MediaSearch } from './media-search.ts'
 import { served } from './served.ts'
 import type { SweepSearch } from './sweep-search.ts'
 import { readTableSearch, type TableSearch } from './table-search.ts'
@@ -39,6 +41,10 @@ export const links = {
     linkOptions({ to: '/b/$batchId/logs', params: { batchId }, search: { line } }),
   timeline: (batchId: string) => linkOptions({ to: '/b/$batchId/timeline', params: { batchId } }),
   delivery: (batchId: string) => linkOptions({ to: '/b/$batchId/delivery', params: { batchId } }),
+  files: (batchId: string, file?: string) =>
+    linkOptions({ to: '/b/$batchId/files', params: { batchId }, search: file === undefined ? {} : { file } }),
+  media: (batchId: string, search: MediaSearch = {}) =>
+    linkOptions({ to: '/b/$batchId/media', params: { batchId }, search }),
   sweep: (batchId: string, search: SweepSearch = {}) =>
     linkOptions({ to: '/b/$batchId/sweep', params: { batchId }, search }),
   resources: (batchId: string) =>

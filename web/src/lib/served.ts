@@ -12,3 +12,6 @@ export const serviceAddress = (): string => location.origin + BASE_PATH
 
 /** The path of the open page within the service. */
 export const pagePath = (): string => location.pathname.slice(BASE_PATH.length) || '/'
+
+/** The address of a file's download, of the path of its content. */
+export const downloadAt = (path: string): string => served(`${path}?download=true`)

@@ -77,6 +77,13 @@ export const count = (value: number | string): string =>
 export const some = (n: number, one: string, many = `${one}s`): string =>
   `${count(n)} ${n === 1 ? one : many}`
 
+const BYTES = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
+/** `1.2 MiB`; bytes are exact. */
+export function bytesText(bytes: number): string {
+  const power = bytes < 1024 ? 0 : Math.min(BYTES.length - 1, Math.floor(Math.log2(bytes) / 10))
+  return `${number(Number((bytes / 1024 ** power).toPrecision(3)))}${NBSP}${BYTES[power]}`
+}
+
 /** Why something ended; known reasons of the service become sentences. */
 export const endingText = (reason: string): string =>
   reason === 'stop_requested' ? 'Stopped as requested' : reason

@@ -99,9 +99,15 @@ async function contentOf(answer: Response): Promise<unknown> {
   return value
 }
 
-/** Like `get`, for binary responses. */
-export async function getBytes(path: string, accept: string, signal?: AbortSignal): Promise<ArrayBuffer> {
-  const answer = await reach(path, { signal: signal ?? null, headers: { accept } })
+/** Like `get`, for binary responses. @param range as in the header `Range`: only these bytes */
+export async function getBytes(
+  path: string,
+  accept: string,
+  signal?: AbortSignal,
+  range?: string,
+): Promise<ArrayBuffer> {
+  const headers = { accept, ...(range !== undefined && { range }) }
+  const answer = await reach(path, { signal: signal ?? null, headers })
   if (!answer.ok) await contentOf(answer)
   return answer.arrayBuffer()
 }

@@ -3,6 +3,7 @@ import type { Batch, Job, LogLine, Numeric } from '../../lib/api/types.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import type { Point } from '../../lib/live/points.ts'
 import { useChannel } from '../../lib/live/stream.ts'
+import { refreshMedia } from '../../media/media-queries.ts'
 import { type BatchContext, useBatchContext } from './context.ts'
 
 /** Applies the stream's messages about a batch or a share. */
@@ -33,6 +34,8 @@ export function applyPayload(context: BatchContext, payload: Record<string, unkn
       })),
     )
   if (payload.lines) context.lines.publish(payload.lines as LogLine[])
+  if (payload.media) refreshMedia(context.of, (payload.media as { keys: string[] }).keys)
+  if (payload.files) refreshMedia(context.of, undefined)
   if (payload.snapshots) context.resourceBus.publish((payload.snapshots as Snapshot[]).map(pointOf))
 }
 

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, Outlet, useParams, useRouterState } from '@tanstack/react-router'
 import { memo, useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 import { fetchBatch, fetchLog, metricsOf, resourcesOf, restoreBatch } from '../../lib/api/batches.ts'
+import { mediaOf } from '../../lib/api/media.ts'
 import { errorText, Refusal } from '../../lib/api/request.ts'
 import { daysText, useKeptDays } from '../../lib/kept.ts'
 import { links } from '../../lib/links.ts'
@@ -9,6 +10,7 @@ import { batchStore } from '../../lib/live/batches.ts'
 import { useRowPart } from '../../lib/live/row-store.ts'
 import { useChannel } from '../../lib/live/stream.ts'
 import { batchQuery, jobsQuery, noLongerOpening, useBatch, useMe } from '../../lib/queries.ts'
+import { mediaKeysQuery } from '../../media/media-queries.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
 import { showToast } from '../../ui/toasts.tsx'
@@ -48,6 +50,7 @@ function OneBatch({ batchId }: { batchId: string }) {
         metrics: metricsOf(batchId),
         resources: resourcesOf(batchId),
         log: (wanted) => fetchLog(batchId, wanted),
+        media: mediaOf(batchId),
         batchId,
       }),
     [batchId],
@@ -131,7 +134,8 @@ const SWEEP_JOBS = 4
 /** On phones not all tabs are visible: scrolls the open one into view. */
 const Tabs = memo(function Tabs({ batchId, timeline }: { batchId: string; timeline: boolean }) {
   const tabs = useRef<HTMLElement>(null)
-  const { jobs } = useBatchContext()
+  const { of, jobs, media: source } = useBatchContext()
+  const media = (useQuery(mediaKeysQuery(of, source)).data?.length ?? 0) > 0
   const hasTrials = useRowPart(batchStore, batchId, (batch) => batch?.sweep_id != null)
   const hasMany = useSyncExternalStore(jobs.onIds, () => jobs.ids().length >= SWEEP_JOBS)
   const path = useRouterState({ select: (state) => state.resolvedLocation?.pathname })
@@ -174,6 +178,15 @@ const Tabs = memo(function Tabs({ batchId, timeline }: { batchId: string; timeli
       <Link {...links.delivery(batchId)} {...tab}>
         Delivery
       </Link>
+      <Link {...links.files(batchId)} {...tab} activeOptions={{ includeSearch: false }}>
+        Files
+      </Link>
+      {/* Known later than the other tabs, so it is the last one. */}
+      {media && (
+        <Link {...links.media(batchId)} {...tab} activeOptions={{ includeSearch: false }}>
+          Media
+        </Link>
+      )}
     </nav>
   )
 })

@@ -1,5 +1,6 @@
 import { createContext, useContext } from 'react'
 import type { LogSource, SeriesSource } from '../../lib/api/batches.ts'
+import type { MediaSource } from '../../lib/api/media.ts'
 import type { LogLine } from '../../lib/api/types.ts'
 import { type ColourOf, coloursOfRuns } from '../../lib/charts/colours.ts'
 import { createJobStore, type JobStore } from '../../lib/live/batches.ts'
@@ -24,6 +25,8 @@ export interface BatchContext {
   /** Null: the share includes no log lines. */
   log: LogSource | null
   lines: LineBus
+  /** Null where no media are shown. */
+  media: MediaSource | null
   /** Channels that only some tabs follow; null if their messages arrive on another channel. */
   channels: { logs: string | null; resources: string | null }
   /** Opened through a share link: data of the signed-in user is not shown. */
@@ -55,6 +58,7 @@ export function createBatchContext(
     metrics: SeriesSource
     resources: SeriesSource
     log: LogSource | null
+    media?: MediaSource
     /** Null for a share, which has a single channel for everything. */
     batchId: string | null
   },
@@ -73,6 +77,7 @@ export function createBatchContext(
     resourceBus: createPointBus(),
     log: from.log,
     lines: createLineBus(),
+    media: from.media ?? null,
     channels: { logs: own('logs'), resources: own('resources') },
     shared: from.batchId === null,
   }

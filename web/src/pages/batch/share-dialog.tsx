@@ -22,12 +22,14 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
   const shares = useQuery({ queryKey, queryFn: () => fetchShares(batch.id) })
   const [days, setDays] = useState('30')
   const [anonymous, setAnonymous] = useState(false)
+  const [files, setFiles] = useState(true)
   const view = useShownView()
   const refresh = () => queries.invalidateQueries({ queryKey })
   const make = useMutation({
     mutationFn: async () => {
       const made = await createShare(batch.id, {
         anonymous,
+        files,
         ...(days !== 'never' && {
           expires_at: new Date(Date.now() + Number(days) * DAY_MS).toISOString().replace(/\.\d+/, ''),
         }),
@@ -66,9 +68,17 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
           <input
             type="checkbox"
             checked={anonymous}
-            onChange={(event) => setAnonymous(event.target.checked)}
+            onChange={(event) => {
+              setAnonymous(event.target.checked)
+              // Files may hold names: they are shown only if that is chosen after this.
+              if (event.target.checked) setFiles(false)
+            }}
           />
           hide names, host, paths, tracebacks and log lines
+        </label>
+        <label className="flex h-7 items-center gap-1.5">
+          <input type="checkbox" checked={files} onChange={(event) => setFiles(event.target.checked)} />
+          show files and media
         </label>
         <Button look="primary" disabled={make.isPending} onClick={() => make.mutate()}>
           Make a link

@@ -19,6 +19,7 @@ import { JobCharts } from './charts.tsx'
 import { epochAt, timesOfEpoch } from './epochs.ts'
 import { JobFacts } from './facts.tsx'
 import { epochTimesQuery } from './machine-series.ts'
+import { JobMedia } from './media.tsx'
 import { JobNotes } from './notes.tsx'
 import { type JobPageSearch, readJobSearch } from './search.ts'
 import { TagJob } from './tag.tsx'
@@ -103,6 +104,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
       <JobFacts job={job} store={jobs} />
       <Attempts attempts={attempts} job={job} shown={before} onShow={(attempt) => go({ attempt })} />
       <JobCharts job={job} search={search} attempt={attempt} onSearch={go} clock={clock} />
+      <JobMedia job={job.id} search={search} onSearch={go} />
       <section ref={logAt} aria-label="Log" className="flex scroll-mt-14 flex-col">
         <div className="flex flex-wrap items-center gap-3 px-3">
           <h3 className="font-medium">Log</h3>

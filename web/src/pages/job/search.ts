@@ -1,8 +1,9 @@
 import { type ChartSearch, rangeOf, readChartSearch } from '../../lib/charts/search.ts'
 import { type LogSearch, readLogSearch } from '../../lib/log-search.ts'
+import { type MediaChoices, readMediaChoices } from '../../lib/media-search.ts'
 
 /** The search parameters of the page of a job. */
-export interface JobPageSearch extends ChartSearch, LogSearch {
+export interface JobPageSearch extends ChartSearch, LogSearch, MediaChoices {
   /** The attempt whose curves are drawn in the background. */
   attempt?: number
   /** The visible range of the resources, in seconds. */
@@ -15,6 +16,7 @@ export function readJobSearch(given: Record<string, unknown>): JobPageSearch {
   return {
     ...readChartSearch(given),
     ...readLogSearch(given),
+    ...readMediaChoices(given),
     ...(Number.isSafeInteger(attempt) && attempt > 0 && { attempt }),
     ...(used && { used }),
   }

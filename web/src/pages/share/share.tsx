@@ -1,8 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { useEffect, useMemo } from 'react'
+import { lazy, Suspense, useEffect, useMemo } from 'react'
 import { ChartsView } from '../../charts/charts-view.tsx'
 import { fetchShared, sharedLogOf, sharedMetricsOf, sharedResourcesOf } from '../../lib/api/batches.ts'
+import { sharedFilesOf } from '../../lib/api/files.ts'
+import { sharedMediaOf } from '../../lib/api/media.ts'
 import { errorText, Refusal } from '../../lib/api/request.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { useChannel, useStreamState } from '../../lib/live/stream.ts'
@@ -10,6 +12,7 @@ import { useBatch } from '../../lib/queries.ts'
 import type { SearchChange } from '../../lib/search-change.ts'
 import { exact } from '../../lib/words.ts'
 import { LogView } from '../../logs/log-view.tsx'
+import { mediaKeysQuery } from '../../media/media-queries.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
 import { applyPayload } from '../batch/arrivals.ts'
@@ -17,9 +20,16 @@ import { createBatchContext, InBatch } from '../batch/context.ts'
 import { FailingHeader } from '../batch/failing-header.tsx'
 import { JobsView } from '../batch/jobs.tsx'
 import { ResourcesView } from '../batch/resources-view.tsx'
-import { readShareSearch, SHARE_TABS, type ShareSearch } from './search.ts'
+import { readShareSearch, SHARE_TABS, type ShareSearch, type ShareTab } from './search.ts'
 
 const route = getRouteApi('/s/$token')
+
+const FilesView = lazy(() =>
+  import('../../files/files-view.tsx').then((file) => ({ default: file.FilesView })),
+)
+const MediaView = lazy(() =>
+  import('../../media/media-view.tsx').then((file) => ({ default: file.MediaView })),
+)
 
 /** The shared page of a batch: charts, jobs, log and resources, live but without actions. */
 export function SharedPage() {
@@ -41,6 +51,7 @@ export function SharedPage() {
         metrics: sharedMetricsOf(token),
         resources: sharedResourcesOf(token),
         log: anonymous === false ? sharedLogOf(token) : null,
+        media: sharedMediaOf(token),
         batchId: null,
       }),
     [token, anonymous],
@@ -53,6 +64,21 @@ export function SharedPage() {
   useChannel(shared.data && !shared.error ? `share:${token}` : null, (payload) =>
     applyPayload(context, payload),
   )
+  const files = useMemo(() => sharedFilesOf(token), [token])
+  const hasFiles = useQuery({
+    queryKey: ['files', context.of, 'any'],
+    queryFn: ({ signal }) => files({ limit: 1 }, signal).then(({ items }) => items.length > 0),
+    enabled: shared.data !== undefined,
+  })
+  const mediaKeys = useQuery({
+    ...mediaKeysQuery(context.of, context.media),
+    enabled: shared.data !== undefined,
+  })
+  // Known later than the other tabs, so they are the last ones.
+  const isThere: Partial<Record<ShareTab, boolean>> = {
+    files: hasFiles.data === true,
+    media: (mediaKeys.data?.length ?? 0) > 0,
+  }
   const batch = useBatch(shared.data?.batch.id ?? '')
   const name = batch?.id
   useEffect(() => {
@@ -97,7 +123,7 @@ export function SharedPage() {
         aria-label="Views of the batch"
         className="fade-end flex gap-1 overflow-x-auto border-b border-line px-3"
       >
-        {SHARE_TABS.map((one) => (
+        {SHARE_TABS.filter((one) => one === tab || isThere[one] !== false).map((one) => (
           <Link
             key={one}
             to="/s/$token"
@@ -123,6 +149,22 @@ export function SharedPage() {
             search: readShareSearch({ tab: 'logs', line: line.db_id }),
           })}
         />
+      )}
+      {tab === 'files' && (
+        <Suspense fallback={<Waiting />}>
+          <FilesView
+            of={context.of}
+            source={files}
+            shown={search.file}
+            onShow={(file) => go({ ...search, file })}
+            mayDelete={false}
+          />
+        </Suspense>
+      )}
+      {tab === 'media' && (
+        <Suspense fallback={<Waiting />}>
+          <MediaView search={search} onSearch={go} />
+        </Suspense>
       )}
       {tab === 'resources' && <ResourcesView zoom={search.zoom} onZoom={(zoom) => go({ zoom })} />}
     </InBatch>

@@ -1,0 +1,251 @@
+import type { Page } from '@playwright/test'
+import { expect, test } from 'vitest'
+import { declaration, patch, putFile } from '../files/sending-files.ts'
+import { histogram, json, mask, mediaValue, rings, type Sample, sample, table, wav } from './media-samples.ts'
+import { pageFixture } from './page-fixture.ts'
+import { eventsOf } from './ran-batch.ts'
+import { type Event, send, seriousFindings } from './visit.ts'
+
+const BATCH = 'pictures'
+const JOBS = ['seed0', 'seed1', 'seed2']
+const STEPS = [0, 5, 10]
+const HOSTILE = '<img src=x onerror="document.title=1">'
+const MASK = mask()
+const PLOT = {
+  plot: 'confusion_matrix',
+  labels: ['cat', HOSTILE],
+  matrix: [
+    [9, 1],
+    [2, 8],
+  ],
+}
+const ROC = { plot: 'roc_curve', curves: [{ name: 'cat', x: [0, 0.2, 1], y: [0, 0.9, 1], area: 0.85 }] }
+
+const web = pageFixture(async ({ app, reporter }) => {
+  const of = eventsOf(BATCH)
+  const put = (one: Sample, path = `media/${one.sha256.slice(0, 16)}`) =>
+    putFile(app, { token: reporter, batch: BATCH }, path, one.bytes, { media_type: one.media_type })
+  await send(app, reporter, [
+    of('batch_start', 100, { n_total: JOBS.length }),
+    ...JOBS.map((job) => of('job_start', 99, {}, job)),
+  ])
+  const stored: Sample[] = [MASK]
+  const kept = (one: Sample): Sample => {
+    stored.push(one)
+    return one
+  }
+  const events: Event[] = []
+  for (const [i, step] of STEPS.entries())
+    for (const [j, job] of JOBS.entries()) {
+      // The third job has pictures at the first step only.
+      const images = j < 2 || i === 0
+      const first = mediaValue('image', kept(rings(10 * i + j)), {
+        caption: `${job} at ${step} ${HOSTILE}`,
+        boxes: { found: [{ x: 8, y: 8, width: 24, height: 20, label: 'cell', score: 0.9 }] },
+        masks: { areas: { ...mediaValue('image', MASK), class_labels: { 1: 'cell' } } },
+        width: 64,
+        height: 64,
+      })
+      const late = mediaValue('image', rings(100 + 10 * i + j))
+      const once = j === 0 && i === 2
+      events.push(
+        of(
+          'job_epoch',
+          90 - step,
+          {
+            epoch: step,
+            val_loss: 1 / (step + 1),
+            weights: histogram(i - 1, 0.5 + j),
+            ...(images && { samples: [first, late] }),
+            ...(once && {
+              pred: mediaValue('table', kept(table(100_000))),
+              notes: mediaValue('text', kept(sample(`said ${HOSTILE}`, 'text/plain'))),
+              sound: mediaValue('audio', kept(wav(440)), { caption: 'a sine' }),
+              page: mediaValue('html', kept(sample('<h1>Report</h1>', 'text/html'))),
+              confusion: mediaValue('plot', kept(json(PLOT))),
+              roc: mediaValue('plot', kept(json(ROC))),
+            }),
+          },
+          job,
+        ),
+      )
+    }
+  for (const one of stored)
+    await put(one, `media/${one.sha256.slice(0, 16)}${one.media_type === 'text/html' ? '.html' : ''}`)
+  await send(app, reporter, events)
+})
+
+const open = async (path: string, look = {}) => {
+  const one = await web.asAda(look)
+  await one.page.goto(path)
+  return one
+}
+const card = (page: Page, key: string) => page.locator(`[data-media="${key}"]`)
+const picture = (page: Page, job: string) =>
+  card(page, 'samples').locator(`[data-media-job="${job}"] [data-image="0"] img`)
+const isLoaded = (page: Page, job: string) =>
+  expect
+    .poll(() => picture(page, job).evaluate((at: HTMLImageElement) => at.complete && at.naturalWidth))
+    .toBe(64)
+
+test('one slider moves all images, and an empty step shows no old ones', async () => {
+  const { page, context, complaints } = await open(`/b/${BATCH}`)
+  await page.getByRole('link', { name: 'Media' }).click()
+  await isLoaded(page, 'seed0')
+  expect(await picture(page, 'seed0').getAttribute('alt')).toBe(
+    `seed0 at 10 ${HOSTILE}, seed0, epoch 10, 1 of 2`,
+  )
+  expect(await page.locator('[data-not-uploaded]').count()).toBe(2)
+  const samples = card(page, 'samples')
+  await samples.getByText('Nothing at epoch 10 from 1 other job.').waitFor()
+  const slider = page.getByRole('slider', { name: 'The epoch of all media' })
+  await slider.press('Home')
+  await page.waitForURL(/step=0/)
+  await isLoaded(page, 'seed2')
+  // Focus among the cards: the arrow keys do the same.
+  await samples.locator('[data-media-job="seed2"] [data-image="0"]').focus()
+  await page.keyboard.press('ArrowRight')
+  await page.waitForURL(/step=5/)
+  await samples.locator('[data-media-job="seed2"]').getByText('Nothing at epoch 5').waitFor()
+  await card(page, 'notes').scrollIntoViewIfNeeded()
+  await card(page, 'notes').getByText('Nothing at epoch 5.').waitFor()
+  await card(page, 'notes').getByRole('button', { name: 'After: epoch 10' }).click()
+  await page.waitForURL((url) => !url.search.includes('step'))
+  // A card that is freed keeps its step.
+  await samples.getByRole('button', { name: 'samples follows the step of the page' }).click()
+  await slider.press('Home')
+  await card(page, 'notes').getByText('Nothing at epoch 0.').waitFor()
+  expect(await picture(page, 'seed0').getAttribute('alt')).toContain('seed0 at 10')
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('boxes and masks are layers, and the large view zooms and compares', async () => {
+  const { page, context, complaints } = await open(`/b/${BATCH}/media?series=samples`)
+  await isLoaded(page, 'seed0')
+  const samples = card(page, 'samples')
+  await expect.poll(() => samples.locator('svg rect').count()).toBe(2)
+  await samples.getByRole('button', { name: 'found' }).click()
+  await expect.poll(() => samples.locator('svg rect').count()).toBe(0)
+  const covered = () =>
+    samples
+      .locator('canvas')
+      .first()
+      .evaluate((at: HTMLCanvasElement) => {
+        const { data } = at.getContext('2d')?.getImageData(0, 0, at.width, at.height) ?? { data: [] }
+        return data.filter((_, i) => i % 4 === 3 && data[i] === 255).length
+      })
+  await expect.poll(covered).toBeGreaterThan(300)
+  await samples.locator('[data-image]').first().click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('1 of 2').waitFor()
+  const zoom = dialog.locator('[data-zoom]')
+  await zoom.hover()
+  await page.mouse.wheel(0, -300)
+  await expect.poll(async () => Number(await zoom.getAttribute('data-zoom'))).toBeGreaterThan(1.5)
+  await page.keyboard.press('0')
+  await expect.poll(() => zoom.getAttribute('data-zoom')).toBe('1.00')
+  await page.keyboard.press('ArrowRight')
+  await dialog.getByRole('heading', { name: 'samples of seed1' }).waitFor()
+  await dialog.getByLabel('Compare with').selectOption({ label: 'epoch 5' })
+  await dialog.getByText('seed1, epoch 5').waitFor()
+  expect(await dialog.locator('img').count()).toBe(2)
+  await dialog.getByLabel('How to compare').selectOption('difference')
+  await dialog.locator('[data-difference]').waitFor()
+  await dialog.getByLabel('How to compare').selectOption('slider')
+  await dialog.getByRole('slider', { name: 'Share of the first image' }).fill('20')
+  expect(await seriousFindings(page)).toEqual([])
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('tables, text, sound, plots, HTML and histograms are shown, and their names stay text', async () => {
+  const { page, context, complaints } = await open(`/b/${BATCH}/j/seed0`, { width: 1440 })
+  const media = page.getByRole('region', { name: 'Media', exact: true })
+  await media.waitFor()
+  const seen = async (key: string) => {
+    await card(page, key).scrollIntoViewIfNeeded()
+    return card(page, key)
+  }
+  const pred = await seen('pred')
+  await pred.getByText('100,000 rows').waitFor()
+  await pred.getByRole('button', { name: 'score' }).click()
+  await pred.getByRole('button', { name: 'score' }).click()
+  await expect.poll(() => pred.locator('tbody tr').first().locator('td').nth(2).innerText()).toBe('0.999')
+  await pred.getByRole('button', { name: 'Next' }).click()
+  await pred.getByText('page 2 of 5,000').waitFor()
+  await pred.getByLabel('Find in pred of seed0').fill('horse')
+  await pred.getByText('33,333 of 100,000 rows').waitFor()
+  await (await seen('notes')).getByText(`said ${HOSTILE}`).waitFor()
+  const sound = (await seen('sound')).locator('audio')
+  await expect.poll(() => sound.evaluate((at: HTMLAudioElement) => at.duration)).toBe(1)
+  await (await seen('confusion')).getByRole('columnheader', { name: HOSTILE }).waitFor()
+  await (await seen('roc')).getByRole('img', { name: /cat, area 0.85/ }).waitFor()
+  await seen('page')
+  await page.frameLocator('iframe').getByRole('heading', { name: 'Report' }).waitFor()
+  const map = (await seen('weights')).getByRole('img', {
+    name: /^Distribution of weights of seed0 from epoch 0 to 10/,
+  })
+  await map.waitFor()
+  await (await seen('weights')).getByText(/^epoch 10: median 1/).waitFor()
+  expect(await page.title()).not.toBe('1')
+  expect(await seriousFindings(page)).toEqual([])
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('media and their content appear as they arrive, and what is shown stays in place', async () => {
+  const of = eventsOf('growing')
+  const image = (seed: number) => mediaValue('image', rings(seed))
+  const epoch = (n: number) => of('job_epoch', 50 - n, { epoch: n, samples: image(n) }, 'one')
+  const files = { token: web.reporter, batch: 'growing' }
+  await send(web.app, web.reporter, [of('batch_start', 60, {}), of('job_start', 59, {}, 'one'), epoch(1)])
+  const { page, context, complaints } = await open('/b/growing/media')
+  await page.getByText('Not uploaded yet').waitFor()
+  const tile = () => card(page, 'samples').locator('figure').first().boundingBox()
+  const before = await tile()
+  await putFile(web.app, files, 'media/one.png', rings(1).bytes)
+  await card(page, 'samples').locator('img[alt="samples, one, epoch 1"]').waitFor()
+  expect(await tile()).toEqual(before)
+  await putFile(web.app, files, 'media/two.png', rings(2).bytes)
+  await send(web.app, web.reporter, [epoch(2)])
+  await card(page, 'samples').locator('img[alt="samples, one, epoch 2"]').waitFor()
+  expect(await tile()).toEqual(before)
+  // A step that was chosen stays.
+  await page.getByRole('button', { name: 'Previous epoch' }).first().click()
+  await page.waitForURL(/step=1/)
+  await send(web.app, web.reporter, [epoch(3)])
+  await expect.poll(() => page.getByRole('slider').first().getAttribute('max')).toBe('2')
+  await card(page, 'samples').locator('img[alt="samples, one, epoch 1"]').waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('of many images only those near the screen are loaded', async () => {
+  const of = eventsOf('many')
+  const images = Array.from({ length: 60 }, (_, i) => rings(1_000 + i, 8))
+  await send(web.app, web.reporter, [of('batch_start', 60, {}), of('job_start', 59, {}, 'one')])
+  const declared = await web.app.call('POST', '/api/batches/many/files', {
+    token: web.reporter,
+    body: { files: images.map((one, i) => declaration(`media/${i}.png`, one.bytes)) },
+  })
+  expect(declared.status).toBe(200)
+  await Promise.all(
+    images.map(({ bytes }, i) => patch(web.app, web.reporter, declared.body.items[i].upload_url, 0, bytes)),
+  )
+  await send(web.app, web.reporter, [
+    of('job_epoch', 50, { epoch: 0, samples: images.map((one) => mediaValue('image', one)) }, 'one'),
+  ])
+  const { page, context, complaints } = await web.asAda({ width: 1280 })
+  const loaded: string[] = []
+  page.on('request', (request) => request.url().includes('/files/media/') && loaded.push(request.url()))
+  await page.goto('/b/many/media?tile=%22l%22')
+  await page.locator('[data-image="23"] img').waitFor()
+  await page.getByRole('button', { name: 'Show all 60' }).click()
+  await page.locator('[data-image="59"] img').waitFor({ state: 'attached' })
+  expect(loaded.length).toBeLessThan(60)
+  expect(complaints).toEqual([])
+  await context.close()
+})

@@ -1,0 +1,28 @@
+import { type ChartSearch, readChartSearch } from './charts/search.ts'
+
+/** The width of images in pixels; on phones three, two or one fill a row. */
+export const TILES = { s: 120, m: 200, l: 320 } as const
+export const PHONE_TILES = { s: 104, m: 160, l: 332 } as const
+export type TileSize = keyof typeof TILES
+
+/** What is chosen for media on a page; without a step, the last one is shown as it arrives. */
+export interface MediaChoices {
+  step?: number
+  /** The size of images; medium by default. */
+  tile?: TileSize
+}
+/** The search parameters of the Media tab: jobs are chosen as for charts. */
+export type MediaSearch = ChartSearch & MediaChoices
+
+export function readMediaChoices(given: Record<string, unknown>): MediaChoices {
+  const { step, tile } = given
+  return {
+    ...(Number.isSafeInteger(step) && { step: step as number }),
+    ...((tile === 's' || tile === 'l') && { tile }),
+  }
+}
+
+export const readMediaSearch = (given: Record<string, unknown>): MediaSearch => ({
+  ...readChartSearch(given),
+  ...readMediaChoices(given),
+})

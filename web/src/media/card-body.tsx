@@ -1,0 +1,140 @@
+import { lazy, Suspense, useEffect, useMemo, useRef, useState } from 'react'
+import type { MediaItem, MediaKey } from '../lib/api/media.ts'
+import { number } from '../lib/words.ts'
+import { Button } from '../ui/controls.tsx'
+import { Gallery, imagesOf, type ShownImage } from './gallery.tsx'
+import { createTogether, PlayTogether } from './player.tsx'
+import { placeOf } from './step-slider.tsx'
+
+const LargeView = lazy(() => import('./large-view.tsx').then((file) => ({ default: file.LargeView })))
+
+export interface CardProps {
+  of: MediaKey
+  unit: string
+  jobs: readonly string[]
+  /** The jobs to ask for; undefined: all. */
+  named: readonly string[] | undefined
+  /** The step of the page, and how to change it. */
+  step: number
+  onStep: (step: number | undefined) => void
+  tile: number
+}
+
+/** Below it a card does not shrink. */
+export const leastOf = ({ type }: MediaKey, tile: number): number =>
+  type === 'image' || type === 'video' || type === 'histogram' ? tile : 96
+
+/** The values of a card at a step. */
+export function CardBody(
+  props: CardProps & {
+    items: readonly MediaItem[] | undefined
+    isOld: boolean
+    steps: readonly number[] | undefined
+    hidden: ReadonlySet<string>
+  },
+) {
+  const { of: key, items, unit, jobs, step, steps = [], tile, hidden } = props
+  const [large, setLarge] = useState<ShownImage>()
+  const together = useMemo(createTogether, [])
+  const [isTogether, setTogether] = useState(true)
+  const box = useRef<HTMLDivElement>(null)
+  // While steps pass, a card that is empty at some of them keeps its height.
+  const height = useKeptHeight(box, leastOf(key, tile))
+  const wanted = useMemo(() => new Set(jobs), [jobs])
+  const shown = useMemo(() => items?.filter((item) => wanted.has(item.job_id)), [items, wanted])
+  if (shown === undefined) return <div className="pulse rounded-md bg-surface" style={{ height: tile }} />
+  const isEmpty = shown.length === 0
+  const players = shown.reduce(
+    (n, item) => n + item.values.filter((one) => one._type === 'audio' || one._type === 'video').length,
+    0,
+  )
+  return (
+    <div ref={box} className={props.isOld ? 'refreshing' : ''} style={{ minHeight: height }}>
+      {players > 1 && (
+        <label className="flex items-center gap-1.5 px-1 pb-1 text-xs text-muted">
+          <input
+            type="checkbox"
+            checked={isTogether}
+            onChange={(event) => setTogether(event.target.checked)}
+          />
+          play together
+        </label>
+      )}
+      {isEmpty ? (
+        <Nothing name={key.key} unit={unit} step={step} steps={steps} onStep={props.onStep} />
+      ) : (
+        <PlayTogether value={isTogether ? together : null}>
+          <Gallery
+            name={key.key}
+            unit={unit}
+            tile={tile}
+            hidden={hidden}
+            onOpen={setLarge}
+            items={shown}
+            jobs={jobs}
+            step={shown[0]?.step ?? step}
+          />
+        </PlayTogether>
+      )}
+      {large !== undefined && (
+        <Suspense>
+          <LargeView
+            name={key.key}
+            unit={unit}
+            images={imagesOf(shown, jobs)}
+            image={large}
+            steps={steps}
+            step={step}
+            onStep={props.onStep}
+            onImage={setLarge}
+            onClose={() => setLarge(undefined)}
+          />
+        </Suspense>
+      )}
+    </div>
+  )
+}
+
+function useKeptHeight(box: React.RefObject<HTMLElement | null>, least: number): number {
+  const [height, setHeight] = useState(least)
+  useEffect(() => {
+    setHeight(least)
+    const at = box.current
+    if (at === null) return
+    const watcher = new ResizeObserver(() =>
+      setHeight((before) => Math.max(before, Math.min(at.offsetHeight, 1_200))),
+    )
+    watcher.observe(at)
+    return () => watcher.disconnect()
+  }, [box, least])
+  return height
+}
+
+/** Never an older value in its place: says what there is before and after. */
+function Nothing(props: {
+  name: string
+  unit: string
+  step: number
+  steps: readonly number[]
+  onStep: (step: number) => void
+}) {
+  const { name, unit, step, steps } = props
+  const at = placeOf(steps, step)
+  const before = steps[at] !== undefined && (steps[at] ?? 0) < step ? steps[at] : undefined
+  const after = before === undefined ? steps[0] : steps[at + 1]
+  return (
+    <div role="status" className="flex flex-wrap items-center gap-3 px-1 py-4 text-muted">
+      {steps.length === 0 ? `These jobs have no ${name}.` : `Nothing at ${unit} ${number(step)}.`}
+      {before !== undefined && (
+        <Button onClick={() => props.onStep(before)}>
+          Before: {unit} {number(before)}
+        </Button>
+      )}
+      {after !== undefined && (
+        <Button onClick={() => props.onStep(after)}>
+          After: {unit} {number(after)}
+        </Button>
+      )}
+    </div>
+  )
+}
