@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -165,6 +164,8 @@ def _project(given: Any, *, is_given: bool) -> Any:
         return DEFAULT_PROJECT
     if not isinstance(given, str) or _NAME.fullmatch(given) or (is_given and (not given.strip() or "/" in given)):
         return given  # `Reporter` refuses what can never work
+    import unicodedata
+
     plain = "".join(c for c in unicodedata.normalize("NFKD", given) if not unicodedata.combining(c))
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-")[:128]
     if not name:

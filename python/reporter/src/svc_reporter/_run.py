@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import html
 import logging
 import os
 import sys
@@ -14,7 +13,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
-from . import _arguments, _environment, _init_arguments, _lifecycle, _rank_failure, _resume
+from . import _arguments, _environment, _lifecycle, _rank_failure, _resume
 from ._axes import Axes, Metric
 from ._config import Config, config_of, plain_config
 from ._console import ConsoleCapture
@@ -87,6 +86,8 @@ def init(
     given = {name: value for name, value in locals().items() if name not in ("more", "n_total", "job", "step_unit")}
     if project is None and name is None and config is None and reinit is None and not more and _current is not None:
         reinit = "return_previous"  # a script that asks for its run again
+    from . import _init_arguments  # here, so that the import of the package stays fast
+
     wanted = _init_arguments.completed(given, more)
     if reinit in (False, "return_previous") and _current is not None:
         _current.config.update(config_of(config))
@@ -116,7 +117,9 @@ def init(
 
 def _reporter_of(wanted: Mapping[str, Any], n_total: int) -> Reporter:
     """The `Reporter` of a run that begins, after the questions that `resume` asks."""
-    reporter = {key: value for key, value in wanted.items() if key in _init_arguments.OF_REPORTER}
+    from ._init_arguments import OF_REPORTER
+
+    reporter = {key: value for key, value in wanted.items() if key in OF_REPORTER}
     resumed = _resume.resumed_id(wanted, reporter)
     if resumed is not None:
         reporter["batch_id"] = resumed
@@ -339,6 +342,8 @@ class Run(RunFileCalls, RunNames):
 
     def _repr_html_(self) -> str:
         """For notebooks: the name as a link, and the last values."""
+        import html
+
         name = html.escape(self.name or self.id)
         link = f'<a href="{html.escape(self.url)}" target="_blank" rel="noopener">{name}</a>' if self.url else name
         rows = "".join(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import glob as globbing
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from ._artifact_lookup import asked, fetch_of, stored_artifact
 from ._plain import text_of
 from ._unsupported import say_unsupported
 
@@ -33,7 +31,7 @@ class RunFileCalls:
 
     def _file_parts(self) -> None:
         """Called by `__init__` of `Run`."""
-        self._at_end: list[tuple[str, Path]] = []
+        self._at_end: list[tuple[str, Path, bool]] = []
         self._live: dict[str, tuple[int, int]] = {}
         self._watched: Watching | None = None
 
@@ -60,12 +58,14 @@ class RunFileCalls:
             for path in found:
                 self._take_file(path, base, again=policy == "live")
         if policy != "now" and len(self._at_end) < 1_000:
-            self._at_end.append((pattern if glob else globbing.escape(pattern), base or Path()))
+            self._at_end.append((pattern, base or Path(), glob))
         if policy not in ("now", "live", "end"):
             say_unsupported(f"save(policy={policy!r})", "the files are taken at the end")
         return [str(path) for path in found]
 
     def _matching(self, pattern: str, glob: bool) -> list[Path]:
+        import glob as globbing  # here, so that the import of the package stays fast
+
         try:
             names = globbing.glob(pattern, recursive=True) if glob else [pattern]
             found = [Path(name) for name in sorted(names)[:_MAX_GLOBBED]]
@@ -88,14 +88,12 @@ class RunFileCalls:
 
     def _take_files_at_end(self) -> None:
         """Files of `save` that the run still has to take, and those in `run.dir`."""
-        for pattern, base in self._at_end:
-            for path in self._matching(pattern, True):
+        for pattern, base, glob in self._at_end:
+            for path in self._matching(pattern, glob):
                 self._take_file(path, base if str(base) != "." else None)
         folder = self.__dict__.get("_made_dir")
         if folder is not None:
-            for path in self._matching(str(folder), False) or self._matching(
-                f"{globbing.escape(str(folder))}/**", True
-            ):
+            for path in self._matching(str(folder), False):
                 self._take_file(path, Path(folder))
 
     # --- artifacts
@@ -128,6 +126,7 @@ class RunFileCalls:
         that this run has used it. Raises CommError if the service has no such artifact, or does not answer.
         """
         from ._artifact import Artifact
+        from ._artifact_lookup import stored_artifact
 
         if isinstance(artifact_or_name, Artifact):
             return artifact_or_name
@@ -181,6 +180,7 @@ class RunFileCalls:
 
     def restore(self, name: str, run_path: str | None = None, replace: bool = False, root: Any = None) -> Any:
         """Download a file of this run, or of `run_path`, and return it open for reading. None if there is none."""
+        from ._artifact_lookup import asked, fetch_of
         from ._download import download, safe_parts
 
         batch = text_of(run_path).rpartition("/")[2] if run_path else self._reporter.batch_id
