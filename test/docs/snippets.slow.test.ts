@@ -91,6 +91,11 @@ const WAYS: Record<string, [string, Way][]> = {
     ['curl -X POST', run],
     ['curl -X PATCH', { test: 'test/notifications/channels.test.ts' }],
   ],
+  'docs/command-line.md': [
+    ['pip install --index-url', { test: 'python/reporter/tests/test_read_cli.py' }],
+    ['if run=', { test: 'python/reporter/tests/test_read_cli.py' }],
+    ['source <(', { test: 'python/reporter/tests/test_read_cli.py' }],
+  ],
   'docs/coding-agents.md': [
     ['curl -X POST', { test: 'test/http/tokens.test.ts' }],
     ['claude mcp add', { unrun: 'needs Claude Code; test/http/mcp.test.ts connects with the SDK' }],

@@ -8,9 +8,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ._completion import SHELLS, completion
 from ._demo import demo
 from ._doctor import examine
 from ._import import import_files
+from ._read_cli import add_parsers, run_read
 from ._responses import Outcome
 from ._settings import Settings, read_settings
 from ._sweep_run import add_parser, run_command, split_command
@@ -19,7 +21,10 @@ from ._version import __version__
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command. Returns its exit code: 0 success, 1 an error or unsent events, 2 wrong usage."""
+    """Runs the command. Returns its exit code: 0 success, 1 an error or unsent events, 2 wrong usage.
+
+    Commands that read return 0 if they found something, 1 if not, 2 for wrong usage, 3 for the service or the token.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] in (["files"], ["artifact"]):
         from ._files_cli import main as of_files
@@ -30,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return run_as_wandb(words[1:])  # its options are those of the command
     parser = argparse.ArgumentParser(
-        prog="svc-reporter", description="Check the set-up, try a first run, and send spilled events."
+        prog="svc-reporter", description="Read runs, check the set-up, try a first run, and send spilled events."
     )
     parser.add_argument("--version", action="version", version=f"svc-reporter {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -61,10 +66,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         "words", nargs="+", metavar="SCRIPT", help="train.py …, -m module …, or a program such as torchrun"
     )
     add_parser(commands)
+    add_parsers(commands)
+    command = commands.add_parser("completion", help="print a completion script for a shell")
+    command.add_argument("shell", choices=SHELLS)
     words, command_line = split_command(words)
     options = parser.parse_args(words)
     if options.command == "sweep":
         return run_command(options, command_line)
+    if options.command == "completion":
+        print(completion(parser, options.shell), end="")
+        return 0
+    if hasattr(options, "read"):
+        return run_read(options)
     try:
         settings = read_settings(options.url, options.token)
     except ValueError as error:

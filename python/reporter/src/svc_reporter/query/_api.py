@@ -182,6 +182,7 @@ class Api:
         status: Names = None,
         tag: Names = None,
         group: Names = None,
+        where: Names = None,
     ) -> Best | None:
         """The batch with the least or the greatest finite value of a metric among all its points, not only the last.
 
@@ -193,7 +194,7 @@ class Api:
             goal = "max" if guessed_goal(metric) == "max" else "min"
         if goal not in ("min", "max"):
             raise ValueError(f"goal must be 'min' or 'max', got {goal!r}")
-        filters = {"project": project, "status": status, "tag": tag, "group": group}
+        filters = {"project": project, "status": status, "tag": tag, "group": group, "where": where}
         order = {"sort": f"{goal}.{metric}", "order": "asc" if goal == "min" else "desc"}
         for batch in self._client.items("/api/batches", {**filters, **order}, 1):
             points = (
