@@ -126,10 +126,13 @@ function metadataOf(project, version, readme) {
   return `${lines.join('\n')}\n\n${readme}`
 }
 
-/** The Python files of a package and its marker for types, by path below it, sorted. */
+/** Also metadata of a distribution: `svc-reporter run-as-wandb` answers for wandb. */
+const SHIPPED = /\.(py|json)$|^(py\.typed|METADATA|INSTALLER)$/
+
+/** The Python files of a package, their data and its marker for types, by path below it, sorted. */
 function sourcesIn(folder) {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && (entry.name.endsWith('.py') || entry.name === 'py.typed'))
+    .filter((entry) => entry.isFile() && SHIPPED.test(entry.name))
     .map((entry) =>
       join(entry.parentPath, entry.name)
         .slice(folder.length + 1)
