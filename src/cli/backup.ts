@@ -2,10 +2,14 @@ import { statSync } from 'node:fs'
 import type { Config } from '../config.ts'
 import { backup } from '../db/dump/backup.ts'
 import { MIGRATIONS, onDatabase } from './database.ts'
+import { backUpFiles, copyFiles } from './file-backup.ts'
 import { amountOf, createProgress, stopSignal } from './progress.ts'
 
-/** `svc backup FILE`: a consistent backup of all data in one file. Servers may run meanwhile. */
-export async function runBackup(file: string, config: Config): Promise<void> {
+/**
+ * `svc backup FILE [--files FOLDER]`: a consistent backup of the database in one file, and copies of files beside it. Servers
+ * may run meanwhile.
+ */
+export async function runBackup(file: string, config: Config, files?: string): Promise<void> {
   const progress = createProgress()
   const signal = stopSignal()
   const begun = performance.now()
@@ -23,4 +27,5 @@ export async function runBackup(file: string, config: Config): Promise<void> {
   const seconds = ((performance.now() - begun) / 1000).toFixed(1)
   const size = (statSync(file).size / 1e6).toFixed(1)
   progress.end(`saved ${amountOf(saved.rows, saved.bytes)} in ${seconds} s; ${file} has ${size} MB`)
+  if (files !== undefined) await copyFiles(backUpFiles, files, config, signal)
 }

@@ -11,6 +11,7 @@ import { checkArchive } from './archive-check.ts'
 import { checkCluster } from './cluster-check.ts'
 import { MIGRATIONS, onDatabase } from './database.ts'
 import { databaseFailure } from './database-failure.ts'
+import { checkFiles } from './files-check.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
 import { checkPublicUrl } from './public-url-check.ts'
 
@@ -29,6 +30,7 @@ export async function* examine(
   yield* checkDatabase(config)
   yield* checkReplica(config)
   yield* checkArchive(config)
+  yield* checkFiles(config)
   yield await checkMail(config, options.mailTo)
   yield* await checkPublicUrl(config)
   yield* checkProxy(config)

@@ -107,7 +107,13 @@ function addBackup(program: Command, { settings }: CommandContext): void {
       '\nWith SVC_BACKUP_PASSPHRASE the file is encrypted. svc verify FILE reads it back.',
     )
     .argument('<file>', 'file to create; an existing one is never replaced')
-    .action(async (file: string) => (await import('./backup.ts')).runBackup(file, settings().config))
+    .option(
+      '--files <folder>',
+      'copy files of runs there, unencrypted; those that it has are not copied again',
+    )
+    .action(async (file: string, { files }: { files?: string }) =>
+      (await import('./backup.ts')).runBackup(file, settings().config, files),
+    )
 }
 
 function addWalArchive(program: Command, { settings }: CommandContext): void {
@@ -134,7 +140,8 @@ function addRestore(program: Command, { settings }: CommandContext): void {
     .argument('<path>', 'a file that svc backup wrote, or the place of svc wal-archive')
     .option('--replace', 'give up what the database holds; without it, the database must be empty')
     .option('--at <time>', 'of a WAL archive: the moment to restore, such as 2026-03-01T14:30:00Z')
-    .action(async (path: string, options: { replace?: true; at?: string }) => {
+    .option('--files <folder>', 'of a backup: bring back files of runs that the store lacks from there')
+    .action(async (path: string, options: { replace?: true; at?: string; files?: string }) => {
       const { config } = settings()
       const replace = options.replace === true
       const { isArchive, runRecover } = await import('./wal-archive.ts')
@@ -143,7 +150,7 @@ function addRestore(program: Command, { settings }: CommandContext): void {
       }
       if (options.at !== undefined) throw new ConfigError('--at is for the place of svc wal-archive')
       const { runRestore } = await import('./restore.ts')
-      return runRestore(path, { replace }, config)
+      return runRestore(path, { replace, files: options.files }, config)
     })
 }
 

@@ -1,12 +1,13 @@
 import type { Config } from '../config.ts'
 import { restore } from '../db/dump/restore.ts'
 import { MIGRATIONS, onDatabase } from './database.ts'
+import { copyFiles, forgetUploadsOf, restoreFiles } from './file-backup.ts'
 import { amountOf, createProgress, stopSignal } from './progress.ts'
 
-/** `svc restore FILE [--replace]`: restores a backup into the database, completely or not at all. */
+/** `svc restore FILE [--replace] [--files FOLDER]`: restores a backup into the database, completely or not at all. */
 export async function runRestore(
   file: string,
-  { replace }: { replace: boolean },
+  { replace, files }: { replace: boolean; files: string | undefined },
   config: Config,
 ): Promise<void> {
   const progress = createProgress()
@@ -14,8 +15,8 @@ export async function runRestore(
   const begun = performance.now()
   const restored = await onDatabase(
     config,
-    (url) =>
-      restore({
+    async (url) => {
+      const done = await restore({
         url,
         migrations: MIGRATIONS,
         file,
@@ -24,11 +25,15 @@ export async function runRestore(
         passphrase: config.backupPassphrase,
         signal,
         progress: (step, rows, bytes) => progress.update(`${step} ${amountOf(rows, bytes)}`),
-      }),
+      })
+      await forgetUploadsOf(url)
+      return done
+    },
     { create: true },
   )
   const seconds = ((performance.now() - begun) / 1000).toFixed(1)
   progress.end(
     `restored ${restored.rows.toLocaleString('en')} rows of the backup of ${restored.createdAt} in ${seconds} s`,
   )
+  if (files !== undefined) await copyFiles(restoreFiles, files, config, signal)
 }

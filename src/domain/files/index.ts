@@ -23,6 +23,7 @@ export {
   mediaTypeText,
   sha256Text,
 } from './file-shape.ts'
+export { compareStore, copyObjects, eachObject, forgetUploads } from './objects.ts'
 export { isSender, mayWriteTo, requireSender, writableBatch } from './project-writer.ts'
 export {
   type Content,

@@ -1,0 +1,83 @@
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Config } from '../config.ts'
+import { openSql } from '../db/sql.ts'
+import { copyObjects, eachObject, forgetUploads } from '../domain/files/index.ts'
+import { type ObjectStore, openStore } from '../storage/index.ts'
+import { onDatabase } from './database.ts'
+import { createProgress } from './progress.ts'
+
+interface Copying {
+  url: string
+  /** Where the copies of files are. */
+  folder: string
+  config: Config
+  signal: AbortSignal
+  /** Called with what was copied so far. */
+  progress: (objects: number, bytes: number) => void
+}
+
+/** Copies the content of files beside a backup; what an earlier backup copied to the folder is not copied again. */
+export const backUpFiles = (copying: Copying) => copyBetween(copying, (store, copies) => [store, copies])
+
+/** Brings the content of files back that the store lacks. */
+export const restoreFiles = (copying: Copying) => copyBetween(copying, (store, copies) => [copies, store])
+
+async function copyBetween(
+  { url, folder, config, signal, progress }: Copying,
+  direction: (store: ObjectStore, copies: ObjectStore) => [from: ObjectStore, to: ObjectStore],
+): Promise<{ copied: number; missing: string[] }> {
+  const sql = openSql(url, { name: 'files', max: 1 })
+  const store = await openStore(config.files)
+  const copies = await openStore({ url: pathToFileURL(resolve(folder)).href, s3: config.s3 })
+  const [from, to] = direction(store, copies)
+  let objects = 0
+  let bytes = 0
+  try {
+    return await copyObjects(eachObject(sql), {
+      from,
+      to,
+      signal,
+      copied: (size) => {
+        objects++
+        bytes += size
+        progress(objects, bytes)
+      },
+    })
+  } finally {
+    store.close()
+    copies.close()
+    await sql.end({ timeout: 5 })
+  }
+}
+
+/** Uploads that were under way when a backup was made cannot be continued after it is restored. */
+export async function forgetUploadsOf(url: string): Promise<void> {
+  const sql = openSql(url, { name: 'files', max: 1 })
+  try {
+    await forgetUploads(sql)
+  } finally {
+    await sql.end({ timeout: 5 })
+  }
+}
+
+/** Copies files in one direction, and says how many. */
+export async function copyFiles(
+  copy: typeof backUpFiles,
+  folder: string,
+  config: Config,
+  signal: AbortSignal,
+): Promise<void> {
+  const progress = createProgress()
+  const { copied, missing } = await onDatabase(config, (url) =>
+    copy({
+      url,
+      folder,
+      config,
+      signal,
+      progress: (objects, bytes) =>
+        progress.update(`copied ${objects} files, ${(bytes / 1e6).toFixed(1)} MB`),
+    }),
+  )
+  progress.end(`copied ${copied} files; ${missing.length} are missing`)
+}
