@@ -144,6 +144,18 @@ const reports = createRoute({
   ),
   component: page(() => import('../pages/reports/reports.tsx'), 'Reports'),
 })
+const artifacts = createRoute({
+  getParentRoute: () => root,
+  path: '/p/$slug/artifacts',
+  validateSearch: only((given): { q?: string; type?: string } => textsOf(given, ['q', 'type'])),
+  component: page(() => import('../pages/artifacts/artifacts.tsx'), 'Artifacts'),
+})
+const artifact = createRoute({
+  getParentRoute: () => root,
+  path: '/p/$slug/artifacts/$name',
+  validateSearch: only((given): { version?: string; file?: string } => textsOf(given, ['version', 'file'])),
+  component: page(() => import('../pages/artifacts/artifact.tsx'), 'ArtifactPage'),
+})
 const report = createRoute({
   getParentRoute: () => root,
   path: '/r/$reportId',
@@ -314,6 +326,8 @@ export const router = createRouter({
     members,
     rules,
     reports,
+    artifacts,
+    artifact,
     report,
     sharedReport,
     batch.addChildren([

@@ -28,6 +28,14 @@ export const links = {
   rules: (slug: string) => linkOptions({ to: '/p/$slug/rules', params: { slug } }),
   reports: (slug: string, about?: readonly string[]) =>
     linkOptions({ to: '/p/$slug/reports', params: { slug }, search: about ? { about: [...about] } : {} }),
+  artifacts: (slug: string, { q, type }: { q?: string; type?: string } = {}) =>
+    linkOptions({
+      to: '/p/$slug/artifacts',
+      params: { slug },
+      search: { ...(q && { q }), ...(type && { type }) },
+    }),
+  artifact: (slug: string, name: string, search: { version?: string; file?: string } = {}) =>
+    linkOptions({ to: '/p/$slug/artifacts/$name', params: { slug, name }, search }),
   report: (reportId: string) => linkOptions({ to: '/r/$reportId', params: { reportId } }),
   batch: (batchId: string, search: ChartSearch = {}) =>
     linkOptions({ to: '/b/$batchId', params: { batchId }, search }),

@@ -18,6 +18,9 @@ export const ProjectTabs = ({ slug }: { slug: string }) => (
     <Link {...links.reports(slug)} {...tab}>
       Reports
     </Link>
+    <Link {...links.artifacts(slug)} {...tab} activeOptions={{ includeSearch: false }}>
+      Artifacts
+    </Link>
     <Link {...links.members(slug)} {...tab}>
       Members
     </Link>

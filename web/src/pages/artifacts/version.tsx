@@ -1,0 +1,237 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useMemo, useState } from 'react'
+import { FileTree } from '../../files/file-tree.tsx'
+import { Preview } from '../../files/preview.tsx'
+import { nameOf, treeOf } from '../../files/tree.ts'
+import {
+  type ArtifactContent,
+  type ArtifactFile,
+  deleteVersion,
+  fetchLineage,
+  fetchVersion,
+} from '../../lib/api/artifacts.ts'
+import { errorText } from '../../lib/api/request.ts'
+import { valueText } from '../../lib/batch-facts.ts'
+import { flat } from '../../lib/flat.ts'
+import { links } from '../../lib/links.ts'
+import { downloadAt } from '../../lib/served.ts'
+import { bytesText, some } from '../../lib/words.ts'
+import { Confirm } from '../../ui/confirm.tsx'
+import { Button, buttonLook } from '../../ui/controls.tsx'
+import { Copy } from '../../ui/copy.tsx'
+import { Failure, Waiting } from '../../ui/notice.tsx'
+import { Section } from '../../ui/section.tsx'
+import { AliasDialog, Aliases } from './aliases.tsx'
+import { LineageGraph } from './lineage.tsx'
+
+const contentQuery = (slug: string, name: string, version: string) => ({
+  queryKey: ['artifact', slug, name, 'version', version],
+  queryFn: () => fetchVersion(slug, name, version),
+})
+
+/** One version of an artifact: aliases, files and their changes, metadata, lineage. */
+export function Version(props: {
+  slug: string
+  name: string
+  version: string
+  /** The version before it. */
+  before: string | undefined
+  /** All aliases of the artifact. */
+  known: readonly string[]
+  /** The file that is shown. */
+  file: string | undefined
+  mayWrite: boolean
+  onChanged: () => void
+}) {
+  const { slug, name, version, before } = props
+  const content = useQuery(contentQuery(slug, name, version))
+  const lineage = useQuery({
+    queryKey: ['artifact', slug, name, 'lineage', version],
+    queryFn: () => fetchLineage(slug, name, version),
+  })
+  const [open, setOpen] = useState<'aliases' | 'delete'>()
+  const navigate = useNavigate()
+  if (content.error) return <Failure>{errorText(content.error)}</Failure>
+  if (content.data === undefined) return <Waiting rows={4} />
+  const { aliases, state, metadata, batch_id, job_id } = content.data
+  return (
+    <>
+      <section aria-label={`${name} ${version}`} className="flex flex-wrap items-center gap-2">
+        <h2 className="font-semibold">
+          {name} {version}
+        </h2>
+        <Aliases names={aliases} />
+        {state === 'pending' && <span className="text-amber">Some of its files have not arrived yet.</span>}
+        {batch_id !== null && (
+          <span className="text-muted">
+            made by{' '}
+            <Link
+              {...(job_id === null ? links.batch(batch_id) : links.job(batch_id, job_id))}
+              className="text-accent underline"
+            >
+              {job_id === null ? batch_id : `${batch_id}, ${job_id}`}
+            </Link>
+          </span>
+        )}
+        <span className="flex-1" />
+        <Copy text={`${name}:${version}`} label="Copy name" />
+        {props.mayWrite && (
+          <>
+            <Button disabled={state === 'pending'} onClick={() => setOpen('aliases')}>
+              Move an alias
+            </Button>
+            <Button look="danger" onClick={() => setOpen('delete')}>
+              Delete
+            </Button>
+          </>
+        )}
+      </section>
+      <Files {...props} content={content.data} before={before} />
+      <Metadata metadata={metadata} />
+      {lineage.data && (
+        <Section id="lineage" title="Lineage">
+          <LineageGraph lineage={lineage.data} slug={slug} />
+        </Section>
+      )}
+      {open === 'aliases' && (
+        <AliasDialog
+          slug={slug}
+          name={name}
+          version={version}
+          aliases={aliases}
+          known={props.known}
+          onDone={props.onChanged}
+          onClose={() => setOpen(undefined)}
+        />
+      )}
+      {open === 'delete' && (
+        <Confirm
+          title={`Delete ${name} ${version}?`}
+          yes="Delete the version"
+          no="Keep it"
+          danger
+          run={async () => {
+            await deleteVersion(slug, name, version)
+            props.onChanged()
+            void navigate({ ...links.artifact(slug, name), replace: true })
+          }}
+          onClose={() => setOpen(undefined)}
+        >
+          {some(content.data.files.length, 'file')}, {bytesText(content.data.size)}. This cannot be undone. A
+          version that a batch uses or an alias points to is not deleted.
+        </Confirm>
+      )}
+    </>
+  )
+}
+
+function Metadata({ metadata }: { metadata: Record<string, unknown> }) {
+  const facts = Object.entries(flat(metadata))
+  if (facts.length === 0) return null
+  return (
+    <Section id="metadata" title="Metadata">
+      <dl className="grid grid-cols-[minmax(6rem,14rem)_1fr] gap-x-4 gap-y-1">
+        {facts.map(([key, value]) => (
+          <div key={key} className="contents">
+            <dt className="truncate text-muted" title={key}>
+              {key}
+            </dt>
+            <dd className="min-w-0 wrap-anywhere">{valueText(value)}</dd>
+          </div>
+        ))}
+      </dl>
+    </Section>
+  )
+}
+
+function Files(props: {
+  slug: string
+  name: string
+  version: string
+  before: string | undefined
+  file: string | undefined
+  content: ArtifactContent
+}) {
+  const { slug, name, version, before, content, file } = props
+  const navigate = useNavigate()
+  const older = useQuery({ ...contentQuery(slug, name, before ?? ''), enabled: before !== undefined })
+  const root = useMemo(() => treeOf(content.files), [content.files])
+  const shown = content.files.find(({ path }) => path === file)
+  return (
+    <Section id="files" title={`${some(content.files.length, 'file')}, ${bytesText(content.size)}`}>
+      {older.data && before !== undefined && (
+        <Changes before={before} old={older.data.files} now={content.files} />
+      )}
+      <div className="flex flex-col gap-4 lg:flex-row">
+        <div className="min-w-0 lg:w-[30rem] lg:shrink-0">
+          <FileTree
+            root={root}
+            shown={file}
+            onShow={(path) =>
+              void navigate({
+                ...links.artifact(slug, name, { version, file: path }),
+                replace: true,
+                resetScroll: false,
+              })
+            }
+          />
+        </div>
+        {shown !== undefined && (
+          <section aria-label="Preview" className="flex min-w-0 flex-1 flex-col gap-2">
+            <div className="flex flex-wrap items-center gap-2">
+              <h3 className="min-w-0 flex-1 font-medium break-all">{nameOf(shown.path)}</h3>
+              {shown.url !== null && (
+                <a href={downloadAt(shown.url)} download className={buttonLook()}>
+                  Download ({bytesText(shown.size)})
+                </a>
+              )}
+            </div>
+            {shown.url === null ? (
+              <p className="text-muted">Not uploaded yet</p>
+            ) : (
+              <Preview
+                key={shown.path}
+                file={{
+                  ...shown,
+                  url: shown.url,
+                  media_type: shown.media_type ?? 'application/octet-stream',
+                }}
+              />
+            )}
+          </section>
+        )}
+      </div>
+    </Section>
+  )
+}
+
+/** Which files differ from the version before. */
+function Changes(props: { before: string; old: readonly ArtifactFile[]; now: readonly ArtifactFile[] }) {
+  const old = new Map(props.old.map((file) => [file.path, file.sha256]))
+  const now = new Set(props.now.map(({ path }) => path))
+  const added = props.now.filter(({ path }) => !old.has(path))
+  const changed = props.now.filter(({ path, sha256 }) => old.has(path) && old.get(path) !== sha256)
+  const removed = props.old.filter(({ path }) => !now.has(path))
+  const parts = [
+    ['added', added],
+    ['changed', changed],
+    ['removed', removed],
+  ] as const
+  const text = parts
+    .filter(([, files]) => files.length > 0)
+    .map(([what, files]) => `${some(files.length, 'file')} ${what}: ${namesOf(files)}`)
+    .join('; ')
+  return (
+    <p className="text-xs text-muted" data-changes>
+      Since {props.before}: {text === '' ? 'the same files' : text}
+    </p>
+  )
+}
+
+const MAX_NAMES = 5
+const namesOf = (files: readonly { path: string }[]): string =>
+  `${files
+    .slice(0, MAX_NAMES)
+    .map(({ path }) => path)
+    .join(', ')}${files.length > MAX_NAMES ? ', …' : ''}`
