@@ -77,6 +77,10 @@ const WAYS: Record<string, [string, Way][]> = {
   'docs/contract.md': [
     ['{"schema_version"', { unrun: 'a shape with omissions; docs/api.md has one to run' }],
   ],
+  'docs/files.md': [
+    ['curl -X POST', { test: 'test/files/files.test.ts' }],
+    ['{"name"', { test: 'test/files/artifacts.test.ts' }],
+  ],
   'docs/install.md': [
     ['npm i -g', { test: 'test/ops/release.slow.test.ts' }],
     ['sha256sum', { test: 'test/ops/release.slow.test.ts' }],
