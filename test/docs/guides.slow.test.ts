@@ -138,6 +138,7 @@ const OUTCOMES: Record<string, (said: string) => Promise<void>> = {
     const all = await batchesOf('digits')
     const done = (name: string) => all.find((batch) => batch.name === name)?.n_done
     expect([done('lr and depth'), done('in processes'), done('may be rerun')]).toEqual([6, 3, 2])
+    expect([done('handed out'), done('by command')]).toEqual([4, 4])
   },
   'docs/guides/slurm.md': async () => {
     const all = await batchesOf('digits')
