@@ -718,7 +718,7 @@ export const MATRIX: Row[] = [
     path: async (scene) => `/api/shared/${(await shareOf(scene)).token}`,
     answers: EVERYONE,
   },
-  ...['files', 'media', 'media/keys'].map(
+  ...['files', 'media', 'media/keys', 'media/steps'].map(
     (what): Row => ({
       route: `GET /api/shared/:token/${what}`,
       path: async (scene) => `/api/shared/${(await shareOf(scene)).token}/${what}`,
