@@ -8,6 +8,7 @@ import {
   readFile,
   rename,
   rm,
+  rmdir,
   stat,
   statfs,
 } from 'node:fs/promises'
@@ -19,18 +20,20 @@ import { contentOf, type ObjectStore, type ObjectWriter } from './object-store.t
 export function folderStore(root: string): ObjectStore {
   const pathOf = (name: string): string => join(root, ...name.split('/'))
   const removeFolder = async (folder: string): Promise<void> => {
-    await rm(pathOf(folder), { recursive: true, force: true })
-    // The folders above it, when nothing is left in them.
+    await rm(pathOf(folder), { recursive: true, force: true, maxRetries: 5 })
+    // The folders above it, when nothing is left in them: rmdir keeps one in which an object was just begun.
     for (let up = dirname(pathOf(folder)); up !== root && up.startsWith(root); up = dirname(up)) {
-      if (((await readdir(up).catch(missing)) ?? ['']).length > 0) break
-      await rm(up, { recursive: true, force: true })
+      const kept = await rmdir(up).then(
+        () => false,
+        () => true,
+      )
+      if (kept) break
     }
   }
   return {
     async put(name, bytes) {
       const path = pathOf(name)
-      await createFolder(dirname(path), 0o700)
-      const file = await open(`${path}.part`, 'w', 0o600)
+      const file = await openInFolder(`${path}.part`, 'w')
       try {
         await file.writeFile(bytes)
         await file.sync()
@@ -53,8 +56,7 @@ export function folderStore(root: string): ObjectStore {
     },
     async continueObject(name, { offset }) {
       const path = pathOf(contentOf(name))
-      await createFolder(dirname(path), 0o700)
-      const file = await open(path, constants.O_WRONLY | constants.O_CREAT, 0o600)
+      const file = await openInFolder(path, constants.O_WRONLY | constants.O_CREAT)
       try {
         if (offset === 0) await syncFolders(root, path)
       } catch (error) {
@@ -76,6 +78,19 @@ export function folderStore(root: string): ObjectStore {
 }
 
 const READ_BYTES = 256 * 1024
+const MAX_ATTEMPTS = 20
+
+/** Opens a file and creates its folders, while others create or remove the same ones: each may come or go meanwhile. */
+async function openInFolder(path: string, flags: string | number): Promise<FileHandle> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await createFolder(dirname(path), 0o700)
+      return await open(path, flags, 0o600)
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT' || attempt === MAX_ATTEMPTS) throw error
+    }
+  }
+}
 
 function writerOf(file: FileHandle, begin: number): ObjectWriter {
   let offset = begin

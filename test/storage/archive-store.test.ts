@@ -24,3 +24,26 @@ test('archived batches are readable for the service alone, under any umask', asy
     await rm(folder, { recursive: true })
   }
 })
+
+test('objects that are begun while others of their folder are removed stay, and none fails', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-store-'))
+  const store = await openStore({ url: pathToFileURL(folder).href, s3: {} as never })
+  const name = (round: number, i: number) => `project-${i % 2}/batch/${round}-${i}`
+  try {
+    for (let round = 0; round < 60; round++) {
+      await Promise.all(
+        Array.from({ length: 12 }, async (_, i) => {
+          if (round > 0) await store.removeFolder(name(round - 1, i))
+          await store.put(`${name(round, i)}/object`, Buffer.from('kept'))
+        }),
+      )
+      const kept = await Promise.all(
+        Array.from({ length: 12 }, (_, i) => store.sizeOf(`${name(round, i)}/object`)),
+      )
+      expect(kept).toEqual(Array.from({ length: 12 }, () => 4))
+    }
+  } finally {
+    store.close()
+    await rm(folder, { recursive: true })
+  }
+})
