@@ -38,6 +38,8 @@ test('the receipt of a running batch is open, and counts each stored event once'
     missing_epochs: 0,
     gaps: [],
     senders: [{ sender: null, host: null, stored: 2, reported: null, final: false, missing: null }],
+    files: { stored: 0, bytes: 0, missing: 0, missing_bytes: 0 },
+    media: { values: 0, missing: 0 },
   })
 })
 

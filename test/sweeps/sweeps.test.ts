@@ -169,16 +169,16 @@ describe('a trial', () => {
     }
   })
 
-  test('has its value from the final metrics, else from the last step, and pruned ones are not the best', async () => {
+  test('has its value from the final metrics, else from its best step, and pruned ones are not the best', async () => {
     const { id, batch_id: batchId } = await create({ metric: { name: 'val_loss', goal: 'maximize' } })
     const jobs = [await ask(id), await ask(id), await ask(id)].map(({ body }) => body.job_id)
     await finish(batchId, jobs[0], 3)
     await finish(batchId, jobs[1], 4, { metrics: { val_loss: 5 } })
     await finish(batchId, jobs[2], 9, { pruned: true })
     expect(await trials(id)).toMatchObject([
-      { number: 2, state: 'pruned', value: 9 },
+      { number: 2, state: 'pruned', value: 10 },
       { number: 1, state: 'completed', value: 5 },
-      { number: 0, state: 'completed', value: 3 },
+      { number: 0, state: 'completed', value: 4 },
     ])
     expect((await read(id)).best).toMatchObject({ number: 1, value: 5 })
     const [newest] = await trials(id, '?limit=1&intermediate=true')

@@ -154,7 +154,7 @@ export interface TrialRow {
   failure_reason: string | null
   last_seen_at: string | null
   event_skews: number[]
-  /** Of the sweep's metric, as JSON. */
+  /** Of the sweep's metric, as JSON: the final metric, else the best over all steps, by which jobs are ranked everywhere. */
   value: unknown
 }
 
@@ -170,7 +170,8 @@ export async function trialRows(
   sweep: { id: string; definition: Definition; batch: { key: number } },
   selection: Selection,
 ): Promise<TrialRow[]> {
-  const metric = sweep.definition.metric.name
+  const { name: metric, goal } = sweep.definition.metric
+  const best = goal === 'minimize' ? db`p.min_value` : db`p.max_value`
   const paged = 'limit' in selection ? selection : undefined
   const after = paged?.changedAfter
   const which =
@@ -187,7 +188,7 @@ export async function trialRows(
     join batch_progress g on g.batch_key = ${sweep.batch.key}
     left join lateral (
       select j.status, j.pruned, j.started_at, j.ended_at, j.failure_reason, p.last_seen_at,
-        coalesce(j.metrics -> ${metric}::text, to_jsonb(p.last_value[array_position(p.series, ${metric}::text)])) as value
+        coalesce(j.metrics -> ${metric}::text, to_jsonb(${best}[array_position(p.series, ${metric}::text)])) as value
       from jobs j join job_progress p on p.job_key = j.key
       where j.batch_key = ${sweep.batch.key} and j.id = t.job_id) x on true
     order by t.number desc`

@@ -210,6 +210,11 @@ const OWN: Record<string, readonly ProblemCode[]> = {
   'DELETE /api/projects/{slug}/members/{user_id}': ['member_not_found'],
   'POST /api/projects/{slug}/rules': ['too_many_rules'],
   'POST /api/rules/{id}/test': ['too_many_attempts'],
+  'POST /api/rules/{id}/deliveries/{delivery}/send': [
+    'delivery_not_found',
+    'delivery_not_repeatable',
+    'too_many_attempts',
+  ],
   'POST /api/projects/{slug}/sweeps': [...BUSY],
   'POST /api/sweeps/{id}/trials': ['sweep_paused', 'params_required', ...BUSY],
   'PATCH /api/sweeps/{id}': ['sweep_finished'],

@@ -141,7 +141,7 @@ export const trialShape = z.object({
   job_id: z.string(),
   state: z.enum(TRIAL_STATES).describe('From its job; a lost trial is handed out again'),
   params,
-  value: numeric.nullable().describe('The metric among its final metrics, else the last value of its series'),
+  value: numeric.nullable().describe('The metric among its final metrics, else the best value of its series'),
   worker: z.string().nullable(),
   handed_out: z.int().describe('How often a worker got it'),
   reserved_at: shapes.instant,
