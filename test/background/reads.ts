@@ -17,7 +17,9 @@ export interface Named {
 
 /** Routes without stored data, or with data of this process or moment. */
 const NOT_DATA =
-  /^\/(?!api\/)|^\/api\/(openapi\.json|docs|docs\.css|sse|oauth|agents|auth\/identities|notifications|mail|unsubscribe|views)/
+  /^\/(?!api\/)|^\/api\/(openapi\.json|docs|docs\.css|sse|oauth|agents|auth\/identities|notifications|mail|unsubscribe|views|rules\/:id\/messages)/
+/** Not made of events; what is purged has tests beside it (test/files, test/sweeps). */
+const OTHER_DATA = /^\/api\/sweeps\/|\/files\/\*$|\/artifacts\/:name/
 /** What the purge is about. */
 const LOG_LINES = /\/log-lines$/
 
@@ -51,7 +53,7 @@ export async function readEverything(
 ): Promise<Record<string, unknown>> {
   const answers: Record<string, unknown> = {}
   const routes = stage.app.app.routeList.filter(
-    ({ method, url }) => method === 'GET' && !NOT_DATA.test(url) && !LOG_LINES.test(url),
+    ({ method, url }) => method === 'GET' && ![NOT_DATA, OTHER_DATA, LOG_LINES].some((one) => one.test(url)),
   )
   for (const { url } of routes) {
     for (const path of pathsOf(url, named)) {

@@ -31,8 +31,9 @@ async function loadPlanted(): Promise<typeof import('../http/stage.ts')> {
   const { builder } = await import('../../src/graphql/builder.ts')
   const { BatchType } = await import('../../src/graphql/batch.ts')
   const { JobType } = await import('../../src/graphql/job.ts')
-  builder.objectField(BatchType, 'planted', (t) => t.string({ nullable: true, resolve: () => PLANTED }))
-  builder.objectField(JobType, 'planted', (t) => t.string({ nullable: true, resolve: () => PLANTED }))
+  const planted = { nullable: true, description: 'Planted', resolve: () => PLANTED } as const
+  builder.objectField(BatchType, 'planted', (t) => t.string(planted))
+  builder.objectField(JobType, 'planted', (t) => t.string(planted))
   return import('../http/stage.ts')
 }
 

@@ -105,6 +105,8 @@ if not TYPE_CHECKING:
 
     def __getattr__(name):
         """A name that is imported at its first use, the current run, or a stand-in for an unknown one."""
+        if name.startswith("_"):  # what Python and its tools ask for
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from ._names import look_up
 
         return look_up(name)

@@ -14,17 +14,12 @@ _MODULES = ("apis", "data_types", "integration", "keras", "lightgbm", "sdk", "ut
 
 
 def look_up(name: str) -> Any:
-    """The value of `svc_reporter.<name>`. An unknown public name is a stand-in that does nothing.
-
-    Raises AttributeError for names with an underscore in front: Python and its tools ask for such.
-    """
+    """The value of `svc_reporter.<name>`. An unknown public name is a stand-in that does nothing."""
     package = sys.modules[__package__]
     if name == "run":
         return _run.current_run()
     if name in ("config", "summary"):
         return getattr(importlib.import_module("._calls", __package__), name)()
-    if name.startswith("_"):
-        raise AttributeError(f"module {__package__!r} has no attribute {name!r}")
     actual = package._SAME.get(name, name)
     module = package._LAZY.get(actual)
     if module is not None:

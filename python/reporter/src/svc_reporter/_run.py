@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
-from . import _arguments, _environment, _lifecycle, _rank_failure, _resume
+from . import _arguments, _environment, _init_arguments, _lifecycle, _rank_failure, _resume
 from ._axes import Axes, Metric
 from ._config import Config, config_of, plain_config
 from ._console import ConsoleCapture
@@ -86,8 +86,6 @@ def init(
     given = {name: value for name, value in locals().items() if name not in ("more", "n_total", "job", "step_unit")}
     if project is None and name is None and config is None and reinit is None and not more and _current is not None:
         reinit = "return_previous"  # a script that asks for its run again
-    from . import _init_arguments  # here, so that the import of the package stays fast
-
     wanted = _init_arguments.completed(given, more)
     if reinit in (False, "return_previous") and _current is not None:
         _current.config.update(config_of(config))
@@ -117,9 +115,7 @@ def init(
 
 def _reporter_of(wanted: Mapping[str, Any], n_total: int) -> Reporter:
     """The `Reporter` of a run that begins, after the questions that `resume` asks."""
-    from ._init_arguments import OF_REPORTER
-
-    reporter = {key: value for key, value in wanted.items() if key in OF_REPORTER}
+    reporter = {key: value for key, value in wanted.items() if key in _init_arguments.OF_REPORTER}
     resumed = _resume.resumed_id(wanted, reporter)
     if resumed is not None:
         reporter["batch_id"] = resumed
