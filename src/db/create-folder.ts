@@ -11,10 +11,13 @@ export async function createFolder(folder: string, mode: number): Promise<void> 
     await mkdir(folder, { mode })
   } catch (error) {
     if (await isFolder(folder)) return
+    if (codeOf(error) !== 'ENOENT') throw error
     const parent = dirname(folder)
-    if (codeOf(error) !== 'ENOENT' || (await isFolder(parent))) throw error
-    await createFolder(parent, mode)
-    await createFolder(folder, mode)
+    if (!(await isFolder(parent))) await createFolder(parent, mode)
+    // The parent is there now, perhaps because another created it since.
+    await mkdir(folder, { mode }).catch(async (again) => {
+      if (!(await isFolder(folder))) throw again
+    })
   }
 }
 

@@ -20,7 +20,7 @@ import { contentOf, type ObjectStore, type ObjectWriter } from './object-store.t
 export function folderStore(root: string): ObjectStore {
   const pathOf = (name: string): string => join(root, ...name.split('/'))
   const removeFolder = async (folder: string): Promise<void> => {
-    await rm(pathOf(folder), { recursive: true, force: true, maxRetries: 5 })
+    await rm(pathOf(folder), { recursive: true, force: true })
     // The folders above it, when nothing is left in them: rmdir keeps one in which an object was just begun.
     for (let up = dirname(pathOf(folder)); up !== root && up.startsWith(root); up = dirname(up)) {
       const kept = await rmdir(up).then(
@@ -87,7 +87,8 @@ async function openInFolder(path: string, flags: string | number): Promise<FileH
       await createFolder(dirname(path), 0o700)
       return await open(path, flags, 0o600)
     } catch (error) {
-      if (codeOf(error) !== 'ENOENT' || attempt === MAX_ATTEMPTS) throw error
+      const moved = ['ENOENT', 'EEXIST'].includes(codeOf(error) ?? '')
+      if (!moved || attempt === MAX_ATTEMPTS) throw error
     }
   }
 }

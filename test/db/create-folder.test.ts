@@ -15,6 +15,14 @@ test('missing folders are created with the mode, and existing ones are left as t
   expect(statSync(folder).mode & 0o777).toBe(0o700)
 })
 
+test('many who create folders of the same missing parents all have theirs', async () => {
+  for (let round = 0; round < 100; round++) {
+    const folders = Array.from({ length: 10 }, (_, i) => join(root, `many-${round}`, `${i % 2}`, `${i}`))
+    await Promise.all(folders.map((folder) => createFolder(folder, 0o700)))
+    expect(folders.every((folder) => statSync(folder).isDirectory())).toBe(true)
+  }
+})
+
 test('a file in the place of a folder is an error', async () => {
   writeFileSync(join(root, 'file'), '')
   await expect(createFolder(join(root, 'file'), 0o700)).rejects.toMatchObject({ code: 'EEXIST' })

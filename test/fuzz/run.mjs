@@ -18,8 +18,8 @@ const REQUIREMENTS = join(ROOT, 'test/fuzz/requirements.txt')
 const VENV = join(ROOT, 'node_modules/.cache/fuzz-venv')
 const SEED = '20261123'
 /** Requests for each operation and caller; both runs together take about four minutes on two quiet cores. */
-const EXAMPLES = process.env.SVC_TEST_FUZZ_EXAMPLES ?? '10'
-const RUN_MS = 6 * 60_000
+const EXAMPLES = process.env.SVC_TEST_FUZZ_EXAMPLES ?? '8'
+const RUN_MS = 10 * 60_000
 const CHECKS =
   'not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance,negative_data_rejection'
 /**
