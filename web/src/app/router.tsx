@@ -172,9 +172,10 @@ const batch = createRoute({
   path: '/b/$batchId',
   loader: ({ params }) => {
     // Prefetched in one request without waiting, so the page renders at once.
-    void queryClient.prefetchQuery(batchQuery(params.batchId))
+    const known = queryClient.fetchQuery(batchQuery(params.batchId))
     void queryClient.prefetchQuery(jobsQuery(params.batchId))
-    void queryClient.prefetchQuery(mediaKeysOf(params.batchId))
+    // Of a batch that the user sees: others would only be one more refusal.
+    known.then(() => queryClient.prefetchQuery(mediaKeysOf(params.batchId))).catch(() => {})
   },
   component: page(() => import('../pages/batch/batch.tsx'), 'BatchPage'),
 })
