@@ -37,7 +37,7 @@ test('a version is pending until its content has arrived; then its aliases and l
   const made = await make({
     name: 'resnet',
     files,
-    metadata: { acc: 0.9 },
+    metadata: { acc: 0.9, pattern: String.raw`\u0000` },
     aliases: ['best'],
     batch_id: 'maker',
     job_id: 'a',
@@ -76,7 +76,7 @@ test('a version is pending until its content has arrived; then its aliases and l
     state: 'ready',
     aliases: ['best', 'latest'],
     size: 9,
-    metadata: { acc: 0.9 },
+    metadata: { acc: 0.9, pattern: String.raw`\u0000` },
     batch_id: 'maker',
     job_id: 'a',
     created_by: { id: stage.batchOwner.id },

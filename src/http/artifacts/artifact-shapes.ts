@@ -27,7 +27,8 @@ export const newVersion = z.strictObject({
   metadata: z
     .record(z.string(), z.unknown())
     .refine((value) => JSON.stringify(value).length <= MAX_METADATA, 'must be at most 64 KiB of JSON')
-    .refine((value) => !/\\u0000|\\ud[89a-f]/i.test(JSON.stringify(value)), {
+    // An escape of JSON, not a backslash that the text itself has before the same letters.
+    .refine((value) => !/(?<!\\)(?:\\\\)*\\(?:u0000|ud[89a-f])/i.test(JSON.stringify(value)), {
       error: 'must be without NUL characters and lone surrogates',
     })
     .nullish(),
