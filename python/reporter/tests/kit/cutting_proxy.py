@@ -19,9 +19,14 @@ class CuttingProxy:
         """Bytes that were passed on to the service."""
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def close(self) -> None:
+        # Closing alone leaves the thread in accept(), which a signal restarts: by then its descriptor can be another
+        # server's, and that server's next connection would be passed on to the service.
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._accepting.join()
         self._listener.close()
 
     def _accept(self) -> None:
