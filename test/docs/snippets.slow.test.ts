@@ -125,10 +125,7 @@ const WAYS: Record<string, [string, Way][]> = {
     ['SVC_DATABASE_URL', { settings: true }],
     ['# Pages, reads', { test: 'test/ops/proxies.slow.test.ts' }],
     ['monitor.example.org {', { test: 'test/ops/proxies.slow.test.ts' }],
-    [
-      'bootstrap:',
-      { unrun: 'settings of Patroni; test/faults/failover.slow.test.ts promotes a standby itself' },
-    ],
+    ['scope: svc', { test: 'test/ha/fail-over.ha.ts' }],
     ['hot_standby_feedback', { test: 'test/ops/read-replica.slow.test.ts' }],
     ['create extension citus', { unrun: 'needs the extension Citus; test/kit/cluster.ts sets one up so' }],
     ['citus.node_conninfo', { unrun: 'a setting of Citus; test/cluster/doctor.cluster.ts is without it' }],
