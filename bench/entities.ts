@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { migrate } from '../src/db/migrate.ts'
 import { openGraph } from '../src/db/prisma.ts'
 import { openSql, PAGED_READS, type Sql } from '../src/db/sql.ts'
-import { commandsOf, listHosts } from '../src/domain/agents/index.ts'
+import { commandsForStream, commandsOf, listHosts } from '../src/domain/agents/index.ts'
 import { batchRecords, readBatches } from '../src/domain/batches/index.ts'
 import type { Known } from '../src/domain/caller.ts'
 import { jobRecords, readJobs } from '../src/domain/jobs/index.ts'
@@ -98,22 +98,14 @@ export async function benchEntities(): Promise<Figure[]> {
         () => prisma.projectMember.findMany({ where: { projectKey: 1 }, include: { user: PERSON }, take }),
       ],
       commands: [
-        () => commandsOf(sql, [keys[0] as number], { userId: ME }, NOW),
-        () =>
-          prisma.agentCommand.findMany({
-            where: { batchKey: keys[0] as number },
-            include: {
-              batch: { select: { id: true, ownerId: true } },
-              agent: { select: { id: true, hostname: true } },
-              user: PERSON,
-              batches: { select: { batch: { select: { id: true } } } },
-            },
-            orderBy: { number: 'desc' },
-          }),
+        () => commandsForStream(sql, keys[0] as number, { userId: ME }, NOW),
+        () => commandsOf(prisma, [keys[0] as number], { userId: ME }, NOW),
       ],
       'agents and hosts': [
-        () => listHosts(sql, caller, page),
-        () => prisma.agent.findMany({ include: { user: PERSON }, take, orderBy: [{ registeredAt: 'desc' }] }),
+        () => sql`/* bench.hosts */
+          select h.*, u.name owner_name from hosts h join users u on u.id = h.user_id
+          order by h.registered_at desc, h.id desc limit ${take}`,
+        () => listHosts(prisma, caller, page),
       ],
       'batches by key': [
         () => readBatches(sql, caller, keys),

@@ -1,5 +1,5 @@
 import type { Db } from '../db/sql.ts'
-import { hostsOfBatches } from './agents/index.ts'
+import { hostIdsOf } from './agents/index.ts'
 import { aliveAt, type BatchRow, type BatchView, batchView, canOf, eventsPendingOf } from './batches/index.ts'
 import type { Caller } from './caller.ts'
 import { type BatchEtas, etaOf, progressOf, recentEtasOf } from './eta/index.ts'
@@ -36,20 +36,19 @@ export async function viewsOfBatches(
   lookedUp: readonly LookedUp[] = LOOKED_UP,
 ): Promise<BatchView[]> {
   const of = (field: LookedUp) => (lookedUp.includes(field) ? rows : [])
-  const [etas, progress, hosts, pending] = await Promise.all([
+  const [etas, progress, hostIds, pending] = await Promise.all([
     etasOfBatches(db, of('eta_s'), clock),
     progressOf(db, of('progress')),
-    hostsOfBatches(
+    hostIdsOf(
       db,
       of('host_id').map((row) => row.key),
-      clock.now,
     ),
     eventsPendingOf(db, of('events_pending')),
   ])
   return rows.map((row) =>
     batchView(row, clock, {
       can: canOf(row, caller),
-      hostId: hosts.get(row.key)?.id ?? null,
+      hostId: hostIds.get(row.key) ?? null,
       etaS: etas.get(row.key)?.batch.etaS ?? null,
       progress: progress.get(row.key) ?? null,
       eventsPending: pending.get(row.key) ?? null,

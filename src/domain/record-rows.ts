@@ -35,10 +35,13 @@ export interface RecordRows<Row> {
   rowOf: (record: object) => Row
 }
 
-/** @param parts those that are read; the columns of the others are missing from the rows */
+/**
+ * @param besides without SQL where only Prisma reads the entity
+ * @param parts those that are read; the columns of the others are missing from the rows
+ */
 export function recordRows<Row>(
   fields: Fields,
-  besides: Besides,
+  besides: Readonly<Record<string, Omit<Beside, 'sql'>>>,
   parts: readonly string[] = [],
 ): RecordRows<Row> {
   const wanted = (part: string | undefined): boolean => part === undefined || parts.includes(part)
@@ -100,3 +103,14 @@ const plain = (value: unknown): unknown => (typeof value === 'bigint' ? Number(v
 /** Prisma's text of a time, in the shown form. */
 const instantText = (value: unknown): unknown =>
   typeof value === 'string' ? showInstant(canonicalInstant(value)) : value
+
+/** The `where` of the rows after a position in the order of a time and the id, newest first. */
+export const olderThan = <Time extends string>(
+  time: Time,
+  { createdAt, id }: { createdAt: string; id: string },
+) => ({
+  OR: [
+    { [time]: { lt: createdAt } } as { [T in Time]: { lt: string } },
+    { [time]: createdAt, id: { lt: id } } as { [T in Time]: string } & { id: { lt: string } },
+  ],
+})

@@ -51,9 +51,9 @@ builder.prismaObjectFields(ProjectType, (t) => ({
     nullable: true,
     complexity: DERIVED,
     description: 'Null for those who do not administer it',
-    resolve: async ({ key }, _args, { db, memberships: standings }) =>
+    resolve: async ({ key }, _args, { prisma, memberships: standings }) =>
       (await standings.load(key)).may('administer')
-        ? { items: await listRules(db, key, { limit: MAX_PAGE_SIZE.rules, after: undefined }) }
+        ? { items: await listRules(prisma, key, { limit: MAX_PAGE_SIZE.rules, after: undefined }) }
         : null,
   }),
 }))
@@ -65,7 +65,7 @@ builder.objectField(BatchType, 'muted', (t) =>
     nullable: true,
     complexity: DERIVED,
     description: 'Rules send no mail about it, to any recipient; null for callers who may not stop it',
-    load: async (batches: BatchNode[], { db, caller }) => {
+    load: async (batches: BatchNode[], { prisma, caller }) => {
       const may = ({ row, share }: BatchNode): boolean =>
         share === null &&
         callerMay(
@@ -76,7 +76,7 @@ builder.objectField(BatchType, 'muted', (t) =>
         )
       const asked = batches.filter(may)
       const muted = await mutedAmong(
-        db,
+        prisma,
         asked.map(({ row }) => row.key),
       )
       return batches.map((batch) => (may(batch) ? muted.has(batch.row.key) : null))

@@ -56,17 +56,17 @@ builder.queryField('hosts', (t) =>
       }),
       after: t.arg.string(),
     },
-    resolve: async (_root, args, { caller, db, clock }) => {
+    resolve: async (_root, args, { caller, prisma, clock }) => {
       const { first } = args
       const after = hostCursors.read(args.after, 'after')
       const known = caller.kind === 'known'
-      const rows = known && first > 0 ? await listHosts(db, caller, { limit: first + 1, after }) : []
+      const rows = known && first > 0 ? await listHosts(prisma, caller, { limit: first + 1, after }) : []
       return pageOf(rows, {
         first,
         after,
         nodeOf: (row) => hostView(row, clock.now),
         cursorOf: (row) => hostCursors.write({ createdAt: row.registered_at, id: row.id }),
-        total: () => (known ? countHosts(db, caller) : 0),
+        total: () => (known ? countHosts(prisma, caller) : 0),
       })
     },
   }),
@@ -79,9 +79,9 @@ builder.queryField('host', (t) =>
     complexity: LOOKUP,
     description: 'Null when there is none of that agent_id or it is not yours',
     args: { id: t.arg.id({ required: true }) },
-    resolve: async (_root, { id }, { caller, db, clock }) => {
+    resolve: async (_root, { id }, { caller, prisma, clock }) => {
       if (caller.kind !== 'known') return null
-      const row = await readHost(db, caller, String(id)).catch((error) => {
+      const row = await readHost(prisma, caller, String(id)).catch((error) => {
         if (error instanceof Problem && error.code === 'agent_not_found') return null
         throw error
       })
@@ -138,10 +138,10 @@ builder.objectField(BatchType, 'agentCommands', (t) =>
     authScopes: async ({ row, share }, _args, { memberships: standings }) =>
       share === null && (await standings.load(row.project_key)).may('know_commands'),
     unauthorizedResolver: () => null,
-    load: async (batches: BatchNode[], { caller, db, clock }, { first, ...args }) => {
+    load: async (batches: BatchNode[], { caller, prisma, clock }, { first, ...args }) => {
       const keys = batches.map(({ row }) => row.key)
       const reader = { userId: caller.kind === 'known' ? caller.user.id : null }
-      const found = await commandsOf(db, keys, reader, clock.now)
+      const found = await commandsOf(prisma, keys, reader, clock.now)
       const after = commandCursors.read(args.after, 'after')
       return keys.map((key) => {
         // A batch has few of them, so a request for some of them reads all.

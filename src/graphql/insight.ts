@@ -1,7 +1,7 @@
 import { entryOf } from '../checked.ts'
 import {
   type AgentOfBatch,
-  hostsOfBatches,
+  agentsOf,
   type StepView,
   stepFields,
   timelinesOf,
@@ -132,8 +132,9 @@ builder.objectFields(BatchType, (t) => ({
     complexity: DERIVED,
     description: 'Null for visitors, and where its owner has no agent on its host',
     load: async (batches: BatchNode[], context) => {
-      const known = await knownIn(batches, context)
-      const found = await hostsOfBatches(context.db, known, context.clock.now)
+      const known = new Set(await knownIn(batches, context))
+      const rows = batches.flatMap(({ row }) => (known.has(row.key) ? row : []))
+      const found = await agentsOf(context.prisma, rows, context.clock.now)
       return batches.map(({ row }) => found.get(row.key) ?? null)
     },
     resolve: (batch) => batch,

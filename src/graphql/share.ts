@@ -23,8 +23,8 @@ builder.objectField(BatchType, 'shares', (t) =>
     description: 'Its public links that were not revoked, newest first; null for those who may not make one',
     authScopes: ({ view }: BatchNode) => view.can.share,
     unauthorizedResolver: () => null,
-    load: (keys: number[], { db, clock }) =>
-      listShares(db, keys, { limit: null, after: undefined }, clock.now),
+    load: (keys: number[], { prisma, clock }) =>
+      listShares(prisma, keys, { limit: null, after: undefined }, clock.now),
     group: (share) => share.batch_key,
     resolve: ({ row }) => row.key,
   }),
@@ -43,9 +43,9 @@ builder.prismaObjectFields(ProjectType, (t) => ({
     complexity: DERIVED,
     description:
       'The newest 500 public links to its batches and reports that were not revoked, newest first; null for those who do not administer it',
-    resolve: async ({ key }, _args, { db, clock, memberships }) =>
+    resolve: async ({ key }, _args, { prisma, clock, memberships }) =>
       (await memberships.load(key)).may('administer')
-        ? listLinks(db, key, { limit: MAX_PAGE_SIZE.links, after: undefined }, clock.now)
+        ? listLinks(prisma, key, { limit: MAX_PAGE_SIZE.links, after: undefined }, clock.now)
         : null,
   }),
 }))

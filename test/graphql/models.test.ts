@@ -21,7 +21,7 @@ const { models } = getDatamodel().datamodel
 const names = Object.keys(Prisma.ModelName) as (keyof typeof Prisma.ModelName)[]
 const delegateOf = (name: string) => `${name.charAt(0).toLowerCase()}${name.slice(1)}` as 'job'
 
-const VIEWS = ['JobSeries']
+const VIEWS = ['Host', 'JobSeries', 'Link']
 
 /** Tables that the server's own migrator and its job queue keep, and those that GraphQL does not read. */
 const NOT_MODELLED = [
@@ -45,12 +45,9 @@ const NOT_MODELLED = [
   'mail_held',
   'media',
   'media_keys',
-  'notification_channels',
   'notification_firings',
   'notification_mails',
-  'notification_mutes',
   'notification_recipients',
-  'notification_rules',
   'oauth_attempts',
   'passkeys',
   'project_invitations',

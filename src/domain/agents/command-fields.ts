@@ -18,8 +18,8 @@ import { COMMAND_KINDS, COMMAND_STATES } from './agent.ts'
 /** The fields of a command (specification §2.3 "Agent command"). None is visible to visitors. */
 export const commandFields = {
   cmd_id: { type: id, public: 'hidden' },
-  kind: { type: own(z.enum(COMMAND_KINDS)), public: 'hidden' },
-  state: { type: own(z.enum(COMMAND_STATES)), public: 'hidden' },
+  kind: { type: own(z.enum(COMMAND_KINDS)), column: 'kind', public: 'hidden' },
+  state: { type: own(z.enum(COMMAND_STATES)), column: 'state', public: 'hidden' },
   batch_id: { type: id, means: 'The batch of the command', public: 'hidden' },
   linked_batch_ids: { type: ids, means: 'The batches that the process of a rerun reports', public: 'hidden' },
   host_id: { type: id, public: 'hidden' },
@@ -28,40 +28,45 @@ export const commandFields = {
   command: {
     type: nullable(text),
     means: '`[redacted]` for everyone but the owner of the batch',
+    column: 'command',
     public: 'hidden',
   },
-  cwd: { type: nullable(text), public: 'hidden' },
+  cwd: { type: nullable(text), column: 'cwd', public: 'hidden' },
   authorized_by: {
     type: word(['record', 'owner_words']),
     means:
       '`record`: the host must have a record of that run; `owner_words`: the signed-in owner entered the command',
+    column: 'authorized_by',
     public: 'hidden',
   },
   overridden: {
     type: texts,
     means: 'What the owner changed from the record: command, cwd',
+    column: 'overridden',
     public: 'hidden',
   },
   jobs: {
     type: nullable(word(['all', 'failed'])),
     means: 'Of a rerun: `all`, or `failed` for jobs that failed, were lost or are missing',
+    column: 'jobs',
     public: 'hidden',
   },
-  pid: { type: nullable(float), public: 'hidden' },
-  exit_code: { type: nullable(int), public: 'hidden' },
-  failure_reason: { type: nullable(text), public: 'hidden' },
+  pid: { type: nullable(float), column: 'pid', public: 'hidden' },
+  exit_code: { type: nullable(int), column: 'exit_code', public: 'hidden' },
+  failure_reason: { type: nullable(text), column: 'failure_reason', public: 'hidden' },
   output_tail: {
     type: nullable(text),
     means: "The end of the process's output, once it has ended",
+    column: 'output_tail',
     public: 'hidden',
   },
   requested_by: {
     type: nullable(own(z.object({ id: z.string(), name: z.string() }))),
     public: 'hidden',
   },
-  created_at: { type: instant, public: 'hidden' },
-  acked_at: { type: nullable(instant), public: 'hidden' },
-  finished_at: { type: nullable(instant), public: 'hidden' },
+  created_at: { type: instant, column: 'created_at', public: 'hidden' },
+  acked_at: { type: nullable(instant), column: 'acked_at', public: 'hidden' },
+  finished_at: { type: nullable(instant), column: 'finished_at', public: 'hidden' },
 } as const satisfies Fields
 
 /** A command in the API. */

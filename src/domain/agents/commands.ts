@@ -1,7 +1,12 @@
+import { canonicalInstant } from '../../db/instant.ts'
+import type { PrismaClient } from '../../db/prisma.ts'
 import type { Db } from '../../db/sql.ts'
+import { fragment, sqlWords } from '../../db/sql-fragment.ts'
 import { REDACTED } from '../audit.ts'
+import { columnsOf } from '../field.ts'
+import { type Besides, besideColumns, recordRows } from '../record-rows.ts'
 import { EXPIRES_MS, pendingSince } from './agent.ts'
-import type { CommandView } from './command-fields.ts'
+import { type CommandView, commandFields } from './command-fields.ts'
 import { earlierStarts } from './earlier-starts.ts'
 import type { StepView } from './step-fields.ts'
 
@@ -10,39 +15,99 @@ export interface CommandReader {
   userId: string | null
 }
 
+/** What a row of a command has besides the columns of its fields, over `c`, its batch `b` and its agent `a`. */
+const besideCommand = {
+  cmd_id: { sql: 'c.id', from: 'id' },
+  batch_id: { sql: 'b.id', from: 'batch.id' },
+  owner_id: { sql: 'b.owner_id', from: 'batch.ownerId' },
+  host_id: { sql: 'a.id', from: 'agent.id' },
+  hostname: { sql: 'a.hostname', from: 'agent.hostname' },
+  claimed_at: { sql: 'c.claimed_at', from: 'claimedAt', instant: true },
+  linked_batch_ids: {
+    sql: `array(select lb.id from command_batches l join batches lb on lb.key = l.batch_key
+      where l.command_id = c.id and lb.deleted_at is null order by lb.key)`,
+    from: 'batches',
+    of: (links: Link[]) => links.flatMap(({ batch }) => (batch.deletedAt === null ? batch.id : [])),
+  },
+  requested_by: {
+    sql: `(select jsonb_build_object('id', u.id, 'name', u.name) from users u where u.id = c.requested_by)`,
+    from: 'user',
+    of: (user: CommandView['requested_by']) => user,
+  },
+} as const satisfies Besides
+interface Link {
+  batchKey: bigint
+  batch: { id: string; deletedAt: string | null }
+}
+type CommandRow = CommandView & { owner_id: string; claimed_at: string | null }
+const record = recordRows<CommandRow>(commandFields, besideCommand)
+const COLUMNS = sqlWords(`${columnsOf(commandFields, 'c')}, ${besideColumns(besideCommand)}`)
+
+/** The command as this reader sees it now. */
+function commandView(row: CommandRow, reader: CommandReader, now: Date): CommandView {
+  const { owner_id: ownerId, claimed_at: claimedAt, ...command } = row
+  const since = canonicalInstant(claimedAt ?? row.created_at)
+  const expired = row.state === 'pending' && since <= canonicalInstant(pendingSince(now))
+  return {
+    ...command,
+    command: row.command === null || ownerId === reader.userId ? row.command : REDACTED,
+    state: expired ? 'expired' : row.state,
+  }
+}
+
 /**
  * The commands about these batches, and the reruns whose processes report them; newest first, by batch key. The
  * permission (access.ts `know_commands`) was checked before.
  */
 export async function commandsOf(
-  db: Db,
+  prisma: PrismaClient,
   batchKeys: readonly number[],
   reader: CommandReader,
   now: Date,
 ): Promise<Map<number, CommandView[]>> {
   const found = new Map<number, CommandView[]>(batchKeys.map((key) => [key, []]))
   if (batchKeys.length === 0) return found
-  const rows = await db<(CommandView & { of_batch: number })[]>`/* commands.of_batches */
-    select x.of_batch, c.id cmd_id, c.kind, b.id batch_id, a.id host_id, a.hostname,
-      case when b.owner_id = ${reader.userId}::uuid then c.command else ${REDACTED}::text || left(c.command, 0) end command, c.cwd, c.overridden, c.jobs,
-      case when c.state = 'pending' and coalesce(c.claimed_at, c.created_at) <= ${pendingSince(now)}::timestamptz
-        then 'expired' else c.state end state,
-      array(select lb.id from command_batches l join batches lb on lb.key = l.batch_key
-        where l.command_id = c.id and lb.deleted_at is null order by lb.key) linked_batch_ids,
-      c.pid, c.exit_code, c.authorized_by, c.failure_reason, c.output_tail,
-      case when u.id is null then null else jsonb_build_object('id', u.id, 'name', u.name) end requested_by,
-      c.created_at, c.acked_at, c.finished_at
+  const keys = { in: [...batchKeys] }
+  const records = await prisma.agentCommand.findMany({
+    where: { OR: [{ batchKey: keys }, { batches: { some: { batchKey: keys } } }] },
+    relationLoadStrategy: 'join',
+    select: {
+      ...record.select,
+      batchKey: true,
+      user: { select: { id: true, name: true } },
+      batches: {
+        select: { batchKey: true, batch: { select: { id: true, deletedAt: true } } },
+        orderBy: { batchKey: 'asc' },
+      },
+    },
+    orderBy: { number: 'desc' },
+  })
+  for (const one of records) {
+    const command = commandView(record.rowOf(one), reader, now)
+    const about = new Set([one.batchKey, ...one.batches.map(({ batchKey }) => batchKey)])
+    for (const key of about) found.get(Number(key))?.push(command)
+  }
+  return found
+}
+
+/** The same of one batch, for the stream. */
+export async function commandsForStream(
+  db: Db,
+  batchKey: number,
+  reader: CommandReader,
+  now: Date,
+): Promise<CommandView[]> {
+  const rows = await db<CommandRow[]>`/* commands.of_batch */
+    select ${fragment(db, COLUMNS)}
     from (
-      select c.batch_key of_batch, c.id from agent_commands c where c.batch_key = any (${batchKeys}::bigint[])
+      select c.id from agent_commands c where c.batch_key = ${batchKey}
       union
-      select l.batch_key, l.command_id from command_batches l where l.batch_key = any (${batchKeys}::bigint[])) x
+      select l.command_id from command_batches l where l.batch_key = ${batchKey}) x
     join agent_commands c on c.id = x.id
     join batches b on b.key = c.batch_key
     join agents a on a.id = c.agent_id
-    left join users u on u.id = c.requested_by
     order by c.number desc`
-  for (const { of_batch, ...command } of rows) found.get(of_batch)?.push(command)
-  return found
+  return rows.map((row) => commandView(row, reader, now))
 }
 
 /**

@@ -1,11 +1,16 @@
-import type { Db, Fragment } from '../../db/sql.ts'
+import { instantOf } from '../../db/instant.ts'
+import type { PrismaClient } from '../../db/prisma.ts'
+import type { Db } from '../../db/sql.ts'
+import { fragment, sqlWords } from '../../db/sql-fragment.ts'
 import { Problem } from '../../problem.ts'
 import { requireReader, visibleProjectsFilter } from '../access.ts'
 import { clockSkewS } from '../batches/index.ts'
 import { isAdmin, type Known } from '../caller.ts'
+import { columnsOf } from '../field.ts'
+import { type Besides, besideColumns, olderThan, recordRows } from '../record-rows.ts'
 import { isUuid } from '../uuid.ts'
 import { isOnline, onlineSince, POLL_INTERVAL_S } from './agent.ts'
-import type { HostView } from './host-fields.ts'
+import { type HostView, hostFields } from './host-fields.ts'
 
 export interface HostRow {
   id: string
@@ -45,47 +50,17 @@ export function hostView(row: HostRow, now: Date): HostView {
   }
 }
 
-const columns = (db: Db): Fragment => db`
-  a.id, a.key, a.user_id, u.name owner_name, a.hostname, a.capabilities, a.version, a.last_seen_at, a.registered_at,
-  a.rotated_at, a.revoked_at, a.running,
-  (select count(*)::int from agent_commands c where c.agent_id = a.id and c.state = 'pending') pending_commands,
-  true has_agent, ${skewsOf(db, db`a.user_id`, db`a.hostname`)} clock_skews`
-
-/** From the newest batch that its owner ran on the host. */
-const skewsOf = (db: Db, owner: Fragment, hostname: Fragment): Fragment => db`coalesce((
-  select s.clock_skews from batches b join batch_progress s on s.batch_key = b.key
-  where filter_text(b.host) = filter_text(${hostname}) and b.host = ${hostname} and b.owner_id = ${owner}
-    and b.deleted_at is null
-  order by b.started_at desc, b.key desc limit 1), '{}')`
-
-/**
- * Hosts that batches reported from, whose owners have no agent there, with the same columns as agents. Their ids are
- * derived from the owner and the host's name (UUID version 5).
- */
-const agentless = (db: Db, caller: Known): Fragment => db`
-  select (substr(r.hash, 1, 12) || '5' || substr(r.hash, 14, 3) || 'a' || substr(r.hash, 18))::uuid id, 0::bigint as key,
-    r.owner_id user_id, u.name owner_name, r.host hostname, '{}'::jsonb capabilities, '' version, r.last_seen_at,
-    r.registered_at, null::timestamptz rotated_at, null::timestamptz revoked_at, '[]'::jsonb running, 0 pending_commands, false has_agent,
-    ${skewsOf(db, db`r.owner_id`, db`r.host`)} clock_skews
-  from (
-    select o.owner_id, o.host, md5(o.owner_id::text || chr(10) || o.host) hash, min(o.created_at) registered_at,
-      max(coalesce(p.last_received_at, p.last_seen_at)) last_seen_at
-    from batches o join batch_progress p on p.batch_key = o.key
-    where o.host is not null and o.deleted_at is null
-      and ${isAdmin(caller) ? db`true` : db`o.owner_id = ${caller.user.id}::uuid`}
-      and not exists (select from agents a where a.user_id = o.owner_id and a.hostname = o.host)
-    group by o.owner_id, o.host) r
-  join users u on u.id = r.owner_id`
-
-/** All hosts of the caller, as rows `h`. */
-const hostsSeen = (db: Db, caller: Known): Fragment => db`(
-  select ${columns(db)} from agents a join users u on u.id = a.user_id where ${seenBy(db, caller)}
-  union all
-  ${agentless(db, caller)}) h`
-
-/** Only their owners and administrators see agents (contract §2). */
-const seenBy = (db: Db, caller: Known): Fragment =>
-  isAdmin(caller) ? db`true` : db`a.user_id = ${caller.user.id}::uuid`
+/** What a row of the view `hosts` has besides the columns of its fields, over `h` and its owner `u`. */
+const besideHost = {
+  id: { sql: 'h.id', from: 'id' },
+  key: { sql: 'h.key', from: 'key' },
+  user_id: { sql: 'h.user_id', from: 'userId' },
+  owner_name: { sql: 'u.name', from: 'owner.name' },
+  has_agent: { sql: 'h.has_agent', from: 'hasAgent' },
+  clock_skews: { sql: 'h.clock_skews', from: 'clockSkews' },
+} as const satisfies Besides
+const record = recordRows<HostRow>(hostFields, besideHost)
+const COLUMNS = sqlWords(`${columnsOf(hostFields, 'h')}, ${besideColumns(besideHost)}`)
 
 export interface HostPosition {
   createdAt: string
@@ -97,42 +72,47 @@ export interface HostPosition {
  * @throws Problem forbidden for tokens that may not read
  */
 export async function listHosts(
-  db: Db,
+  prisma: PrismaClient,
   caller: Known,
-  page: { limit: number; after: HostPosition | undefined },
+  { limit, after }: { limit: number; after: HostPosition | undefined },
 ): Promise<HostRow[]> {
   requireReader(caller)
-  const { after } = page
-  return db<HostRow[]>`/* hosts.list */
-    select h.* from ${hostsSeen(db, caller)}
-    ${after ? db`where (h.registered_at, h.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)` : db``}
-    order by h.registered_at desc, h.id desc limit ${page.limit}`
+  const found = await prisma.host.findMany({
+    where: { AND: [seenBy(caller), after === undefined ? {} : olderThan('registeredAt', after)] },
+    relationLoadStrategy: 'join',
+    select: record.select,
+    orderBy: [{ registeredAt: 'desc' }, { id: 'desc' }],
+    take: limit,
+  })
+  return found.map(record.rowOf)
 }
 
 /** How many hosts `listHosts` has in all. */
-export async function countHosts(db: Db, caller: Known): Promise<number> {
-  const [row] = await db<
-    { n: number }[]
-  >`/* hosts.count */ select count(*)::int n from ${hostsSeen(db, caller)}`
-  return row?.n ?? 0
-}
+export const countHosts = (prisma: PrismaClient, caller: Known): Promise<number> =>
+  prisma.host.count({ where: seenBy(caller) })
 
 /** @throws Problem agent_not_found, also for an agent of another user; forbidden for tokens that may not read */
-export async function readHost(db: Db, caller: Known, id: string): Promise<HostRow> {
+export async function readHost(prisma: PrismaClient, caller: Known, id: string): Promise<HostRow> {
   requireReader(caller)
-  const [row] = isUuid(id)
-    ? await db<HostRow[]>`/* hosts.read */
-        select h.* from ${hostsSeen(db, caller)} where h.id = ${id}`
-    : []
-  if (row === undefined) throw new Problem('agent_not_found')
-  return row
+  const found = isUuid(id)
+    ? await prisma.host.findFirst({
+        where: { AND: [{ id }, seenBy(caller)] },
+        relationLoadStrategy: 'join',
+        select: record.select,
+      })
+    : null
+  if (found === null) throw new Problem('agent_not_found')
+  return record.rowOf(found)
 }
 
-/** The rows of these agents by key. The permission was checked before. */
+/** Only their owners and administrators see hosts (contract §2). */
+const seenBy = (caller: Known): { userId?: string } => (isAdmin(caller) ? {} : { userId: caller.user.id })
+
+/** The rows of these agents by key, for the stream. The permission was checked before. */
 export async function hostsByKey(db: Db, keys: readonly number[]): Promise<HostRow[]> {
   if (keys.length === 0) return []
   return db<HostRow[]>`/* hosts.by_key */
-    select ${columns(db)} from agents a join users u on u.id = a.user_id where a.key = any (${keys}::bigint[])`
+    select ${fragment(db, COLUMNS)} from hosts h join users u on u.id = h.user_id where h.key = any (${keys}::bigint[])`
 }
 
 /** The agent that would rerun a batch. */
@@ -145,22 +125,55 @@ export interface AgentOfBatch {
   running: number
 }
 
-/**
- * The agent of the batch's owner on the batch's host (contract §4 `host_id`), and whether it is online; by batch key.
- * One plan for any number of keys, as in `readBatches`.
- */
-export async function hostsOfBatches(
-  db: Db,
-  batchKeys: readonly number[],
+/** The agents of the batches' owners on the batches' hosts, by batch key, and whether they are online. */
+export async function agentsOf(
+  prisma: PrismaClient,
+  batches: readonly { key: number; owner_id: string; host: string | null }[],
   now: Date,
 ): Promise<Map<number, AgentOfBatch>> {
+  const hosts = batches.flatMap(({ host }) => host ?? [])
+  if (hosts.length === 0) return new Map()
+  const found = await prisma.agent.findMany({
+    where: {
+      userId: { in: [...new Set(batches.map((batch) => batch.owner_id))] },
+      hostname: { in: [...new Set(hosts)] },
+      revokedAt: null,
+    },
+    select: { id: true, userId: true, hostname: true, version: true, lastSeenAt: true, running: true },
+  })
+  const nameOf = (userId: string, hostname: string | null) => JSON.stringify([userId, hostname])
+  const since = Date.parse(onlineSince(now))
+  const byName = new Map(
+    found.map(({ id, userId, hostname, version, lastSeenAt, running }): [string, AgentOfBatch] => [
+      nameOf(userId, hostname),
+      {
+        id,
+        hostname,
+        online: lastSeenAt.getTime() > since,
+        last_seen_at: instantOf(lastSeenAt),
+        version,
+        running: Array.isArray(running) ? running.length : 0,
+      },
+    ]),
+  )
+  return new Map(
+    batches.flatMap(({ key, owner_id, host }) => {
+      const agent = byName.get(nameOf(owner_id, host))
+      return agent === undefined ? [] : [[key, agent] as const]
+    }),
+  )
+}
+
+/**
+ * The ids of these agents (contract §4 `host_id`), by batch key. One plan for any number of keys, as in `readBatches`.
+ */
+export async function hostIdsOf(db: Db, batchKeys: readonly number[]): Promise<Map<number, string>> {
   if (batchKeys.length === 0) return new Map()
-  const rows = await db<({ key: number } & AgentOfBatch)[]>`/* hosts.of_batches */
-    select b.key, a.id, a.hostname, a.last_seen_at, a.version, jsonb_array_length(a.running) running,
-      a.last_seen_at > ${onlineSince(now)}::timestamptz as online
+  const rows = await db<{ key: number; id: string }[]>`/* hosts.of_batches */
+    select b.key, a.id
     from batches b join agents a on a.user_id = b.owner_id and a.hostname = b.host
     where b.key = any ((select ${batchKeys}::bigint[])::bigint[]) and a.revoked_at is null`
-  return new Map(rows.map(({ key, ...host }) => [key, host]))
+  return new Map(rows.map(({ key, id }) => [key, id]))
 }
 
 /** How many batches one page of a host shows resources of. */
@@ -186,7 +199,8 @@ export async function batchesOnHost(
 /** The agents that the caller may follow: its own, all of them for an administrator. */
 export async function hostsFollowed(db: Db, caller: Known, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
+  const seen = isAdmin(caller) ? db`true` : db`a.user_id = ${caller.user.id}::uuid`
   const rows = await db<{ id: string }[]>`/* hosts.followed */
-    select a.id from agents a where a.id = any (${ids.filter(isUuid)}::uuid[]) and ${seenBy(db, caller)}`
+    select a.id from agents a where a.id = any (${ids.filter(isUuid)}::uuid[]) and ${seen}`
   return new Set(rows.map((row) => row.id))
 }

@@ -12,7 +12,7 @@ export {
   type Step,
 } from './agent.ts'
 export { type CommandView, commandFields } from './command-fields.ts'
-export { type CommandReader, commandsOf, timelineOf, timelinesOf } from './commands.ts'
+export { type CommandReader, commandsForStream, commandsOf, timelineOf, timelinesOf } from './commands.ts'
 export {
   type Acknowledgement,
   acknowledge,
@@ -27,13 +27,14 @@ export { linkReruns, type StartedBatch } from './for-ingest.ts'
 export { type HostView, hostFields } from './host-fields.ts'
 export {
   type AgentOfBatch,
+  agentsOf,
   batchesOnHost,
   countHosts,
   type HostPosition,
   type HostRow,
+  hostIdsOf,
   hostsByKey,
   hostsFollowed,
-  hostsOfBatches,
   hostView,
   listHosts,
   readHost,

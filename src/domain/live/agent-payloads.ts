@@ -2,7 +2,7 @@ import type { Db } from '../../db/sql.ts'
 import type { LoggedChange } from '../../stream/log.ts'
 import type { ChangePayloads } from '../../stream/payloads.ts'
 import { userMay } from '../access.ts'
-import { commandsOf, hostsByKey, hostView, timelineOf } from '../agents/index.ts'
+import { commandsForStream, hostsByKey, hostView, timelineOf } from '../agents/index.ts'
 import type { BatchRow } from '../batches/index.ts'
 import type { Viewer } from './follow.ts'
 
@@ -41,9 +41,9 @@ export async function loadCommands(
   for (const key of keys) {
     const owner = batches.get(key)?.row.owner_id ?? null
     const payloadFor = async (userId: string | null) => {
-      const commands = await commandsOf(db, [key], { userId }, now)
+      const commands = await commandsForStream(db, key, { userId }, now)
       const timeline = await timelineOf(db, key, { userId }, now)
-      return JSON.stringify({ commands: commands.get(key) ?? [], timeline })
+      return JSON.stringify({ commands, timeline })
     }
     const [forOwner, forOthers] = await Promise.all([payloadFor(owner), payloadFor(null)])
     payloads.set(key, { owner: forOwner, others: forOthers })

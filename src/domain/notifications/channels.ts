@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { instantOf } from '../../db/instant.ts'
-import type { Db, Fragment, Tx } from '../../db/sql.ts'
+import type { Db, Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { refusedUrl } from '../public-address.ts'
 import { seal, unseal } from '../seal.ts'
@@ -18,11 +18,24 @@ export interface ChannelSettings {
 }
 
 /** SQL: the channels of a row `r` of notification_rules, as the API shows them. */
-export const channelsOfRule = (db: Db): Fragment => db`coalesce((
+export const CHANNELS_OF_RULE = `coalesce((
   select jsonb_agg(jsonb_build_object('id', c.id, 'kind', c.kind, 'url', c.shown ->> 'url',
     'has_secret', coalesce((c.shown ->> 'has_secret')::boolean, false)) order by c.place)
   from notification_channels c where c.rule_id = r.id),
   '[{"id": null, "kind": "mail", "url": null, "has_secret": false}]'::jsonb)`
+
+/** The same of records of Prisma. */
+export const channelsShown = (
+  channels: readonly { id: string; kind: string; shown: { url?: string; has_secret?: boolean } }[],
+): { id: string | null; kind: string; url: string | null; has_secret: boolean }[] =>
+  channels.length === 0
+    ? [{ id: null, kind: 'mail', url: null, has_secret: false }]
+    : channels.map(({ id, kind, shown }) => ({
+        id,
+        kind,
+        url: shown.url ?? null,
+        has_secret: shown.has_secret ?? false,
+      }))
 
 interface Stored {
   id: string

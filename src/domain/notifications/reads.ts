@@ -1,35 +1,65 @@
+import type { PrismaClient } from '../../db/prisma.ts'
 import type { Db } from '../../db/sql.ts'
 import { fragment, sqlWords } from '../../db/sql-fragment.ts'
 import { Problem } from '../../problem.ts'
 import { type VisibleProject, visibleBatch, visibleProject } from '../access.ts'
 import type { Caller } from '../caller.ts'
 import { columnsOf } from '../field.ts'
+import { type Besides, besideColumns, olderThan, recordRows } from '../record-rows.ts'
 import { isUuid } from '../uuid.ts'
-import { channelsOfRule } from './channels.ts'
+import { CHANNELS_OF_RULE, channelsShown } from './channels.ts'
 import { type Rule, ruleFields } from './rule-fields.ts'
-
-const COLUMNS = sqlWords(columnsOf(ruleFields, 'r'))
 
 export interface RulePosition {
   createdAt: string
   id: string
 }
 
-/** The rules of a project, newest first. */
+/** The rules of a project, newest first: `limit` after `after`. */
 export async function listRules(
-  db: Db,
+  prisma: PrismaClient,
   projectKey: number,
-  page: { limit: number; after: RulePosition | undefined; id?: string },
+  { limit, after }: { limit: number; after: RulePosition | undefined },
 ): Promise<Rule[]> {
-  const { limit, after, id } = page
-  return db<Rule[]>`/* notifications.rules */
-    select ${fragment(db, COLUMNS)}, p.slug project,
-      case when r.condition is not null then '{"value": null}' || r.condition end condition,
-      ${channelsOfRule(db)} channels
-    from notification_rules r join projects p on p.key = r.project_key
-    where r.project_key = ${projectKey} and ${id === undefined ? db`true` : db`r.id = ${id}::uuid`}
-      and ${after === undefined ? db`true` : db`(r.created_at, r.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)`}
-    order by r.created_at desc, r.id desc limit ${limit}`
+  const { channels: _, ...select } = record.select
+  const found = await prisma.notificationRule.findMany({
+    where: { projectKey, ...(after !== undefined && olderThan('createdAt', after)) },
+    relationLoadStrategy: 'join',
+    select: {
+      ...select,
+      channels: { select: { id: true, kind: true, shown: true }, orderBy: { place: 'asc' } },
+    },
+    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+    take: limit,
+  })
+  return found.map(record.rowOf)
+}
+
+/** What a rule has besides the columns of its fields, over `r` and its project `p`. */
+const besideRule = {
+  project: { sql: 'p.slug', from: 'project.slug' },
+  condition: {
+    sql: `case when r.condition is not null then '{"value": null}' || r.condition end`,
+    from: 'condition',
+    of: (condition: Rule['condition']) => condition && { ...condition, value: condition.value ?? null },
+  },
+  // A list of Prisma is never null, and a rule has no empty one.
+  recipients: {
+    sql: 'r.recipients',
+    from: 'recipients',
+    of: (emails: string[]) => (emails.length === 0 ? null : emails),
+  },
+  channels: { sql: CHANNELS_OF_RULE, from: 'channels', of: channelsShown },
+} as const satisfies Besides
+const record = recordRows<Rule>(ruleFields, besideRule)
+const COLUMNS = sqlWords(`${columnsOf(ruleFields, 'r')}, ${besideColumns(besideRule)}`)
+
+/** A rule as the transaction that changes it sees it; undefined if there is none in the project. */
+export async function ruleById(db: Db, projectKey: number, id: string): Promise<Rule | undefined> {
+  const [rule] = await db<Rule[]>`/* notifications.rule */
+    select ${fragment(db, COLUMNS)} from notification_rules r join projects p on p.key = r.project_key
+    where r.project_key = ${projectKey} and r.id = ${id}::uuid`
+  return rule
 }
 
 /**
@@ -61,7 +91,7 @@ export async function administeredRule(
       ? new Problem('rule_not_found')
       : error
   })
-  const [rule] = await listRules(db, project.key, { limit: 1, after: undefined, id })
+  const rule = await ruleById(db, project.key, id)
   if (rule === undefined) throw new Problem('rule_not_found')
   return { rule, project }
 }
@@ -70,16 +100,22 @@ export async function administeredRule(
  * Whether a batch is muted for all users, for callers that may mute it.
  * @throws Problem batch_not_found, forbidden
  */
-export async function isMuted(db: Db, caller: Caller, batchId: string): Promise<boolean> {
+export async function isMuted(
+  db: Db,
+  prisma: PrismaClient,
+  caller: Caller,
+  batchId: string,
+): Promise<boolean> {
   const batch = await visibleBatch(db, caller, batchId)
   if (!batch.may('stop')) throw new Problem('forbidden')
-  return (await mutedAmong(db, [batch.key])).has(batch.key)
+  return (await mutedAmong(prisma, [batch.key])).has(batch.key)
 }
 
 /** Those of these batches that are muted for all users. */
-export async function mutedAmong(db: Db, batchKeys: readonly number[]): Promise<Set<number>> {
-  const rows = await db<{ key: number }[]>`/* notifications.muted */
-    select batch_key key from notification_mutes
-    where batch_key = any (${[...batchKeys]}::bigint[]) and recipient_id is null and rule_id is null`
-  return new Set(rows.map(({ key }) => key))
+export async function mutedAmong(prisma: PrismaClient, batchKeys: readonly number[]): Promise<Set<number>> {
+  const found = await prisma.notificationMute.findMany({
+    where: { batchKey: { in: [...batchKeys] }, recipientId: null, ruleId: null },
+    select: { batchKey: true },
+  })
+  return new Set(found.map(({ batchKey }) => Number(batchKey)))
 }

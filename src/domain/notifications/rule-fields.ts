@@ -29,7 +29,6 @@ export const ruleFields = {
   recipients: {
     type: nullable(texts),
     means: "Null: the project's",
-    column: 'recipients',
     public: 'hidden',
   },
   unconfirmed: {

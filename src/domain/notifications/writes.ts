@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { itemAt, required } from '../../checked.ts'
+import { required } from '../../checked.ts'
 import { instantOf } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
@@ -9,7 +9,7 @@ import type { Known } from '../caller.ts'
 import type { ChannelWish } from './channel-fields.ts'
 import { type ChannelSettings, replaceChannels } from './channels.ts'
 import { enqueue } from './fire-rules.ts'
-import { administeredProject, administeredRule, listRules } from './reads.ts'
+import { administeredProject, administeredRule, ruleById } from './reads.ts'
 import type { Condition } from './rule.ts'
 import type { Rule } from './rule-fields.ts'
 
@@ -43,7 +43,7 @@ export async function createRule(
     returning id`
   const { id } = required(row)
   const made = await replaceChannels(tx, id, fields.channels ?? [], settings, now)
-  const rule = itemAt(await listRules(tx, project.key, { limit: 1, after: undefined, id }), 0)
+  const rule = required(await ruleById(tx, project.key, id))
   const kinds = rule.channels.map(({ kind }) => kind)
   await audit(tx, actor, 'rule.created', slug, { rule: id, trigger: fields.trigger, channels: kinds }, now)
   return withSecrets(rule, made)
@@ -67,7 +67,7 @@ export async function updateRule(
   const { project } = await administeredRule(tx, actor, id)
   await tx`/* notifications.lock_rule */ select from notification_rules where id = ${id} for no key update`
   // Read under the lock, so that neither of two concurrent changes is lost.
-  const [rule] = await listRules(tx, project.key, { limit: 1, after: undefined, id })
+  const rule = await ruleById(tx, project.key, id)
   if (rule === undefined) throw new Problem('rule_not_found')
   const wanted: RuleFields = { ...rule, channels: undefined, ...change }
   check(wanted)
@@ -87,7 +87,7 @@ export async function updateRule(
   )
   const { channels } = wanted
   const made = channels === undefined ? undefined : await replaceChannels(tx, id, channels, settings, now)
-  const changed = itemAt(await listRules(tx, project.key, { limit: 1, after: undefined, id }), 0)
+  const changed = required(await ruleById(tx, project.key, id))
   return withSecrets(changed, made)
 }
 

@@ -1,13 +1,7 @@
 /** Public links to one batch (contract §4): unguessable, revocable, with an optional end, anonymous if requested. */
+export { type LinkRecord, linkRecords, listShares, type SharePosition } from './link-records.ts'
 export { publicBatch, publicJob, sharedAttempt } from './public-fields.ts'
-export {
-  listShares,
-  type OpenShare,
-  openShare,
-  type SharePosition,
-  standing,
-  standingShares,
-} from './reads.ts'
+export { type OpenShare, openShare, standingShares } from './reads.ts'
 export {
   anonymizeBatch,
   anonymizeJob,

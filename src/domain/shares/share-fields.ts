@@ -13,6 +13,7 @@ export const shareFields = {
   files: {
     type: flag,
     means: 'Whether it shows files and media',
+    column: 'files',
     public: 'hidden',
   },
   created_by: { type: own(z.object({ id: z.string(), name: z.string() })), public: 'hidden' },

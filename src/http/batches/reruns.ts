@@ -88,7 +88,7 @@ function requestRerunRoute(routes: Routes, { writer, now }: Services): void {
   )
 }
 
-function listCommandsRoute(routes: Routes, { sql, now }: Services): void {
+function listCommandsRoute(routes: Routes, { sql, prisma, now }: Services): void {
   routes.get(
     '/api/batches/:id/commands',
     {
@@ -103,7 +103,8 @@ function listCommandsRoute(routes: Routes, { sql, now }: Services): void {
       const batch = await batchWithCommands(sql, request, request.params.id)
       return {
         items:
-          (await commandsOf(sql, [batch.key], readerOf(await request.caller()), now())).get(batch.key) ?? [],
+          (await commandsOf(prisma, [batch.key], readerOf(await request.caller()), now())).get(batch.key) ??
+          [],
       }
     },
   )

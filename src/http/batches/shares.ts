@@ -92,7 +92,7 @@ function createShareRoute(routes: Routes, { config, writer, now }: Services): vo
   )
 }
 
-function listSharesRoute(routes: Routes, { sql, now }: Services): void {
+function listSharesRoute(routes: Routes, { sql, prisma, now }: Services): void {
   routes.get(
     '/api/batches/:id/shares',
     {
@@ -110,7 +110,12 @@ function listSharesRoute(routes: Routes, { sql, now }: Services): void {
       if (!batch.may('share')) throw new Problem('forbidden')
       const { limit, cursor: text } = request.query
       const cursor = cursorOf(`shares ${batch.key}`, shapes.creationPosition)
-      const found = await listShares(sql, [batch.key], { limit: limit + 1, after: cursor.read(text) }, now())
+      const found = await listShares(
+        prisma,
+        [batch.key],
+        { limit: limit + 1, after: cursor.read(text) },
+        now(),
+      )
       const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
       return { items: rows.map(({ batch_key: _, ...share }) => share), next_cursor }
     },

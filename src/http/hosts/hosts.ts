@@ -48,7 +48,7 @@ export function hostRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [listHostsRoute, readHostRoute, hostResourcesRoute, revokeAgentRoute])
 }
 
-function listHostsRoute(routes: Routes, { sql, now }: Services): void {
+function listHostsRoute(routes: Routes, { prisma, now }: Services): void {
   routes.get(
     '/api/hosts',
     {
@@ -64,7 +64,7 @@ function listHostsRoute(routes: Routes, { sql, now }: Services): void {
       const caller = await request.known()
       const { limit, cursor: text } = request.query
       const cursor = cursorOf('hosts', shapes.creationPosition)
-      const found = await listHosts(sql, caller, { limit: limit + 1, after: cursor.read(text) })
+      const found = await listHosts(prisma, caller, { limit: limit + 1, after: cursor.read(text) })
       const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ registered_at: createdAt, id }) => ({
         createdAt,
         id,
@@ -74,15 +74,15 @@ function listHostsRoute(routes: Routes, { sql, now }: Services): void {
   )
 }
 
-function readHostRoute(routes: Routes, { sql, now }: Services): void {
+function readHostRoute(routes: Routes, { prisma, now }: Services): void {
   routes.get(
     '/api/hosts/:id',
     { ...knownReader, schema: { ...one, summary: 'One host', response: { 200: hostShape } } },
-    async (request) => hostView(await readHost(sql, await request.known(), request.params.id), now()),
+    async (request) => hostView(await readHost(prisma, await request.known(), request.params.id), now()),
   )
 }
 
-function hostResourcesRoute(routes: Routes, { sql, now }: Services): void {
+function hostResourcesRoute(routes: Routes, { sql, prisma, now }: Services): void {
   routes.get(
     '/api/hosts/:id/resources',
     {
@@ -101,7 +101,7 @@ function hostResourcesRoute(routes: Routes, { sql, now }: Services): void {
     },
     async (request) => {
       const caller = await request.known()
-      const host = await readHost(sql, caller, request.params.id)
+      const host = await readHost(prisma, caller, request.params.id)
       const { points, to = Math.floor(now().getTime() / 1000) } = request.query
       const { from = to - DAY_S } = request.query
       const series: z.output<typeof seriesShape>[] = []

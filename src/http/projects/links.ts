@@ -16,7 +16,7 @@ export function projectLinkRoutes(app: FastifyInstance, services: Services): voi
   addRoutes(app, services, [listLinksRoute])
 }
 
-function listLinksRoute(routes: Routes, { sql, now }: Services): void {
+function listLinksRoute(routes: Routes, { sql, prisma, now }: Services): void {
   routes.get(
     '/api/projects/:slug/links',
     {
@@ -35,7 +35,7 @@ function listLinksRoute(routes: Routes, { sql, now }: Services): void {
       const { limit, cursor: text } = request.query
       const cursor = cursorOf(`links ${project.key}`, shapes.creationPosition)
       const page = { limit: limit + 1, after: cursor.read(text) }
-      const found = await listLinks(sql, project.key, page, now())
+      const found = await listLinks(prisma, project.key, page, now())
       const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
       return { items: [...rows], next_cursor }
     },

@@ -14,7 +14,7 @@ export function muteRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [readMuteRoute, setMuteRoute])
 }
 
-function readMuteRoute(routes: Routes, { sql }: Services): void {
+function readMuteRoute(routes: Routes, { sql, prisma }: Services): void {
   routes.get(
     '/api/batches/:id/mute',
     {
@@ -25,7 +25,7 @@ function readMuteRoute(routes: Routes, { sql }: Services): void {
         response: { 200: z.object({ muted: z.boolean() }) },
       },
     },
-    async (request) => ({ muted: await isMuted(sql, await request.person(), request.params.id) }),
+    async (request) => ({ muted: await isMuted(sql, prisma, await request.person(), request.params.id) }),
   )
 }
 

@@ -90,7 +90,7 @@ export function ruleRoutes(app: FastifyInstance, services: Services): void {
 }
 
 function listRulesRoute(routes: Routes, { services }: Context): void {
-  const { sql } = services
+  const { sql, prisma } = services
   routes.get(
     '/api/projects/:slug/rules',
     {
@@ -107,7 +107,7 @@ function listRulesRoute(routes: Routes, { services }: Context): void {
       const project = await administeredProject(sql, await request.person(), request.params.slug)
       const { limit, cursor: text } = request.query
       const cursor = cursorFor(project.key)
-      const found = await listRules(sql, project.key, { limit: limit + 1, after: cursor.read(text) })
+      const found = await listRules(prisma, project.key, { limit: limit + 1, after: cursor.read(text) })
       const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
       const open = await unconfirmedOf(services, sql, project.key)
       return { items: rows.map((rule) => show(rule, open)), next_cursor, mail: mailOf(services) }
