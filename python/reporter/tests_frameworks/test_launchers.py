@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import ray
+from ray import tune
 
 import svc_reporter as svc
 
@@ -63,10 +64,14 @@ def test_a_hydra_run_is_a_batch_with_one_job_and_its_configuration(make: Make, s
     assert batch.curve(job["id"], "val_loss") == [(0, 0.5), (1, 0.25), (2, pytest.approx(0.5 / 3))]
 
 
-def test_each_job_of_a_hydra_multirun_is_a_job_of_one_batch(make: Make, service: Any, stored: Any) -> None:
+@pytest.mark.parametrize("launcher", [(), ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")])
+def test_each_job_of_a_hydra_multirun_is_a_job_of_one_batch(
+    make: Make, service: Any, stored: Any, launcher: tuple[str, ...]
+) -> None:
     make()
-    done, batch_id = _run_hydra(service, "-m", "model.lr=0.1,0.01,0.001")
+    done, batch_id = _run_hydra(service, "-m", *launcher, "model.lr=0.1,0.01,0.001")
     assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stderr.count(f"svc: run {batch_id}: ") == 1
     batch = stored(batch_id)
     assert batch.status == "completed"
     assert {name: job["metrics"]["return_value"] for name, job in batch.jobs.items()} == {
@@ -113,6 +118,27 @@ def test_a_reporter_handed_to_rays_workers_reports_from_there(make: Make, stored
     assert {job["status"] for job in batch.jobs.values()} == {"completed"}
     assert batch.curve("task3", "loss") == [(epoch, pytest.approx(1 / (epoch + 4))) for epoch in range(5)]
     assert batch.status == "completed"
+
+
+def test_trials_of_ray_tune_add_their_jobs_to_the_run(make: Make, stored: Any, cluster: None) -> None:
+    def train(config: dict[str, float], batch_id: str, url: str, token: str) -> None:
+        name = f"lr{config['lr']}"
+        quiet: dict[str, Any] = {"resources_s": 0, "environment": False, "quiet": True}
+        with svc.init("other", name=name, batch_id=batch_id, config=config, url=url, token=token, **quiet) as run:
+            for step in range(3):
+                run.log({"loss": config["lr"] / (step + 1)})
+                tune.report({"loss": config["lr"] / (step + 1)})
+
+    with make(n_total=2) as run:
+        target = {"url": os.environ["SVC_URL"], "token": os.environ["SVC_TOKEN"]}
+        trainable = tune.with_parameters(train, batch_id=run.batch_id, **target)
+        results = tune.Tuner(trainable, param_space={"lr": tune.grid_search([0.1, 0.2])}).fit()
+    assert results.get_best_result("loss", "min").config == {"lr": 0.1}
+    batch = stored(run.batch_id)
+    assert batch.status == "completed"
+    assert sorted(job["params"]["lr"] for job in batch.jobs.values()) == [0.1, 0.2]
+    assert {job["status"] for job in batch.jobs.values()} == {"completed"}
+    assert sorted(batch.curve(name, "loss")[-1][1] for name in batch.jobs) == pytest.approx([0.1 / 3, 0.2 / 3])
 
 
 def test_an_actor_of_ray_reports_under_the_batch_id_that_it_was_given(make: Make, stored: Any, cluster: None) -> None:

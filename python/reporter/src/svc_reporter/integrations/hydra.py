@@ -51,10 +51,9 @@ class SvcCallback(Callback):
     def __init__(self, project: str, **reporter: Any) -> None:
         self._opened = OpenedRun(project, reporter)
         self._run = self._opened.reporter
-        self._many = False
 
     def on_multirun_start(self, config: Any, **kwargs: Any) -> None:
-        self._many = True
+        self._opened.print_start()  # here, because a launcher's processes each have a copy of this callback
 
     def on_job_start(self, config: Any, *, task_function: Any = None, **kwargs: Any) -> None:
         global _current
