@@ -10,7 +10,9 @@ COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 ARG TARGETARCH=amd64
-RUN platform=linux-$([ "$TARGETARCH" = arm64 ] && echo arm64 || echo x64) \
+# Unpatched packages would be installed once more.
+RUN node scripts/patch-packages.mjs \
+  && platform=linux-$([ "$TARGETARCH" = arm64 ] && echo arm64 || echo x64) \
   && node scripts/release.mjs --out /release --only "$platform" \
   && mkdir /opt/svc && tar -xzf /release/svc-*-"$platform".tar.gz -C /opt/svc --strip-components=1
 
