@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
 import { MAX_CONNECTIONS } from '../db/connection-limit.ts'
-import { TRANSACTION_POOLER, TransactionPoolerError } from '../db/pooler.ts'
+import { TransactionPoolerError, transactionPooler } from '../db/pooler.ts'
 import { TLS_FAULT } from '../db/tls.ts'
 import { codeOf, messageOf } from '../thrown.ts'
 import { NoDatabase } from './database.ts'
@@ -21,7 +21,10 @@ export function databaseFailure(error: unknown, { databaseUrl, dataDir }: Config
       `there is none in ${resolve(dataDir)}`,
       'Correct SVC_DATA_DIR, or start the service, which creates the database.',
     )
-  if (error instanceof TransactionPoolerError) return fail(TRANSACTION_POOLER.text, TRANSACTION_POOLER.advice)
+  if (error instanceof TransactionPoolerError) {
+    const { text, advice } = transactionPooler()
+    return fail(text, advice)
+  }
   const text = failureLine(error, databaseUrl) ?? messageOf(error)
   if (databaseUrl === undefined)
     return fail(text, `PostgreSQL's own messages are in ${resolve(dataDir)}/data/log.`)

@@ -50,20 +50,20 @@ async function backendOf(client: PrimaryClient): Promise<number> {
   return Number(rows[0]?.pid)
 }
 
-/** What is wrong, and what to do. */
-export const TRANSACTION_POOLER = {
+/** What is wrong with the address in a setting, and what to do. */
+export const transactionPooler = (setting = 'SVC_DATABASE_URL') => ({
   text: 'a connection pooler in transaction mode answers',
-  advice:
-    'Name PostgreSQL itself in SVC_DATABASE_URL, or set the pooler to session mode (PgBouncer: pool_mode = session).',
-}
+  advice: `Name PostgreSQL itself in ${setting}, or set the pooler to session mode (PgBouncer: pool_mode = session).`,
+})
 
 export class TransactionPoolerError extends Error {
-  constructor() {
-    super(`${TRANSACTION_POOLER.text}. ${TRANSACTION_POOLER.advice}`)
+  constructor(setting?: string) {
+    const { text, advice } = transactionPooler(setting)
+    super(`${text}. ${advice}`)
   }
 }
 
 /** @throws Error with one line for the operator, for a pooler that this service cannot work through */
-export async function refuseTransactionPooler(url: string): Promise<void> {
-  if ((await findPooler(url)).perTransaction) throw new TransactionPoolerError()
+export async function refuseTransactionPooler(url: string, setting?: string): Promise<void> {
+  if ((await findPooler(url)).perTransaction) throw new TransactionPoolerError(setting)
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../thrown.ts'
+import { refuseTransactionPooler, TransactionPoolerError } from './pooler.ts'
 import { openSql, type Sql } from './sql.ts'
 
 /**
@@ -97,6 +98,19 @@ export function openReplica(
     setUsable(false, `the replica cannot be used; the primary answers until it can: ${messageOf(error)}`)
   }
 
+  // A pooler that shares connections would mix up the answers of reads: it is found out once, before the first of them.
+  let sessions: Promise<void> | undefined
+  const needsSessions = (): Promise<void> => {
+    sessions ??= refuseTransactionPooler(url, 'SVC_DATABASE_READ_URL').catch((error) => {
+      sessions = undefined
+      throw error
+    })
+    return sessions
+  }
+  needsSessions().catch((error) => {
+    if (error instanceof TransactionPoolerError) failed(error)
+  })
+
   return {
     sql,
     counts: { replica: 0, primary: 0 },
@@ -105,6 +119,7 @@ export function openReplica(
       if (withinMs === undefined && performance.now() < pausedUntil) return false
       const until = performance.now() + (withinMs ?? (usable ? waitMs : waitMs / 10))
       try {
+        await withTimeout(needsSessions(), Math.max(waitMs, MIN_QUERY_TIMEOUT_MS))
         const position = await positionOf(primary)
         for (;;) {
           const { bytes } = await withTimeout(lagSince(position), Math.max(waitMs, MIN_QUERY_TIMEOUT_MS))
@@ -127,7 +142,11 @@ export function openReplica(
       }
     },
     async lag() {
-      return withTimeout(positionOf(primary).then(lagSince), MIN_QUERY_TIMEOUT_MS)
+      const position = Promise.all([positionOf(primary), needsSessions()])
+      return withTimeout(
+        position.then(([one]) => lagSince(one)),
+        MIN_QUERY_TIMEOUT_MS,
+      )
     },
     async close() {
       await Promise.all([sql.end({ timeout: 1 }), lagSql.end({ timeout: 1 })])

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { examine } from '../../src/cli/checks.ts'
 import { readConfig } from '../../src/config.ts'
-import { findPooler, TRANSACTION_POOLER } from '../../src/db/pooler.ts'
+import { findPooler, transactionPooler } from '../../src/db/pooler.ts'
 import { openSql, POINT_LOOKUPS } from '../../src/db/sql.ts'
 import { startTestApp } from '../kit/app.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
@@ -52,7 +52,7 @@ test.runIf(hasPgbouncer).each(['transaction', 'statement'] as const)(
     const url = pooler.url(nameOf())
     try {
       expect(await findPooler(url)).toMatchObject({ perTransaction: true })
-      await expect(startTestApp({ databaseUrl: url })).rejects.toThrow(TRANSACTION_POOLER.text)
+      await expect(startTestApp({ databaseUrl: url })).rejects.toThrow(transactionPooler().text)
       const { config } = readConfig({ SVC_DATABASE_URL: url })
       const found = []
       for await (const finding of examine(config, { warnings: [], mailTo: undefined })) found.push(finding)
@@ -62,6 +62,36 @@ test.runIf(hasPgbouncer).each(['transaction', 'statement'] as const)(
         advice: expect.stringContaining('pool_mode = session'),
       })
     } finally {
+      await pooler.stop()
+    }
+  },
+)
+
+test.runIf(hasPgbouncer)(
+  'PgBouncer in transaction mode before the replica: it is not used, and the doctor says why',
+  async () => {
+    const pooler = await startPgbouncer('transaction')
+    const app = await startTestApp({
+      databaseUrl: database.url,
+      replica: { url: pooler.url(nameOf()), waitS: 1 },
+      logLevel: 'info',
+    })
+    try {
+      await expect
+        .poll(() => app.logged())
+        .toContain('in transaction mode answers. Name PostgreSQL itself in SVC_DATABASE_READ_URL')
+      const { config } = readConfig({
+        SVC_DATABASE_URL: database.url,
+        SVC_DATABASE_READ_URL: pooler.url(nameOf()),
+      })
+      const found = []
+      for await (const finding of examine(config, { warnings: [], mailTo: undefined })) found.push(finding)
+      expect(found.find(({ subject }) => subject === 'replica')).toMatchObject({
+        state: 'warning',
+        text: expect.stringContaining('pooler in transaction mode'),
+      })
+    } finally {
+      await app.stop()
       await pooler.stop()
     }
   },
