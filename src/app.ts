@@ -109,7 +109,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const onStop: Opening['onStop'] = (close) => void closers.push(close)
   const stop = async (): Promise<void> => {
     for (const close of closers.splice(0).reverse())
-      await close().catch((err) => log.error({ err }, 'closing failed'))
+      await close().catch((err) => log.warn({ err }, 'closing failed'))
   }
   try {
     const { url, dataFolder, close } = await openDatabase(config, options.database, log)

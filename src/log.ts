@@ -12,6 +12,8 @@ import { codeOf, fieldOf, messageOf } from './thrown.ts'
 const QUIET_MS = 2_000
 const POLL_MS = 500
 const PING_TIMEOUT_MS = 3_000
+/** A fail-over takes less; an outage that lasts longer needs a person. */
+const PERSON_AFTER_MS = 60_000
 
 /** The availability of the database, judging by the faults that are logged. */
 export interface Outages {
@@ -34,7 +36,7 @@ export interface ServiceLog {
 /**
  * The log (docs/operations.md "Logs"): lines without secrets, as JSON or as text. An unavailable database makes
  * everything fail at once, so an outage is logged once when it starts and once when it ends; the faults in between are
- * counted.
+ * counted. The level `error` means that a person must act.
  */
 export function createLog(
   config: Pick<
@@ -94,6 +96,7 @@ class OutageMonitor implements Outages {
   /** When the outage began, and when its last fault was logged, on the clock of `performance`. */
   #since = 0
   #last = 0
+  #needsPerson = false
   #ping: (() => Promise<unknown>) | undefined
   #timer: NodeJS.Timeout | undefined
   #ports: number[] = []
@@ -156,9 +159,10 @@ class OutageMonitor implements Outages {
 
   #declare(fault: unknown, since: number): void {
     this.#unavailable = true
+    this.#needsPerson = false
     this.#since = since
     this.counts.outages++
-    this.#log.error(
+    this.#log.warn(
       { code: codeOf(fault), reason: messageOf(fault) },
       'the database cannot be used; requests are answered with 503 until it can',
     )
@@ -175,6 +179,7 @@ class OutageMonitor implements Outages {
   }
 
   async #ask(): Promise<void> {
+    this.#callPerson()
     if (!this.#unavailable || this.#ping === undefined || performance.now() - this.#last < QUIET_MS) return
     const asked = this.#last
     if (!(await this.#answers()) || !this.#unavailable || this.#last !== asked) return
@@ -182,6 +187,13 @@ class OutageMonitor implements Outages {
     this.#stopPinging()
     const seconds = Math.round((performance.now() - this.#since) / 1000)
     this.#log.info({ seconds, faults: this.counts.faults }, 'the database can be used again')
+  }
+
+  #callPerson(): void {
+    const seconds = Math.round((performance.now() - this.#since) / 1000)
+    if (!this.#unavailable || this.#needsPerson || seconds < PERSON_AFTER_MS / 1000) return
+    this.#needsPerson = true
+    this.#log.error({ seconds }, 'the database still cannot be used: svc doctor names the reason')
   }
 
   #stopPinging(): void {

@@ -2,6 +2,7 @@ import { PothosValidationError } from '@pothos/core'
 import { GraphQLError } from 'graphql'
 import type { Logger } from 'pino'
 import { databaseFault } from '../db/sql.ts'
+import { levelOf } from '../domain/fault-level.ts'
 import { PROBLEMS, Problem } from '../problem.ts'
 import { scrub } from '../secrets.ts'
 
@@ -27,7 +28,7 @@ export const maskWith =
             ? new Problem('read_timeout', { cause })
             : new Problem('internal', { cause })
     if (problem.status >= 500)
-      log.error({ err: problem.cause ?? problem, path: graphql?.path }, problem.title)
+      log[levelOf(problem)]({ err: problem.cause ?? problem, path: graphql?.path }, problem.title)
     return refusal(problem, graphql)
   }
 

@@ -3,6 +3,7 @@ import cookie from '@fastify/cookie'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
 import { itemAt } from '../checked.ts'
+import { levelOf } from '../domain/fault-level.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { codeOf } from '../thrown.ts'
@@ -183,7 +184,7 @@ function answerErrors(app: FastifyInstance, log: Services['log']): void {
       return sendProblem(reply, new Problem('bad_request'))
     }
     if (failed) {
-      log.error(
+      log[levelOf(problem)](
         { err: problem.cause ?? problem, request_id: request.id, route: request.routeOptions.url },
         problem.title,
       )

@@ -191,7 +191,7 @@ class Round {
     } catch (error) {
       this.#done.failed++
       this.#failedKeys.add(batchKey)
-      this.#log.error(
+      this.#log.warn(
         { err: error, batchKey },
         `archive: ${what} failed; nothing was dropped, and it is tried again`,
       )

@@ -13,7 +13,7 @@ import type { Pool } from 'pg'
 import type { Logger as Pino } from 'pino'
 import { findPrimary } from '../db/hosts.ts'
 import { openPool } from '../db/pool.ts'
-import { type Sql, transaction } from '../db/sql.ts'
+import { databaseFault, type Sql, transaction } from '../db/sql.ts'
 import { inSpan } from '../tracing.ts'
 import { type ServerHeartbeat, startServerHeartbeat } from './server-heartbeat.ts'
 
@@ -261,6 +261,16 @@ function loggerOf(log: Pino, over: () => boolean): Logger {
   return new Logger((scope) => (level, message, meta) => {
     if (over()) return
     const error = meta?.error
-    log[levels[level]]({ ...scope, ...(error instanceof Error && { err: error }) }, message)
+    // Repeated by itself: a task that has attempts left, and one whose statement lost a conflict or its connection.
+    const { attempts = 1, max_attempts: most = 1 } = (meta?.job ?? {}) as {
+      attempts?: number
+      max_attempts?: number
+    }
+    const fault = error instanceof Error ? databaseFault(error) : 'other'
+    const passes = fault === 'retry' || fault === 'timeout' || (attempts < most && fault === 'other')
+    log[level === 'error' && passes ? 'warn' : levels[level]](
+      { ...scope, ...(error instanceof Error && { err: error }) },
+      message,
+    )
   })
 }

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { startEmbedded } from '../../src/db/embedded.ts'
 import { createLog, type ServiceLog } from '../../src/log.ts'
 import { startListening } from '../../src/stream/listen.ts'
@@ -141,6 +141,21 @@ test('connections that this server closed are no outage, a refused one is', asyn
   expect(lines.map((line) => JSON.parse(line).msg)).toEqual([expect.stringMatching(/cannot be used/)])
 })
 
+test('an outage needs a person, which is level 50, only once it has lasted a minute', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
+  cleanUps.push(async () => void vi.useRealTimers())
+  const { lines, log } = written()
+  const endWatch = log.watch('postgresql://127.0.0.1:1/none', () => Promise.reject(new Error('away')))
+  cleanUps.push(async () => endWatch())
+  const levels = () => lines.map((line) => JSON.parse(line).level)
+  const err = Object.assign(new Error('away'), { code: 'ECONNREFUSED', port: 1 })
+  log.log.error({ err }, 'a request failed')
+  await vi.advanceTimersByTimeAsync(50_000)
+  expect(levels()).toEqual([40])
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(levels()).toEqual([40, 50])
+})
+
 test('a time limit that passes while the database answers is no outage', async () => {
   const { lines, log } = written()
   let answers = true
@@ -171,7 +186,7 @@ function written(): { lines: string[]; log: ServiceLog } {
     lines,
     log: createLog(
       {
-        logLevel: 'error',
+        logLevel: 'warn',
         logFormat: 'json',
         databaseUrl: undefined,
         replica: undefined,

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isPerson } from '../../domain/caller.ts'
+import { levelOf } from '../../domain/fault-level.ts'
 import {
   type Attempt,
   type Claimed,
@@ -81,7 +82,8 @@ export function redirectWithError(
   const problem = toProblem(error)
   const code = SIGN_IN_FAULTS.includes(problem.code) ? problem.code : 'internal'
   const context = { idp: id, code, request_id: reply.request.id }
-  if (problem.status >= 500) log.error({ ...context, err: problem.cause ?? problem }, problem.title)
+  if (problem.status >= 500)
+    log[levelOf(problem)]({ ...context, err: problem.cause ?? problem }, problem.title)
   else if (code === 'sign_in_unverified')
     log.warn({ ...context, err: problem.cause ?? problem }, problem.title)
   const linking = attempt !== undefined && attempt.linkUserId !== null
