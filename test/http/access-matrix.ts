@@ -347,6 +347,14 @@ export const MATRIX: Row[] = [
     agent: 403,
   },
   {
+    // No trial was asked for.
+    route: 'POST /api/sweeps/:id/trials/:number/lease',
+    path: sweep('/trials/0/lease'),
+    body: () => ({ ask_id: 'a' }),
+    answers: '401 401 404 403 404 403 404 404 404 404',
+    agent: 403,
+  },
+  {
     route: 'PATCH /api/sweeps/:id',
     path: sweep(),
     body: () => ({ state: 'paused' }),

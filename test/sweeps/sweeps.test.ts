@@ -169,6 +169,53 @@ describe('a trial', () => {
     }
   })
 
+  test('with a lease is lost without renewals, and given back at once when its worker dies', async () => {
+    const { id, batch_id: batchId } = await create({ parameters: { n: { min: 0, max: 2 } } })
+    const lease = (number: number, askId: string, release = false) =>
+      call(stage.batchOwner.reporter, 'POST', `/api/sweeps/${id}/trials/${number}/lease`, {
+        ask_id: askId,
+        release,
+      })
+    const take = async (askId: string) => (await ask(id, { ask_id: askId, lease_s: 60 })).body
+    try {
+      expect((await ask(id, { lease_s: 60 })).status).toBe(422)
+      const [first, second] = [await take('a'), await take('b')]
+      skipMs += 50_000
+      expect((await lease(0, 'a')).body).toEqual({ state: 'running' })
+      skipMs += 50_000
+      // The event of a job renews too.
+      expect(await trials(id)).toMatchObject([{ state: 'lost' }, { state: 'running' }])
+      await stage.send(stage.batchOwner, [event('job_epoch', batchId, second.job_id, { epoch: 0 })])
+      expect(await trials(id)).toMatchObject([{ state: 'running' }, { state: 'running' }])
+      expect((await lease(1, 'b', true)).body).toEqual({ state: 'lost' })
+      expect((await lease(1, 'a')).body.code).toBe('trial_taken')
+      expect((await lease(7, 'a')).body.code).toBe('trial_not_found')
+      expect((await ask(id, { ask_id: 'c' })).body).toEqual(second)
+      expect((await lease(1, 'b', true)).body.code).toBe('trial_taken')
+      // The end of its first worker is no end of the second one's.
+      await fail(batchId, first.job_id)
+      expect((await lease(0, 'a', true)).body).toEqual({ state: 'failed' })
+      expect((await ask(id)).body.number).toBe(2)
+    } finally {
+      skipMs = 0
+    }
+  })
+
+  test('that ten workers lost is failed', async () => {
+    const { id } = await create({ parameters: { n: { value: 1 } } })
+    for (let n = 0; n < 10; n++) {
+      expect((await ask(id, { ask_id: `a${n}`, lease_s: 10 })).status).toBe(201)
+      await call(stage.batchOwner.reporter, 'POST', `/api/sweeps/${id}/trials/0/lease`, {
+        ask_id: `a${n}`,
+        release: true,
+      })
+    }
+    expect((await ask(id)).status).toBe(204)
+    expect(await trials(id)).toMatchObject([{ state: 'failed', handed_out: 10 }])
+    expect((await ask(id)).status).toBe(204)
+    expect((await read(id)).state).toBe('finished')
+  })
+
   test('has its value from the final metrics, else from its best step, and pruned ones are not the best', async () => {
     const { id, batch_id: batchId } = await create({ metric: { name: 'val_loss', goal: 'maximize' } })
     const jobs = [await ask(id), await ask(id), await ask(id)].map(({ body }) => body.job_id)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -275,6 +277,43 @@ def test_ranks_on_several_machines_are_told_what_to_do(monkeypatch: pytest.Monke
     assert _ranks.world_size() == 4
     with pytest.raises(RuntimeError, match="init_process_group"):
         _sweep._ask_id(1)
+
+
+@pytest.mark.slow
+def test_workers_that_are_killed_at_random_complete_a_grid(
+    service: RealServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same with 500 trials and 16 workers: bench/sweep_kills.py."""
+    spec = importlib.util.spec_from_file_location("sweep_kills", Path(__file__).parents[1] / "bench" / "sweep_kills.py")
+    assert spec is not None
+    assert spec.loader is not None
+    monkeypatch.setenv("SVC_WATCHDOG", "1")
+    monkeypatch.setenv("SVC_TRIAL_LEASE_S", "10")
+    bench = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(bench)
+    found = bench.run(PROJECT, n_trials=16, n_workers=4, kills_a_second=1.5)
+    assert found["killed"] > 0
+
+
+def test_a_killed_worker_gives_its_trial_back_at_once(service: RealServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SVC_WATCHDOG", "1")
+    sweep = svc.sweep(definition(max_trials=1), project=PROJECT)
+    script = (
+        "import svc_reporter as svc, sys, os, time; svc.ask(sys.argv[1]); run = svc.init(quiet=True, console=False)\n"
+        "run.log({'loss': 1.0}, step=0); run.reporter.flush(10); print('ready', flush=True); time.sleep(60)"
+    )
+    worker = subprocess.Popen([sys.executable, "-c", script, sweep.id], stdout=subprocess.PIPE)
+    assert worker.stdout is not None
+    assert worker.stdout.readline().strip() == b"ready"
+    assert [one["state"] for one in sweep.trials()] == ["running"]
+    worker.kill()
+    worker.communicate()
+    for _ in range(200):
+        if [one["state"] for one in sweep.trials()] == ["lost"]:
+            break
+        time.sleep(0.1)
+    svc.agent(sweep.id, train)
+    assert [(one["state"], one["handed_out"]) for one in sweep.trials()] == [("completed", 2)]
 
 
 def test_parameters_are_attributes_too() -> None:

@@ -1,5 +1,6 @@
 export { changeSweep } from './change.ts'
 export { endSweep, sweepsDue } from './ending.ts'
+export { renewTrial } from './lease.ts'
 export {
   intermediateValues,
   type SweepView,
@@ -13,6 +14,7 @@ export { DISTRIBUTIONS, gridAt, MAX_PARAMETERS, paramFaults, randomAt, spaceFaul
 export {
   type Definition,
   EARLY_STOPPING,
+  LEASE_S,
   MAX_TRIALS,
   METHODS,
   SWEEP_STATES,

@@ -3,7 +3,7 @@ import { Problem } from '../../problem.ts'
 import { type BatchAccess, visibleBatch } from '../access.ts'
 import { correctionMs, eventSkews } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
-import { type Clock, lostBefore } from '../liveness.ts'
+import { type Clock, canEvaluate, lostBefore } from '../liveness.ts'
 import { readSeries } from '../metrics/index.ts'
 import { numberOf } from '../numbers.ts'
 import { isStorable } from '../storable-text.ts'
@@ -146,6 +146,11 @@ export interface TrialRow {
   reserved_at: string
   handed_out: number
   changed: number
+  /** Seconds that the worker has the trial after each renewal; null if it does not renew. */
+  lease_s: number | null
+  renewed_at: string | null
+  released: boolean
+  prior_end: string | null
   /** Null before the first event of its job. */
   status: 'running' | 'completed' | 'failed' | 'stopped' | 'lost' | null
   pruned: boolean | null
@@ -181,7 +186,7 @@ export async function trialRows(
           and (${after ?? null}::bigint is null or not t.settled or t.changed > ${after ?? null}::bigint)`
   return db<TrialRow[]>`/* sweeps.trials */
     select t.number, t.job_id, ${'all' in selection ? db`'{}'::jsonb` : db`t.params`} params, t.worker, t.reserved_at,
-      t.handed_out, t.changed, x.*, ${db.unsafe(eventSkews('g'))} event_skews
+      t.handed_out, t.changed, t.lease_s, t.renewed_at, t.released, t.prior_end, x.*, ${db.unsafe(eventSkews('g'))} event_skews
     from (
       select * from sweep_trials t where t.sweep_id = ${sweep.id} ${which}
       order by t.number desc limit ${paged?.limit ?? null}::int) t
@@ -198,22 +203,36 @@ export async function trialRows(
 const heardMs = (row: TrialRow): number =>
   Math.max(
     Date.parse(row.reserved_at),
+    row.renewed_at === null ? 0 : Date.parse(row.renewed_at),
     row.last_seen_at === null ? 0 : Date.parse(row.last_seen_at) + correctionMs(row.event_skews),
   )
 
 /**
- * The state of a trial, from its job. A job of an earlier worker that is lost, or that was silent for longer than a
- * batch may be (`SVC_LOST_AFTER_MIN`), is lost, so that the trial is handed out again.
+ * The state of a trial, from its job. A trial is lost, and handed out again, if its worker died or gave it back, or was
+ * silent for too long: for longer than its lease, or without a lease for longer than a batch may be
+ * (`SVC_LOST_AFTER_MIN`).
  */
 export function stateOf(row: TrialRow, clock: Clock): TrialState {
-  if (row.status === 'completed') return row.pruned === true ? 'pruned' : 'completed'
-  if (row.status === 'failed' || row.status === 'stopped') return row.status
-  const silent = lostBefore(clock)
+  const ended = endOf(row)
+  if (ended !== null) return ended
+  if (row.released) return 'lost'
+  const silent = row.lease_s === null ? lostBefore(clock) : leaseBefore(row.lease_s, clock)
   if (silent !== null && heardMs(row) < silent.getTime()) return 'lost'
   // A new worker has the trial of a lost job, and its first event has not arrived yet.
   const again = row.last_seen_at === null || Date.parse(row.reserved_at) > heardOfJobMs(row)
   return row.status === 'lost' && !again ? 'lost' : 'running'
 }
+
+/** How the trial ended; null while it has no end, or only the end of an earlier worker. */
+export function endOf(row: TrialRow): 'completed' | 'pruned' | 'failed' | 'stopped' | null {
+  if (row.ended_at !== null && row.ended_at === row.prior_end) return null
+  if (row.status === 'completed') return row.pruned === true ? 'pruned' : 'completed'
+  return row.status === 'failed' || row.status === 'stopped' ? row.status : null
+}
+
+/** A worker with this lease that was last heard of before this time has lost it; null while that is not evaluated. */
+const leaseBefore = (leaseS: number, clock: Clock): Date | null =>
+  canEvaluate(leaseS / 60, clock) ? new Date(clock.now.getTime() - leaseS * 1000) : null
 
 const heardOfJobMs = (row: TrialRow): number =>
   row.last_seen_at === null ? 0 : Date.parse(row.last_seen_at) + correctionMs(row.event_skews)

@@ -33,9 +33,14 @@ export function budgetOf(definition: Pick<Definition, 'method' | 'parameters'>, 
 export const TRIAL_STATES = ['running', 'completed', 'pruned', 'failed', 'stopped', 'lost'] as const
 export type TrialState = (typeof TRIAL_STATES)[number]
 
+/** How long a lease may be, in seconds. */
+export const LEASE_S = { min: 10, max: 86_400 } as const
+/** A trial whose workers were lost so often is failed: its parameters may be the cause. */
+export const MAX_HANDED_OUT = 10
+
 /** An event that a change of a sweep entails; the transports store it as those of reporters are stored. */
 export interface SweepEvent {
-  event_type: 'batch_start' | 'batch_done' | 'batch_failed' | 'job_start'
+  event_type: 'batch_start' | 'batch_done' | 'batch_failed' | 'job_start' | 'job_failed'
   batch_id: string
   job_id: string | null
   project: string

@@ -6,9 +6,16 @@ import { isOpen, type VisibleProject, visibleBatch, visibleProject } from '../ac
 import type { Known } from '../caller.ts'
 import type { Clock } from '../liveness.ts'
 import { ending } from './ending.ts'
-import { type Sweep, stateOf, type TrialRow, trialRows, visibleSweep } from './reads.ts'
+import { endOf, type Sweep, stateOf, type TrialRow, trialRows, visibleSweep } from './reads.ts'
 import { combinations, gridAt, paramFaults, randomAt, type Space, spaceFaults } from './space.ts'
-import { budgetOf, type Definition, proposesItself, type SweepEvent, startOf } from './sweep.ts'
+import {
+  budgetOf,
+  type Definition,
+  MAX_HANDED_OUT,
+  proposesItself,
+  type SweepEvent,
+  startOf,
+} from './sweep.ts'
 import { auditSweep, type Done, sweepChanges } from './trace.ts'
 
 /** Lower-case letters and digits that cannot be mistaken for each other in a terminal. */
@@ -80,6 +87,8 @@ export interface Asked {
   worker: string
   params: Record<string, unknown> | undefined
   askId: string | undefined
+  /** The worker renews its trial more often than this; undefined if it does not. */
+  leaseS: number | undefined
   /** The worker sends the start of the job itself. */
   reportsStart: boolean
 }
@@ -114,18 +123,29 @@ export async function reserveTrial(
   if (repeated !== undefined) return answer(sweep, repeated, [], asked.reportsStart)
   if (sweep.state === 'paused') throw new Problem('sweep_paused')
   const open = await trialRows(tx, sweep, { open: true })
-  const ended = open.filter((row) => row.status !== null && row.status !== 'running' && row.status !== 'lost')
+  const ended = open.filter((row) => endOf(row) !== null)
   if (ended.length > 0) await settle(tx, id, ended)
   if (sweep.state !== 'running') return answer(sweep, null, await ending(tx, sweep, open, clock))
   checkProposal(sweep, asked)
-  const lost = open.filter((row) => !ended.includes(row) && stateOf(row, clock) === 'lost').at(-1)
-  if (lost !== undefined)
-    return answer(sweep, await handOut(tx, sweep, lost, asked, clock.now), [], asked.reportsStart)
+  const lost = open.filter((row) => stateOf(row, clock) === 'lost')
+  const fatal = lost.filter((row) => row.handed_out >= MAX_HANDED_OUT).map((row) => failureOf(sweep, row))
+  const again = lost.findLast((row) => row.handed_out < MAX_HANDED_OUT)
+  if (again !== undefined)
+    return answer(sweep, await handOut(tx, sweep, again, asked, clock.now), fatal, asked.reportsStart)
   const budget = budgetOf(sweep.definition, sweep.maxTrials)
   if (budget !== null && sweep.nextNumber >= budget)
-    return answer(sweep, null, await ending(tx, sweep, open, clock))
-  return answer(sweep, await addTrial(tx, sweep, asked, clock.now), [], asked.reportsStart)
+    return answer(sweep, null, [...fatal, ...(await ending(tx, sweep, open, clock))])
+  return answer(sweep, await addTrial(tx, sweep, asked, clock.now), fatal, asked.reportsStart)
 }
+
+/** Ends a trial that was lost by every worker. */
+const failureOf = ({ batch }: Sweep, row: TrialRow): SweepEvent => ({
+  event_type: 'job_failed',
+  batch_id: batch.id,
+  job_id: row.job_id,
+  project: batch.projectSlug,
+  data: { reason: `${row.handed_out} workers died or went silent during this trial`, elapsed_s: 0 },
+})
 
 function checkProposal({ definition }: Sweep, { params }: Asked): void {
   if (params === undefined) {
@@ -158,6 +178,7 @@ async function handOut(tx: Tx, { id }: Sweep, lost: TrialRow, asked: Asked, now:
   await tx`/* sweeps.hand_out_again */
     with next as (update sweeps set changes = changes + 1 where id = ${id} returning changes)
     update sweep_trials t set worker = ${asked.worker}, ask_id = ${asked.askId ?? null}, reserved_at = ${instantOf(now)},
+      lease_s = ${asked.leaseS ?? null}, renewed_at = null, released = false, prior_end = ${lost.ended_at},
       handed_out = handed_out + 1, changed = next.changes
     from next where t.sweep_id = ${id} and t.number = ${lost.number}`
   return { number: lost.number, job_id: lost.job_id, params: lost.params, fresh: true }
@@ -170,9 +191,9 @@ async function addTrial(tx: Tx, sweep: Sweep, asked: Asked, now: Date): Promise<
   await tx`/* sweeps.add_trial */
     with next as (
       update sweeps set next_number = next_number + 1, changes = changes + 1 where id = ${id} returning changes)
-    insert into sweep_trials (sweep_id, number, job_id, params, worker, ask_id, reserved_at, changed)
+    insert into sweep_trials (sweep_id, number, job_id, params, worker, ask_id, lease_s, reserved_at, changed)
     select ${id}, ${number}, ${jobId}, ${JSON.stringify(params)}::text::jsonb, ${asked.worker}, ${asked.askId ?? null},
-      ${instantOf(now)}, next.changes
+      ${asked.leaseS ?? null}::int, ${instantOf(now)}, next.changes
     from next`
   return { number, job_id: jobId, params, fresh: true }
 }

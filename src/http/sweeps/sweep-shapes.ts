@@ -3,6 +3,7 @@ import { isStorable } from '../../domain/storable-text.ts'
 import {
   DISTRIBUTIONS,
   EARLY_STOPPING,
+  LEASE_S,
   MAX_TRIALS,
   METHODS,
   SWEEP_STATES,
@@ -80,24 +81,49 @@ export const previewShape = z.object({
   trials: z.array(params).describe('The first of a grid; of other methods draws at random as examples'),
 })
 
-export const ask = z.strictObject({
-  worker: storable(256).describe('Name of the worker, such as host:pid'),
-  params: params
-    .refine(storableJson, 'must be without NUL characters and lone surrogates')
-    .nullish()
-    .describe('Parameters that the worker proposes; needed unless the method is grid or random'),
-  reports_start: z
+const askId = z.string().regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -')
+
+export const ask = z
+  .strictObject({
+    worker: storable(256).describe('Name of the worker, such as host:pid'),
+    params: params
+      .refine(storableJson, 'must be without NUL characters and lone surrogates')
+      .nullish()
+      .describe('Parameters that the worker proposes; needed unless the method is grid or random'),
+    reports_start: z
+      .boolean()
+      .optional()
+      .describe(
+        'The worker sends the job_start itself, with more than the parameters. Default: the service sends it',
+      ),
+    ask_id: askId
+      .optional()
+      .describe(
+        'Repeat a request whose answer did not arrive with the same ask_id: it returns the same trial',
+      ),
+    lease_s: z
+      .int()
+      .min(LEASE_S.min)
+      .max(LEASE_S.max)
+      .optional()
+      .describe(
+        'The worker renews the trial more often than this, or reports its job; else it is lost. Default: SVC_LOST_AFTER_MIN',
+      ),
+  })
+  .refine((body) => body.lease_s === undefined || body.ask_id !== undefined, {
+    error: 'must be given with lease_s',
+    path: ['ask_id'],
+  })
+
+export const lease = z.strictObject({
+  ask_id: askId.describe('Of the request that reserved the trial'),
+  release: z
     .boolean()
-    .optional()
-    .describe(
-      'The worker sends the job_start itself, with more than the parameters. Default: the service sends it',
-    ),
-  ask_id: z
-    .string()
-    .regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -')
-    .optional()
-    .describe('Repeat a request whose answer did not arrive with the same ask_id: it returns the same trial'),
+    .default(false)
+    .describe('The worker gives the trial back, or died: another worker gets it at once'),
 })
+
+export const leased = z.object({ state: z.enum(TRIAL_STATES) })
 
 export const reserved = z.object({ number: z.int(), job_id: z.string(), params })
 

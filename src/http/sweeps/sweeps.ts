@@ -10,6 +10,7 @@ import {
   intermediateValues,
   planSweep,
   previewOf,
+  renewTrial,
   reserveTrial,
   sweepView,
   trialRows,
@@ -27,6 +28,8 @@ import * as shapes from '../request/shapes.ts'
 import {
   ask,
   change,
+  lease,
+  leased,
   newSweep,
   preview,
   previewShape,
@@ -48,6 +51,7 @@ export function sweepRoutes(app: FastifyInstance, services: Services): void {
     readSweepRoute,
     changeSweepRoute,
     askRoute,
+    leaseRoute,
     listTrialsRoute,
   ])
 }
@@ -174,8 +178,14 @@ function askRoute(routes: Routes, services: Services): void {
     async (request, reply) => {
       const caller = await request.known()
       ingest.limiter.take(caller.credentialId, 1)
-      const { worker, params, ask_id: askId, reports_start: reportsStart = false } = request.body
-      const asked = { worker, params: params ?? undefined, askId, reportsStart }
+      const {
+        worker,
+        params,
+        ask_id: askId,
+        lease_s: leaseS,
+        reports_start: reportsStart = false,
+      } = request.body
+      const asked = { worker, params: params ?? undefined, askId, leaseS, reportsStart }
       const { trial, owner, batchEvents, jobEvents } = await commit(writer, (tx) =>
         reserveTrial(tx, caller, request.params.id, asked, clockOf(services)),
       )
@@ -183,6 +193,35 @@ function askRoute(routes: Routes, services: Services): void {
       await storeOwnEvents(ingest, caller.user, jobEvents, now())
       if (trial === null) return reply.code(204).send(null)
       return reply.code(201).send(trial as z.output<typeof reserved>)
+    },
+  )
+}
+
+const oneTrial = z.object({ id: z.string(), number: numberText(z.int().min(0)) })
+
+function leaseRoute(routes: Routes, services: Services): void {
+  routes.post(
+    '/api/sweeps/:id/trials/:number/lease',
+    {
+      ...senders,
+      schema: {
+        tags,
+        summary: 'Renew the lease of a trial that this worker has, or give the trial back',
+        description:
+          'Only the worker whose `ask_id` reserved the trial: 409 `trial_taken` if another one has it.',
+        params: oneTrial,
+        querystring: shapes.nothing,
+        body: lease,
+        response: { 200: leased },
+      },
+    },
+    async (request) => {
+      const caller = await request.known()
+      const { id, number } = request.params
+      const { ask_id: askId, release } = request.body
+      return commit(services.writer, (tx) =>
+        renewTrial(tx, caller, { id, number, askId, release }, clockOf(services)),
+      )
     },
   )
 }

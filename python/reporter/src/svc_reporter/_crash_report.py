@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from ._run_record import find_record
 from ._sender import Sender
 from ._spill import SpillFolder, file_name, folders
 from ._spill_writer import SpillWriter
-from ._transport import Target, Transport
+from ._transport import Target, Transport, Unreachable
 from ._tuning import DEFAULT
 
 if TYPE_CHECKING:
@@ -60,6 +61,36 @@ def send_crash_report(run: RunState, cause: str, deadline: float) -> None:
         spill_writer.spill(unknown, "the service cannot be reached")
         return
     _replay_files(batch_id, spill_writer, sender, messages, deadline - _TIMEOUT_S)
+    if _gives_back(run, cause):
+        # After the replay: the job may have ended, and only its end was still on disk.
+        keep = {**run.facts["keep"], "url": facts["url"], "token": facts["token"]}
+        send_lease(keep, release=True)
+
+
+_KILLED = ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "ended unexpectedly")
+"""Ends that come from outside. Others, and a lack of memory, may be due to the parameters: these trials fail."""
+
+
+def _gives_back(run: RunState, cause: str) -> bool:
+    """Whether another worker shall get the trial of a dead process."""
+    if not run.facts.get("keep") or run.stopping or run.failure is not None:
+        return False
+    return "out of memory" not in cause and any(word in cause for word in _KILLED)
+
+
+def send_lease(facts: dict[str, Any], *, release: bool = False) -> bool:
+    """Renew the lease of a trial, or give the trial back. False if another worker has it."""
+    try:
+        transport = Transport(Target.parse(str(facts["url"])), str(facts["token"]), _TIMEOUT_S)
+    except ValueError:
+        return False
+    try:
+        body = json.dumps({"ask_id": facts["ask_id"], "release": release}).encode()
+        return transport.post(str(facts["path"]), body).status not in (401, 403, 404, 409)
+    except Unreachable:
+        return True
+    finally:
+        transport.close()
 
 
 def send_spilled(facts: dict[str, Any], deadline: float, *, once: bool = False) -> bool:
@@ -154,8 +185,8 @@ def _ends(run: RunState, cause: str) -> list[QueuedEvent]:
         failure = run.failure
     ms = now_ms()
     events: list[QueuedEvent] = []
-    if run.facts.get("trial") and failure == cause:
-        return events  # its trial is lost, so that another worker gets it
+    if _gives_back(run, cause) or (run.facts.get("trial") and not run.facts.get("keep") and failure == cause):
+        return events  # another worker gets the trial
     stderr_tail: dict[str, Any] = {}
     if failure == cause and run.stderr:
         stderr_tail = {"traceback": "The last lines on stderr:\n" + "\n".join(run.stderr)}

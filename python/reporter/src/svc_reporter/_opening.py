@@ -140,6 +140,7 @@ def watch(run: Reporter, settings: Settings, start: dict[str, Any] | None) -> _w
                 "folder": settings.folder,
                 "joined": start is None,
                 "trial": run.trial is not None,
+                "keep": None if run.trial is None else run.trial.keeping(),
                 "start": start,
             }
         )

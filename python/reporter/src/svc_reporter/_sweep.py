@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from . import _ranks
+from . import _ranks, _watchdog
 from ._errors import QueryError
 from ._proposals import Study
 from ._responses import text_of
@@ -27,6 +27,7 @@ _REFRESH_S = 1.0
 """How old the values of other trials may be for `should_stop`."""
 _PAGE = 500
 _TIMEOUT_S = 30.0
+_LEASE_S = 90
 
 
 class Sweep:
@@ -111,6 +112,9 @@ class Sweep:
         """A trial for this worker; None if none is left. Waits while the sweep is paused."""
         self._asked += 1
         body: dict[str, Any] = {"worker": worker_name(), "reports_start": True, "ask_id": _ask_id(self._asked)}
+        lease_s = lease_seconds()
+        if lease_s:
+            body["lease_s"] = lease_s
         if self.document["method"] not in ("grid", "random"):
             body["params"] = self._updated("propose").propose()
         while True:
@@ -130,7 +134,22 @@ class Sweep:
             str(found["job_id"]),
             dict(found["params"]),
             str(self.document["metric"]["name"]),
+            body["ask_id"] if lease_s else "",
+            lease_s,
         )
+
+    def hold(self, trial: Trial) -> _watchdog.Hold | None:
+        """Keep the trial for this worker for as long as this process lives."""
+        return self._service.hold(trial)
+
+    def release(self, trial: Trial) -> None:
+        """Give a trial back whose process has died, so that another worker gets it at once."""
+        facts = trial.keeping()
+        if facts is not None:
+            try:
+                self._service.post(facts["path"], {"ask_id": facts["ask_id"], "release": True})
+            except QueryError:
+                return  # another worker has it, or the service is away and the lease will run out
 
     def is_worse(self, trial: Trial) -> bool:
         """Whether its early stopping gives up this trial."""
@@ -153,7 +172,17 @@ class Service:
         if settings.target is None:
             raise ValueError("no address of a service: set SVC_URL, or give url=")
         self.address = str(settings.target).rstrip("/")
+        self._token = settings.token
         self._transport = Transport(settings.target, settings.token, _TIMEOUT_S)
+
+    def hold(self, trial: Trial) -> _watchdog.Hold | None:
+        facts = trial.keeping()
+        if facts is None:
+            return None
+        try:
+            return _watchdog.hold({**facts, "url": self.address, "token": self._token})
+        except OSError:
+            return None  # without a watchdog: the events of its job keep it
 
     def get(self, path: str) -> Any:
         return self._request("GET", path, None)
@@ -198,6 +227,18 @@ def _seconds(text: str | None) -> float:
         return min(60.0, float(text or 0))
     except ValueError:
         return 0.0
+
+
+def lease_seconds() -> int:
+    """After how many silent seconds another worker may get the trial; 0 without a lease.
+
+    The watchdog renews it, a process of its own: code that keeps the interpreter busy for long loses no trial.
+    """
+    if not _watchdog.is_wanted():
+        return 0
+    text = os.environ.get("SVC_TRIAL_LEASE_S", "").strip()
+    seconds = int(text) if text.isdigit() else _LEASE_S
+    return 0 if seconds == 0 else min(86_400, max(10, seconds))
 
 
 def worker_name() -> str:

@@ -173,21 +173,26 @@ class _Runner:
             self._report_failure(trial, f"the command could not be started: {error}")
             raise ValueError(f"{command[0]} could not be started: {error.strerror}") from error
         self._running.add(process)
+        held = self._sweep.hold(trial)
         status = process.wait()
         self._running.discard(process)
+        if held is not None:
+            held.end()
         self._done += 1
         if status == STOPPED_STATUS:
             self._stopping.set()
         elif status != 0:
             self._failed += 1
             print(f"trial {trial.number} ended with status {status}", file=sys.stderr)
-        if status >= 0 and status != STOPPED_STATUS:
+        if -status in _KILLED:
+            self._sweep.release(trial)
+        elif status != STOPPED_STATUS:
             self._settle(trial, status)
 
     def _settle(self, trial: Trial, status: int) -> None:
         """End the job of a command that did not report its own end: without svc_reporter, or by os._exit."""
         if self._sweep.state_of(trial) == "running":
-            self._report_failure(trial, None if status == 0 else f"the command ended with status {status}")
+            self._report_failure(trial, None if status == 0 else _ending(status))
 
     def _report_failure(self, trial: Trial, reason: str | None) -> None:
         target: dict[str, Any] = {key: value for key, value in self._target.items() if value}
@@ -200,6 +205,14 @@ class _Runner:
                 run.finish(None if reason is None else RuntimeError(reason))
             finally:
                 _trial.end()
+
+
+_KILLED = [getattr(signal, name, None) for name in ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")]
+"""Signals from outside: another worker gets the trial."""
+
+
+def _ending(status: int) -> str:
+    return f"the command ended with status {status}" if status > 0 else f"the command ended by signal {-status}"
 
 
 def _variable(name: str) -> str:

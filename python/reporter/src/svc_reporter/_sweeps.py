@@ -80,10 +80,11 @@ def ask(sweep: Sweep | str | None = None) -> Params | None:
     if run is not None:
         run.finish()
     _trial.end()
-    found = _reserve_on_all_ranks(_known(sweep))
+    known = _known(sweep)
+    found = _reserve_on_all_ranks(known)
     if found is None:
         return None
-    _trial.begin(found)
+    _trial.begin(found, known.hold(found))
     return Params(found)
 
 

@@ -7,6 +7,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
+
+from . import _watchdog
 
 TRIAL = "SVC_TRIAL"
 """The variable with the trial as JSON; SVC_BATCH_ID names its batch, so that reporters join it."""
@@ -22,6 +25,9 @@ class Trial:
     job_id: str
     params: dict[str, Any]
     metric: str
+    lease: str = ""
+    """The request that reserved it, by which this worker keeps it; empty without a lease."""
+    lease_s: int = 0
     pruned: bool = False
     """`should_stop` has said that other trials are better."""
     reported: bool = False
@@ -30,7 +36,7 @@ class Trial:
     """The values of the metric that this process has reported, by step."""
 
     def as_text(self) -> str:
-        names = ("sweep_id", "batch_id", "project", "number", "job_id", "params", "metric")
+        names = ("sweep_id", "batch_id", "project", "number", "job_id", "params", "metric", "lease", "lease_s")
         return json.dumps({name: getattr(self, name) for name in names})
 
     def note(self, data: Mapping[str, Any]) -> None:
@@ -39,8 +45,17 @@ class Trial:
         if isinstance(value, (int, float)) and isinstance(step, int):
             self.values[step] = float(value)
 
+    def keeping(self) -> dict[str, Any] | None:
+        """What the watchdog needs to keep this trial for as long as its process lives; None without a lease."""
+        if not self.lease:
+            return None
+        path = f"/api/sweeps/{quote(self.sweep_id, safe='')}/trials/{self.number}/lease"
+        return {"path": path, "ask_id": self.lease, "lease_s": self.lease_s}
+
 
 _current: Trial | None = None
+_held: Any = None
+"""The hold of the watchdog on the current trial."""
 _text: str | None = None
 
 
@@ -63,15 +78,22 @@ def _read(text: str | None) -> Trial | None:
         return None
 
 
-def begin(trial: Trial) -> None:
-    """From now on `init` and reporters of this process and its children report this trial."""
-    global _current, _text
+def begin(trial: Trial, held: _watchdog.Hold | None = None) -> None:
+    """From now on `init` and reporters of this process and its children report this trial.
+
+    `held` is ended with it.
+    """
+    global _current, _text, _held
+    _held = held
     _current, _text = trial, trial.as_text()
     os.environ[TRIAL], os.environ[_BATCH] = _text, trial.batch_id
 
 
 def end() -> None:
-    global _current, _text
+    global _current, _text, _held
+    if _held is not None:
+        _held.end()
+    _held = None
     _current = _text = None
     for name in (TRIAL, _BATCH):
         os.environ.pop(name, None)

@@ -44,7 +44,7 @@ class WatchedRun:
     def __init__(self, connection: _Connection, facts: dict[str, Any]) -> None:
         self._connection = connection
         self.key = f"{facts['batch_id']} {id(self)}"
-        connection.open(self, {"open": self.key, **facts, "start": _as_json(facts["start"])})
+        connection.open(self.key, {"open": self.key, **facts, "start": _as_json(facts["start"])})
 
     def job_started(self, job_id: str, start: dict[str, Any]) -> None:
         """`start` is the data of the job's start event."""
@@ -77,7 +77,19 @@ class WatchedRun:
 
     def ended(self, *, unsent: bool) -> None:
         """The run has ended. If it has `unsent` events on disk, the watchdog sends them."""
-        self._connection.close(self, unsent)
+        self._connection.close(self.key, {"close": self.key, "unsent": unsent})
+
+
+class Hold:
+    """Has the watchdog renew the lease of a trial for as long as this process lives, or until `end`."""
+
+    def __init__(self, connection: _Connection, facts: dict[str, Any]) -> None:
+        self._connection = connection
+        self.key = f"{facts['path']} {id(self)}"
+        connection.open(self.key, {"hold": self.key, **facts})
+
+    def end(self) -> None:
+        self._connection.close(self.key, {"drop": self.key})
 
 
 class _Connection:
@@ -85,22 +97,22 @@ class _Connection:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._runs: set[str] = set()
+        self._open: set[str] = set()
         self._socket: socket.socket | None = None
         self._unsent = b""
 
-    def open(self, run: WatchedRun, message: dict[str, Any]) -> None:
+    def open(self, key: str, message: dict[str, Any]) -> None:
         with self._lock:
             if self._socket is None:
                 self._start()
-            self._runs.add(run.key)
+            self._open.add(key)
             self.send(message)
 
-    def close(self, run: WatchedRun, unsent: bool) -> None:
+    def close(self, key: str, message: dict[str, Any]) -> None:
         with self._lock:
-            self.send({"close": run.key, "unsent": unsent})
-            self._runs.discard(run.key)
-            if not self._runs:
+            self.send(message)
+            self._open.discard(key)
+            if not self._open:
                 self.disconnect()
 
     def send(self, message: dict[str, Any]) -> None:
@@ -128,7 +140,7 @@ class _Connection:
 
     def after_fork(self) -> None:
         self._lock = threading.RLock()
-        self._runs = set()
+        self._open = set()
         self.disconnect()
 
     def _start(self) -> None:
@@ -178,3 +190,8 @@ def watch(facts: dict[str, Any]) -> WatchedRun | None:
     They go over the socket, so that the token does not show in the list of processes.
     """
     return WatchedRun(_connection, facts) if is_wanted() else None
+
+
+def hold(facts: dict[str, Any]) -> Hold | None:
+    """Have the watchdog renew the lease of a trial. `facts`: `Trial.keeping`, url and token. Raises OSError."""
+    return Hold(_connection, facts) if is_wanted() else None

@@ -6,7 +6,7 @@ as one JSON object per line, which runs and jobs are open. The script imports mo
 After the training's death it has SEND_S seconds to send the ends of jobs and batches, and spilled events. An alarm then
 ends it, because a Slurm step or a container waits for every process in it.
 
-After the end of a run with events on disk it sends these, at low priority, for up to SVC_SEND_AFTER_END_S seconds.
+After a run with events on disk it sends these, at low priority, for up to SVC_SEND_AFTER_END_S seconds.
 """
 
 from __future__ import annotations
@@ -184,6 +184,7 @@ def main(pid: int, start_time: str) -> int:
     parent = Parent(pid, start_time)
     kills = oom_kills()
     runs: dict[str, RunState] = {}
+    leases: dict[str, dict[str, Any]] = {}
     unsent: list[dict[str, Any]] = []
     """Facts of runs that have ended and left events on disk."""
     buffer = b""
@@ -194,18 +195,19 @@ def main(pid: int, start_time: str) -> int:
         if listening and 0 in ready:
             data = _receive()
             listening = data != b""
-            buffer = _read_messages(runs, unsent, buffer + data)
+            buffer = _read_messages(runs, leases, unsent, buffer + data)
             if data:
                 continue  # read all messages before checking for the end
-        if not runs and not listening:
+        if not runs and not leases and not listening:
             return _send_rest(unsent, parent)
         if not parent.is_alive():
             break
+        _renew(leases)
     cause = parent.describe_end()
     while listening:
         data = _receive() if select.select([0], [], [], 0)[0] else b""
         listening = data != b""
-        buffer = _read_messages(runs, unsent, buffer + data)
+        buffer = _read_messages(runs, leases, unsent, buffer + data)
     if not runs:
         return _send_rest(unsent, parent)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -225,10 +227,7 @@ def main(pid: int, start_time: str) -> int:
 
 
 def oom_kills() -> float | None:
-    """How many processes of this control group, which is also the training's, the kernel killed for lack of memory.
-
-    None if that is unknown.
-    """
+    """How many processes of the training's control group the kernel killed for lack of memory; None if unknown."""
     try:
         with open("/proc/self/cgroup", encoding="ascii", errors="replace") as file:
             groups = [line.strip().split(":", 2) for line in file]
@@ -258,15 +257,35 @@ def _receive() -> bytes:
         return b""
 
 
-def _read_messages(runs: dict[str, RunState], unsent: list[dict[str, Any]], buffer: bytes) -> bytes:
-    """Apply the complete lines of `buffer` to `runs` and `unsent`; returns the incomplete rest."""
+def _renew(leases: dict[str, dict[str, Any]]) -> None:
+    """Keep the trials of the training, so that no other worker gets them."""
+    for key, lease in list(leases.items()):
+        if time.monotonic() >= lease.setdefault("due", time.monotonic() + lease["lease_s"] / 4):
+            from svc_reporter._crash_report import send_lease
+
+            del lease["due"]
+            if not send_lease(lease):
+                del leases[key]
+
+
+def _read_messages(
+    runs: dict[str, RunState], leases: dict[str, dict[str, Any]], unsent: list[dict[str, Any]], buffer: bytes
+) -> bytes:
+    """Apply the complete lines of `buffer` to `runs`, `leases` and `unsent`; returns the incomplete rest."""
     *lines, rest = buffer.split(b"\n")
     for line in lines:
         try:
             message = json.loads(line)
             if "open" in message:
                 runs[message["open"]] = RunState(message)
+                if message.get("keep"):
+                    leases[message["open"]] = {**message, **message["keep"]}
+            elif "hold" in message:
+                leases[message["hold"]] = message
+            elif "drop" in message:
+                leases.pop(message["drop"], None)
             elif "close" in message:
+                leases.pop(message["close"], None)
                 closed = runs.pop(message["close"], None)
                 if closed is not None and message["unsent"]:
                     unsent.append(closed.facts)
