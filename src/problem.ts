@@ -118,6 +118,7 @@ export const PROBLEMS = {
   already_owner: [409, "The project's owner has every right in it already"],
   batch_finished: [409, 'The batch has ended'],
   sweep_paused: [409, 'The sweep is paused: ask again once it runs'],
+  nothing_to_queue: [409, 'No trial of the sweep has failed'],
   trial_taken: [409, 'Another worker has the trial'],
   sweep_finished: [409, 'The sweep has no trials left: raise max_trials to run it again'],
   agent_offline: [409, "No agent of the batch's owner is online on the host it ran on"],

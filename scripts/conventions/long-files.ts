@@ -32,6 +32,7 @@ const LONG_WITH_REASON: Record<string, string> = {
   'web/src/app/router.tsx': 'one table: a route for every page',
   'test/http/access-matrix.ts': 'one table: a row for every route',
   'test/http/batches.test.ts': 'the lists and single reads of the contract, one fact each',
+  'test/sweeps/sweeps.test.ts': 'the life of a sweep through its routes, one rule each, on one app',
   'test/ingest/contract.test.ts': 'the sentences of contract §1 in their order, one test each',
 }
 

@@ -74,6 +74,8 @@ export interface AuditEntry {
     | 'sweep.paused'
     | 'sweep.resumed'
     | 'sweep.extended'
+    | 'sweep.edited'
+    | 'sweep.queued'
     | 'sweep.stopped'
   subject: `${string}:${string}`
   /** It never contains a secret. */

@@ -59,6 +59,7 @@ const NOT_MODELLED = [
   'servers',
   'sign_in_challenges',
   'stored_removals',
+  'sweep_edits',
   'sweep_trials',
   'sweeps',
   'swept_stretches',

@@ -355,6 +355,14 @@ export const MATRIX: Row[] = [
     agent: 403,
   },
   {
+    // No trial has failed.
+    route: 'POST /api/sweeps/:id/queue',
+    path: sweep('/queue'),
+    body: () => ({ failed: true }),
+    answers: '401 401 409 403 404 403 403 409 409 409',
+    agent: 403,
+  },
+  {
     route: 'PATCH /api/sweeps/:id',
     path: sweep(),
     body: () => ({ state: 'paused' }),

@@ -86,7 +86,7 @@ describe('a grid', () => {
     expect(sweep).toMatchObject({
       state: 'finished',
       n_total: 6,
-      trials: { running: 0, completed: 5, failed: 1, pruned: 0, stopped: 0, lost: 0 },
+      trials: { running: 0, completed: 5, failed: 1, pruned: 0, stopped: 0, lost: 0, queued: 0 },
       best: { number: 0, value: 0, params: { lr: 0.1, width: 1, seed: 7 } },
     })
     const batch = (await stage.get(`/api/batches/${batchId}`, stage.viewer.token)).body
@@ -323,6 +323,59 @@ describe('parameters', () => {
     ])
   })
 
+  test('may be nested and depend on others: each combination that differs comes once', async () => {
+    const parameters = {
+      opt: { values: ['adam', 'sgd', 'none'] },
+      sgd: {
+        parameters: { momentum: { values: [0, 0.9] }, nesterov: { value: true } },
+        when: { opt: 'sgd' },
+      },
+      'adam.beta': { values: [1, 2], when: { opt: ['adam', 'none'] } },
+      late: { value: 5, when: { 'sgd.momentum': 0.9 } },
+    }
+    const { body } = await call(stage.batchOwner.token, 'POST', '/api/projects/vision/sweeps/preview', {
+      method: 'grid',
+      parameters,
+    })
+    expect(body.n_total).toBe(6)
+    expect(body.trials).toEqual([
+      { opt: 'adam', 'adam.beta': 1 },
+      { opt: 'adam', 'adam.beta': 2 },
+      { opt: 'sgd', 'sgd.momentum': 0, 'sgd.nesterov': true },
+      { opt: 'sgd', 'sgd.momentum': 0.9, 'sgd.nesterov': true, late: 5 },
+      { opt: 'none', 'adam.beta': 1 },
+      { opt: 'none', 'adam.beta': 2 },
+    ])
+    const { id } = await create({ method: 'tpe', parameters })
+    expect((await read(id)).parameters['sgd.momentum']).toEqual({ values: [0, 0.9], when: { opt: ['sgd'] } })
+    expect((await ask(id, { params: { opt: 'adam', 'adam.beta': 1 } })).status).toBe(201)
+    for (const [params, path] of [
+      [{ opt: 'adam', 'adam.beta': 1, late: 5 }, 'params.late'],
+      [{ opt: 'sgd', 'sgd.momentum': 0 }, 'params.sgd.nesterov'],
+    ] as const)
+      expect((await ask(id, { params })).body.errors?.[0].path).toBe(path)
+    const random = await create({ method: 'random', parameters, max_trials: 30 })
+    for (let n = 0; n < 12; n++) {
+      const drawn = (await ask(random.id)).body.params
+      expect('adam.beta' in drawn).toBe(drawn.opt !== 'sgd')
+      expect('late' in drawn).toBe(drawn['sgd.momentum'] === 0.9)
+    }
+    for (const when of [{ lr: 1 }, { opt: 'lion' }, { x: 1 }, { y: 1 }])
+      expect(
+        (
+          await call(stage.batchOwner.token, 'POST', '/api/projects/vision/sweeps/preview', {
+            method: 'random',
+            parameters: {
+              opt: { values: ['adam'] },
+              lr: { min: 0, max: 0.5 },
+              x: { value: 1, when },
+              y: { value: 1, when: { x: 1 } },
+            },
+          })
+        ).body.errors[0].path,
+      ).toBe('parameters.x')
+  })
+
   test('are previewed without a trace', async () => {
     const { body } = await call(stage.batchOwner.token, 'POST', '/api/projects/vision/sweeps/preview', {
       method: 'grid',
@@ -372,6 +425,74 @@ describe('a sweep', () => {
       subject: `batch:${batchId}`,
       actor: { id: stage.batchOwner.id },
     })
+  })
+
+  test('is edited: the new space counts from then on, and a grid starts again with it', async () => {
+    const { id, batch_id: batchId } = await create()
+    const first = (await ask(id)).body
+    const space = { lr: { values: [5, 6] } }
+    const { body } = await change(id, { parameters: space })
+    expect(body).toMatchObject({
+      parameters: space,
+      n_total: 3,
+      edits: [{ from_number: 1, parameters: definition().parameters, by: { id: stage.batchOwner.id } }],
+    })
+    expect((await change(id, { parameters: space })).body.edits).toHaveLength(1)
+    expect((await change(id, { parameters: { lr: { min: 0, max: 0.5 } } })).status).toBe(422)
+    const rest = [(await ask(id)).body, (await ask(id)).body]
+    expect(rest.map(({ number, params }) => [number, params])).toEqual([
+      [1, { lr: 5 }],
+      [2, { lr: 6 }],
+    ])
+    expect((await ask(id)).status).toBe(204)
+    for (const { job_id: job } of [first, ...rest]) await finish(batchId, job, 1)
+    expect((await ask(id)).status).toBe(204)
+    expect(await read(id)).toMatchObject({ state: 'finished', trials: { completed: 3 } })
+    expect((await change(id, { parameters: { lr: { values: [7] } } })).body).toMatchObject({
+      state: 'running',
+      n_total: 4,
+    })
+    expect((await ask(id)).body.params).toEqual({ lr: 7 })
+  })
+
+  test('runs failed trials once more, and the parameters of a trial with other seeds', async () => {
+    const { id, batch_id: batchId } = await create({ parameters: { lr: { values: [1, 2] } } })
+    const queue = (body: object, token = stage.batchOwner.token) =>
+      call(token, 'POST', `/api/sweeps/${id}/queue`, body)
+    const [first, second] = [(await ask(id)).body, (await ask(id)).body]
+    expect((await queue({ failed: true })).body.code).toBe('nothing_to_queue')
+    await fail(batchId, first.job_id)
+    await finish(batchId, second.job_id, 3)
+    expect((await ask(id)).status).toBe(204)
+    expect((await read(id)).state).toBe('finished')
+    expect((await queue({ failed: true })).body).toEqual({ numbers: [0] })
+    expect(await read(id)).toMatchObject({ state: 'running', n_total: 2, trials: { queued: 1, failed: 0 } })
+    expect((await stage.get(`/api/batches/${batchId}`, stage.batchOwner.token)).body.status).toBe('running')
+    expect((await queue({ trial: 1, seeds: [7, 8] })).body).toEqual({ numbers: [2, 3] })
+    expect((await queue({ trial: 9, seeds: [7] })).body.code).toBe('trial_not_found')
+    expect((await queue({ trial: 1, seeds: [] })).status).toBe(422)
+    expect((await read(id)).n_total).toBe(4)
+    expect((await ask(id)).body).toEqual(first)
+    expect(await trials(id)).toMatchObject([
+      { state: 'queued', worker: null, handed_out: 0 },
+      { state: 'queued' },
+      { state: 'completed' },
+      { state: 'running', worker: 'w', handed_out: 2 },
+    ])
+    const seeds = [(await ask(id)).body, (await ask(id)).body]
+    expect(seeds.map(({ number, params }) => [number, params])).toEqual([
+      [2, { lr: 2, seed: 7 }],
+      [3, { lr: 2, seed: 8 }],
+    ])
+    for (const { job_id: job } of [first, ...seeds]) await finish(batchId, job, 2)
+    expect((await ask(id)).status).toBe(204)
+    expect(await read(id)).toMatchObject({ state: 'finished', trials: { completed: 4, queued: 0 } })
+    const steps = (await stage.get(`/api/batches/${batchId}/timeline`, stage.batchOwner.token)).body.items
+    expect(
+      steps
+        .filter((s: { step: string }) => s.step === 'sweep_queued')
+        .map((s: { detail: object }) => s.detail),
+    ).toEqual([{ failed: 1 }, { trial: 1, seeds: 2 }])
   })
 
   test('may be changed by the owner of the batch with a token too, by owners of the project, and by no one else', async () => {

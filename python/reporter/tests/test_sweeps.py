@@ -185,8 +185,21 @@ def test_a_definition_may_be_of_wandb_or_hydra(tmp_path: Path) -> None:
         "batch": {"values": [16, 32]},
         "step": {"values": [1, 3, 5]},
     }
+    conditional = read_definition(
+        {
+            "metric": "loss",
+            "parameters": {
+                "opt": {"values": ["adam", "sgd"]},
+                "momentum": {"min": 0.0, "max": 0.9, "when": {"opt": "sgd"}},
+                "adam": {"parameters": {"beta": {"values": [0.9, 0.99]}}, "when": {"opt": ["adam"]}},
+            },
+        }
+    )
+    assert conditional["parameters"]["momentum"]["when"] == {"opt": ["sgd"]}
+    assert conditional["parameters"]["adam.beta"] == {"values": [0.9, 0.99], "when": {"opt": ["adam"]}}
     for wrong, word in (
         ({"metric": "loss"}, "parameters"),
+        ({"metric": "loss", "parameters": {"lr": {"values": [1], "when": "opt"}}}, "when"),
         ({"parameters": {"lr": [1]}}, "metric"),
         ({"metric": "loss", "parameters": {"lr": {"distribution": "normal", "mu": 0}}}, "lr"),
         (tmp_path / "missing.yaml", "missing.yaml"),
@@ -319,5 +332,7 @@ def test_a_killed_worker_gives_its_trial_back_at_once(service: RealServer, monke
 def test_parameters_are_attributes_too() -> None:
     params = Params(_trial.Trial("s", "b", "p", 3, "trial-3", {"lr": 0.1, "number": 7}, "loss"))
     assert (params.lr, params.number, params.job_id, params["number"]) == (0.1, 7, "trial-3", 7)
+    nested = Params(_trial.Trial("s", "b", "p", 3, "trial-3", {"opt.sgd.lr": 0.1}, "loss"))
+    assert nested.opt.sgd.lr == 0.1
     with pytest.raises(AttributeError):
         _ = params.missing

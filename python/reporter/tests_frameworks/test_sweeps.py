@@ -60,6 +60,24 @@ def test_a_running_trial_keeps_others_away_until_it_has_ended() -> None:
     assert states == [optuna.trial.TrialState.COMPLETE, optuna.trial.TrialState.FAIL]
 
 
+def test_conditions_hold_in_proposals_and_trials_of_an_earlier_space_count_where_they_fit() -> None:
+    space = {
+        "opt": {"values": ["adam", "sgd"]},
+        "momentum": {"min": 0.0, "max": 0.9, "distribution": "uniform", "when": {"opt": ["sgd"]}},
+        "nesterov": {"values": [True, False], "when": {"momentum": [0.5]}},
+    }
+    study = Study({**sweep(), "parameters": space})
+    study.update([ended(0, {"opt": "lion", "momentum": 7.0, "old": 1}, 1.0)])
+    seen = set()
+    for number in range(1, 20):
+        params = study.propose()
+        assert ("momentum" in params) == (params["opt"] == "sgd")
+        assert "nesterov" not in params
+        seen.add(params["opt"])
+        study.update([ended(number, params, float(number))])
+    assert seen == {"adam", "sgd"}
+
+
 @pytest.mark.parametrize(
     "stopping",
     [

@@ -166,7 +166,8 @@ export async function timelinesOf(
         split_part(l.action, '.', 1), null, 'user', l.actor_id, l.detail - 'project' - 'share' - 'sweep'
       from batch b join audit_log l on l.subject = 'batch:' || b.id
       where l.action in ('batch.edited', 'batch.deleted', 'batch.restored', 'share.created', 'share.revoked',
-        'sweep.created', 'sweep.paused', 'sweep.resumed', 'sweep.extended', 'sweep.stopped')
+        'sweep.created', 'sweep.paused', 'sweep.resumed', 'sweep.extended', 'sweep.edited',
+        'sweep.queued', 'sweep.stopped')
       union all
       select 1, k.at, null, 'start_conflict', 'batch', null, 'reporter', k.user_id,
         jsonb_build_object('fields', k.fields) || case when b.owner_id = ${reader.userId}::uuid

@@ -22,6 +22,8 @@ const HISTORY = [
   'sweep_paused',
   'sweep_resumed',
   'sweep_extended',
+  'sweep_edited',
+  'sweep_queued',
   'sweep_stopped',
 ] as const
 

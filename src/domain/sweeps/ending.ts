@@ -3,10 +3,10 @@ import { isOpen } from '../access.ts'
 import { STOP_REASON } from '../batches/index.ts'
 import type { Clock } from '../liveness.ts'
 import { type Sweep, stateOf, type TrialRow, trialRows } from './reads.ts'
-import { budgetOf, type Definition, type SweepEvent, type SweepState } from './sweep.ts'
+import { type Definition, hasMore, type SweepEvent, type SweepState } from './sweep.ts'
 
 /** What the end of a sweep depends on. */
-type Ending = Pick<Sweep, 'id' | 'definition' | 'state' | 'maxTrials' | 'nextNumber'> & {
+type Ending = Omit<Sweep, 'batch' | 'createdAt' | 'createdBy'> & {
   batch: Pick<Sweep['batch'], 'id' | 'key' | 'projectSlug' | 'status'>
 }
 
@@ -23,11 +23,10 @@ export async function ending(
   clock: Clock,
 ): Promise<SweepEvent[]> {
   const { batch } = sweep
-  const budget = budgetOf(sweep.definition, sweep.maxTrials)
   const goesOn = sweep.state === 'running' || sweep.state === 'paused'
-  if (goesOn && (budget === null || sweep.nextNumber < budget)) return []
-  // A lost trial of a sweep that goes on will be handed out again.
-  const unfinished = goesOn ? ['running', 'lost'] : ['running']
+  if (goesOn && hasMore(sweep)) return []
+  // A lost or queued trial of a sweep that goes on will be handed out.
+  const unfinished = goesOn ? ['running', 'lost', 'queued'] : ['running']
   if (open.some((row) => unfinished.includes(stateOf(row, clock)))) return []
   if (goesOn) await tx`/* sweeps.finish */ update sweeps set state = 'finished' where id = ${sweep.id}`
   if (!isOpen(batch)) return []
@@ -72,6 +71,8 @@ export async function endSweep(
       state: SweepState
       max_trials: number | null
       next_number: number
+      extra: number
+      space_start: number
       key: number
       batch_id: string
       status: string
@@ -79,7 +80,7 @@ export async function endSweep(
       owner_id: string
     }[]
   >`/* sweeps.lock_to_end */
-    select s.definition, s.state, s.max_trials, s.next_number, b.key, b.id batch_id, b.status, p.slug, b.owner_id
+    select s.definition, s.state, s.max_trials, s.next_number, s.extra, s.space_start, b.key, b.id batch_id, b.status, p.slug, b.owner_id
     from sweeps s join batches b on b.key = s.batch_key join projects p on p.key = b.project_key
     where s.id = ${id} for update of s`
   if (row === undefined) return undefined
@@ -89,6 +90,8 @@ export async function endSweep(
     state: row.state,
     maxTrials: row.max_trials,
     nextNumber: row.next_number,
+    extra: row.extra,
+    spaceStart: row.space_start,
     batch: { id: row.batch_id, key: row.key, projectSlug: row.slug, status: row.status },
   }
   const events = await ending(tx, sweep, await trialRows(tx, sweep, { open: true }), clock)

@@ -1,16 +1,23 @@
-export { changeSweep } from './change.ts'
+export { changeSweep, type SweepChange } from './change.ts'
 export { endSweep, sweepsDue } from './ending.ts'
 export { renewTrial } from './lease.ts'
+export { flatSpace, type Given } from './nested.ts'
+export { queueTrials } from './queue.ts'
 export {
   intermediateValues,
-  type SweepView,
-  sweepView,
   type TrialView,
   trialRows,
   trialView,
   visibleSweep,
 } from './reads.ts'
-export { DISTRIBUTIONS, gridAt, MAX_PARAMETERS, paramFaults, randomAt, spaceFaults } from './space.ts'
+export {
+  DISTRIBUTIONS,
+  gridAt,
+  MAX_PARAMETERS,
+  paramFaults,
+  randomAt,
+  spaceFaults,
+} from './space.ts'
 export {
   type Definition,
   EARLY_STOPPING,
@@ -21,6 +28,7 @@ export {
   type SweepEvent,
   TRIAL_STATES,
 } from './sweep.ts'
+export { type SweepView, sweepView } from './view.ts'
 export {
   createSweep,
   planSweep,

@@ -1,3 +1,4 @@
+import { instantOf } from '../../db/instant.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { type BatchAccess, visibleBatch } from '../access.ts'
@@ -7,15 +8,13 @@ import { type Clock, canEvaluate, lostBefore } from '../liveness.ts'
 import { readSeries } from '../metrics/index.ts'
 import { numberOf } from '../numbers.ts'
 import { isStorable } from '../storable-text.ts'
-import { budgetOf, type Definition, type SweepState, type TrialState } from './sweep.ts'
+import type { Budgeted, Definition, SweepState, TrialState } from './sweep.ts'
 
 /** A stored sweep, with the permissions of the caller for its batch. */
-export interface Sweep {
+export interface Sweep extends Budgeted {
   id: string
   definition: Definition
   state: SweepState
-  maxTrials: number | null
-  nextNumber: number
   createdAt: string
   createdBy: { id: string; name: string } | null
   batch: BatchAccess
@@ -27,6 +26,8 @@ interface SweepRow {
   state: SweepState
   max_trials: number | null
   next_number: number
+  extra: number
+  space_start: number
   created_at: string
   creator_id: string | null
   creator_name: string | null
@@ -39,7 +40,7 @@ interface SweepRow {
 export async function visibleSweep(db: Db, caller: Caller, id: string): Promise<Sweep> {
   const [row] = isStorable(id)
     ? await db<SweepRow[]>`/* sweeps.by_id */
-        select b.id batch_id, s.definition, s.state, s.max_trials, s.next_number, s.created_at,
+        select b.id batch_id, s.definition, s.state, s.max_trials, s.next_number, s.extra, s.space_start, s.created_at,
           u.id creator_id, u.name creator_name
         from sweeps s join batches b on b.key = s.batch_key left join users u on u.id = s.created_by
         where s.id = ${id}`
@@ -58,33 +59,12 @@ export async function visibleSweep(db: Db, caller: Caller, id: string): Promise<
     state: row.state,
     maxTrials: row.max_trials,
     nextNumber: row.next_number,
+    extra: row.extra,
+    spaceStart: row.space_start,
     createdAt: row.created_at,
     createdBy: row.creator_id === null ? null : { id: row.creator_id, name: row.creator_name ?? '' },
     batch,
   }
-}
-
-/** How many trials of the sweep are in which state. */
-export type TrialCounts = Record<TrialState, number>
-
-export interface SweepView {
-  id: string
-  batch_id: string
-  project: string
-  name: string
-  method: Definition['method']
-  metric: Definition['metric']
-  parameters: Definition['parameters']
-  early_stopping: NonNullable<Definition['early_stopping']> | null
-  command: string | null
-  max_trials: number | null
-  n_total: number | null
-  state: SweepState
-  created_at: string
-  created_by: { id: string; name: string } | null
-  trials: TrialCounts
-  best: { number: number; job_id: string; value: number; params: Record<string, unknown> } | null
-  can: { ask: boolean; change: boolean }
 }
 
 /** Whether the caller may pause, resume, extend and stop the sweep: a person who may stop its batch, or its owner's token. */
@@ -92,50 +72,9 @@ export const mayChange = (caller: Caller, batch: BatchAccess): boolean =>
   batch.may('stop') ||
   (caller.kind === 'known' && caller.via === 'reporter' && caller.user.id === batch.ownerId)
 
-export async function sweepView(db: Db, caller: Caller, sweep: Sweep, clock: Clock): Promise<SweepView> {
-  const { definition, batch } = sweep
-  const trials = await trialRows(db, sweep, { all: true })
-  const counts: TrialCounts = { running: 0, completed: 0, pruned: 0, failed: 0, stopped: 0, lost: 0 }
-  let best: TrialRow | undefined
-  const better = definition.metric.goal === 'minimize' ? -1 : 1
-  const valued = (row: TrialRow) => numberOf(row.value) ?? Number.NaN
-  for (const row of trials) {
-    const state = stateOf(row, clock)
-    counts[state]++
-    if (state !== 'completed' || Number.isNaN(valued(row))) continue
-    if (best === undefined || (valued(row) - valued(best)) * better > 0) best = row
-  }
-  const insider = isInsider(caller, batch)
-  return {
-    id: sweep.id,
-    batch_id: batch.id,
-    project: batch.projectSlug,
-    name: definition.name,
-    method: definition.method,
-    metric: definition.metric,
-    parameters: definition.parameters,
-    early_stopping: definition.early_stopping ?? null,
-    command: insider ? (definition.command ?? null) : null,
-    max_trials: sweep.maxTrials,
-    n_total: budgetOf(definition, sweep.maxTrials),
-    state: sweep.state,
-    created_at: sweep.createdAt,
-    created_by: insider ? sweep.createdBy : null,
-    trials: counts,
-    best: best === undefined ? null : await withParams(db, sweep, best),
-    can: { ask: batch.may('send_events'), change: mayChange(caller, batch) },
-  }
-}
-
 /** Names of people and machines are for members of the project (contract §2). */
-const isInsider = (caller: Caller, batch: BatchAccess): boolean =>
+export const isInsider = (caller: Caller, batch: BatchAccess): boolean =>
   batch.may('know_commands') || (caller.kind === 'known' && batch.may('send_events'))
-
-async function withParams(db: Db, sweep: Sweep, { number, job_id, value }: TrialRow) {
-  const [row] = await db<{ params: Record<string, unknown> }[]>`/* sweeps.best */
-    select params from sweep_trials where sweep_id = ${sweep.id} and number = ${number}`
-  return { number, job_id, value: numberOf(value) ?? Number.NaN, params: row?.params ?? {} }
-}
 
 /** A trial with its job, as far as its state and its value depend on it. */
 export interface TrialRow {
@@ -150,6 +89,7 @@ export interface TrialRow {
   lease_s: number | null
   renewed_at: string | null
   released: boolean
+  queued: boolean
   prior_end: string | null
   /** Null before the first event of its job. */
   status: 'running' | 'completed' | 'failed' | 'stopped' | 'lost' | null
@@ -186,7 +126,7 @@ export async function trialRows(
           and (${after ?? null}::bigint is null or not t.settled or t.changed > ${after ?? null}::bigint)`
   return db<TrialRow[]>`/* sweeps.trials */
     select t.number, t.job_id, ${'all' in selection ? db`'{}'::jsonb` : db`t.params`} params, t.worker, t.reserved_at,
-      t.handed_out, t.changed, t.lease_s, t.renewed_at, t.released, t.prior_end, x.*, ${db.unsafe(eventSkews('g'))} event_skews
+      t.handed_out, t.changed, t.lease_s, t.renewed_at, t.released, t.queued, t.prior_end, x.*, ${db.unsafe(eventSkews('g'))} event_skews
     from (
       select * from sweep_trials t where t.sweep_id = ${sweep.id} ${which}
       order by t.number desc limit ${paged?.limit ?? null}::int) t
@@ -215,6 +155,7 @@ const heardMs = (row: TrialRow): number =>
 export function stateOf(row: TrialRow, clock: Clock): TrialState {
   const ended = endOf(row)
   if (ended !== null) return ended
+  if (row.queued) return 'queued'
   if (row.released) return 'lost'
   const silent = row.lease_s === null ? lostBefore(clock) : leaseBefore(row.lease_s, clock)
   if (silent !== null && heardMs(row) < silent.getTime()) return 'lost'
@@ -244,6 +185,7 @@ export interface TrialView {
   params: Record<string, unknown>
   value: number | string | null
   worker: string | null
+  last_seen_at: string | null
   handed_out: number
   reserved_at: string
   started_at: string | null
@@ -261,7 +203,8 @@ export function trialView(row: TrialRow, caller: Caller, sweep: Sweep, clock: Cl
     state: stateOf(row, clock),
     params: row.params,
     value: value === undefined ? null : (row.value as number | string),
-    worker: isInsider(caller, sweep.batch) ? row.worker : null,
+    worker: isInsider(caller, sweep.batch) && row.worker !== '' ? row.worker : null,
+    last_seen_at: row.queued ? null : instantOf(new Date(heardMs(row))),
     handed_out: row.handed_out,
     reserved_at: row.reserved_at,
     started_at: row.started_at,

@@ -6,10 +6,14 @@ import type { FieldError } from '../../problem.ts'
  * The search space of a sweep (docs/sweeps.md): its parameters, the combinations of a grid, and draws at random.
  * Pure. The other methods propose in the worker; here their proposals are only checked.
  */
-export type Parameter =
+export type Parameter = (
   | { value: unknown }
   | { values: readonly unknown[] }
   | { min: number; max: number; distribution?: Distribution | undefined; q?: number | undefined }
+) & {
+  /** It is part of a trial only if these parameters have one of these values. */
+  when?: Readonly<Record<string, readonly unknown[]>> | undefined
+}
 export type Space = Readonly<Record<string, Parameter>>
 
 /** `log_uniform` and `log_uniform_values` are the same: `min` and `max` are values of the parameter. */
@@ -55,6 +59,8 @@ export function spaceFaults(space: Space, method: string): FieldError[] {
     return message === undefined ? [] : [{ path: `parameters.${name}`, message }]
   })
   if (faults.length > 0) return faults
+  const conditions = conditionFaults(space)
+  if (conditions.length > 0) return conditions
   const characters = names.reduce(
     (sum, name) => sum + name.length + longestValue(space[name] as Parameter),
     0,
@@ -115,8 +121,7 @@ const sizeOf = (axis: Axis): number =>
       : steps(axis.min, axis.max, axis.step)
 
 /** How many combinations the space has; Infinity for a continuum. */
-export const combinations = (space: Space): number =>
-  Object.values(space).reduce((product, parameter) => product * sizeOf(axisOf(parameter)), 1)
+export const combinations = (space: Space): number => gridOf(space).count(0, {})
 
 /** Without the digits that binary fractions add: 0.1 + 2 * 0.1 is 0.3. */
 const rounded = (value: number): number => Number(value.toPrecision(12))
@@ -126,27 +131,116 @@ const valueAt = (axis: Axis, n: number): unknown =>
 
 /** Combination `n` of a grid; the last parameter varies fastest. */
 export function gridAt(space: Space, n: number): Record<string, unknown> {
+  const { order, count } = gridOf(space)
+  const chosen: Record<string, unknown> = {}
   let rest = n
-  const chosen = Object.entries(space)
-    .reverse()
-    .map(([name, parameter]) => {
-      const axis = axisOf(parameter)
-      const size = sizeOf(axis)
-      const value = valueAt(axis, rest % size)
-      rest = Math.floor(rest / size)
-      return [name, value] as const
-    })
-  return Object.fromEntries(chosen.reverse())
+  for (const [i, { name, parameter, axis, decides }] of order.entries()) {
+    if (!isActive(parameter, chosen)) continue
+    for (let nth = 0; nth < sizeOf(axis); nth++) {
+      if (!decides) nth = Math.floor(rest / count(i + 1, chosen))
+      chosen[name] = valueAt(axis, nth)
+      const below = count(i + 1, chosen)
+      if (!decides) rest -= nth * below
+      if (!decides || rest < below) break
+      rest -= below
+    }
+  }
+  return inOrder(space, chosen)
+}
+
+const inOrder = (space: Space, params: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.keys(space).flatMap((name) => (Object.hasOwn(params, name) ? [[name, params[name]]] : [])),
+  )
+
+/** Whether the parameter is part of a trial with these values of the parameters that it depends on. */
+const isActive = ({ when }: Parameter, params: Record<string, unknown>): boolean =>
+  Object.entries(when ?? {}).every(
+    ([name, values]) =>
+      Object.hasOwn(params, name) && values.some((value) => isDeepStrictEqual(value, params[name])),
+  )
+
+/** The parameters with those first that others depend on. A parameter of a cycle is left out. */
+function ordered(space: Space): string[] {
+  const found: string[] = []
+  let left = Object.keys(space)
+  while (left.length > 0) {
+    const ready = left.filter((name) =>
+      Object.keys(space[name]?.when ?? {}).every((on) => found.includes(on)),
+    )
+    if (ready.length === 0) break
+    // One at a time keeps the order of the definition as far as possible.
+    found.push(ready[0] as string)
+    left = left.filter((name) => name !== ready[0])
+  }
+  return found
+}
+
+/** The parameters in the order of the grid, and the number of combinations from one on. */
+function gridOf(space: Space) {
+  const deciding = new Set(Object.values(space).flatMap(({ when }) => Object.keys(when ?? {})))
+  const order = ordered(space).map((name) => {
+    const parameter = space[name] as Parameter
+    return { name, parameter, axis: axisOf(parameter), decides: deciding.has(name) }
+  })
+  const known = new Map<string, number>()
+  const count = (i: number, chosen: Record<string, unknown>): number => {
+    const one = order[i]
+    if (one === undefined) return 1
+    const decided = order
+      .slice(0, i)
+      .flatMap(({ name, decides }) => (decides ? [Object.hasOwn(chosen, name) ? [chosen[name]] : 0] : []))
+    const key = `${i} ${JSON.stringify(decided)}`
+    const before = known.get(key)
+    if (before !== undefined) return before
+    const { name, parameter, axis, decides } = one
+    let found = 0
+    if (!isActive(parameter, chosen)) found = count(i + 1, chosen)
+    else if (!decides) found = sizeOf(axis) * count(i + 1, chosen)
+    else
+      for (let nth = 0; nth < sizeOf(axis); nth++)
+        found += count(i + 1, { ...chosen, [name]: valueAt(axis, nth) })
+    known.set(key, found)
+    return found
+  }
+  return { order, count }
+}
+
+/** Combinations of the values that conditions name; more would take long to count. */
+const MAX_CASES = 10_000
+
+function conditionFaults(space: Space): FieldError[] {
+  const faults: FieldError[] = []
+  const fault = (name: string, message: string) => faults.push({ path: `parameters.${name}`, message })
+  const deciding = new Set<string>()
+  for (const [name, { when }] of Object.entries(space)) {
+    for (const [on, values] of Object.entries(when ?? {})) {
+      deciding.add(on)
+      const parent = space[on]
+      const axis = parent === undefined ? undefined : axisOf(parent)
+      if (axis?.kind !== 'choice') fault(name, `depends on ${on}, which is not a parameter with values`)
+      else if (!values.every((value) => axis.values.some((one) => isDeepStrictEqual(one, value))))
+        fault(name, `depends on a value that ${on} does not have`)
+    }
+  }
+  if (faults.length > 0) return faults
+  const found = ordered(space)
+  for (const name of Object.keys(space)) if (!found.includes(name)) fault(name, 'depends on itself')
+  const cases = [...deciding].reduce((product, name) => product * sizeOf(axisOf(space[name] as Parameter)), 1)
+  if (cases > MAX_CASES)
+    faults.push({ path: 'parameters', message: `has more than ${MAX_CASES} cases of conditions` })
+  return faults
 }
 
 /** Draw `n` of a sweep: the same seed and number always give the same values. */
-export const randomAt = (space: Space, seed: string, n: number): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries(space).map(([name, parameter]) => [
-      name,
-      drawn(axisOf(parameter), fraction(`${seed}/${n}/${name}`)),
-    ]),
-  )
+export function randomAt(space: Space, seed: string, n: number): Record<string, unknown> {
+  const params: Record<string, unknown> = {}
+  for (const name of ordered(space)) {
+    const parameter = space[name] as Parameter
+    if (isActive(parameter, params)) params[name] = drawn(axisOf(parameter), fraction(`${seed}/${n}/${name}`))
+  }
+  return inOrder(space, params)
+}
 
 /** A number from 0 to below 1. */
 const fraction = (text: string): number =>
@@ -167,7 +261,10 @@ export function paramFaults(space: Space, params: Record<string, unknown>): Fiel
     .filter((name) => !Object.hasOwn(space, name))
     .map((name) => ({ path: `params.${name}`, message: 'is not a parameter of the sweep' }))
   const wrong = Object.entries(space).flatMap(([name, parameter]) => {
-    const message = Object.hasOwn(params, name) ? valueFault(axisOf(parameter), params[name]) : 'is required'
+    const has = Object.hasOwn(params, name)
+    if (!isActive(parameter, params))
+      return has ? [{ path: `params.${name}`, message: 'must be absent: its condition does not hold' }] : []
+    const message = has ? valueFault(axisOf(parameter), params[name]) : 'is required'
     return message === undefined ? [] : [{ path: `params.${name}`, message }]
   })
   return [...unknown, ...wrong]

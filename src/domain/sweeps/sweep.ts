@@ -22,15 +22,43 @@ export const SWEEP_STATES = ['running', 'paused', 'stopped', 'finished'] as cons
 export type SweepState = (typeof SWEEP_STATES)[number]
 export const MAX_TRIALS = 1_000_000
 
-/** How many trials the sweep has at most; null without a limit. */
-export function budgetOf(definition: Pick<Definition, 'method' | 'parameters'>, maxTrials: number | null) {
+/** What the number of trials depends on. */
+export interface Budgeted {
+  definition: Pick<Definition, 'method' | 'parameters'>
+  maxTrials: number | null
+  /** The number of the next new trial. */
+  nextNumber: number
+  /** Trials that people asked for, which no method proposed. */
+  extra: number
+  /** How many trials had been proposed when the present space began. */
+  spaceStart: number
+}
+
+/** How many trials the method proposes at most; null without a limit. */
+export function budgetOf({ definition, maxTrials, spaceStart }: Omit<Budgeted, 'nextNumber' | 'extra'>) {
   if (definition.method !== 'grid') return maxTrials
-  const size = combinations(definition.parameters)
+  const size = spaceStart + combinations(definition.parameters)
   return maxTrials === null ? size : Math.min(size, maxTrials)
 }
 
-/** Why a trial does not run; `pruned` has ended early because others are better. */
-export const TRIAL_STATES = ['running', 'completed', 'pruned', 'failed', 'stopped', 'lost'] as const
+/** How many trials there will be in all; null without a limit. */
+export function totalOf(sweep: Budgeted): number | null {
+  const budget = budgetOf(sweep)
+  return budget === null ? null : Math.max(budget, proposedBy(sweep)) + sweep.extra
+}
+
+/** How many trials the method has proposed. */
+export const proposedBy = ({ nextNumber, extra }: Pick<Budgeted, 'nextNumber' | 'extra'>): number =>
+  nextNumber - extra
+
+/** Whether the method may propose more trials. */
+export function hasMore(sweep: Budgeted): boolean {
+  const budget = budgetOf(sweep)
+  return budget === null || proposedBy(sweep) < budget
+}
+
+/** `pruned` has ended early because others are better; `queued` waits for a worker because a person asked for it. */
+export const TRIAL_STATES = ['running', 'completed', 'pruned', 'failed', 'stopped', 'lost', 'queued'] as const
 export type TrialState = (typeof TRIAL_STATES)[number]
 
 /** How long a lease may be, in seconds. */
@@ -49,11 +77,11 @@ export interface SweepEvent {
 
 export const startOf = (
   sweep: { batchId: string; project: string; definition: Definition },
-  budget: number | null,
+  total: number | null,
 ): SweepEvent => ({
   event_type: 'batch_start',
   batch_id: sweep.batchId,
   job_id: null,
   project: sweep.project,
-  data: { experiment_type: 'sweep', n_total: budget ?? 0, name: sweep.definition.name },
+  data: { experiment_type: 'sweep', n_total: total ?? 0, name: sweep.definition.name },
 })

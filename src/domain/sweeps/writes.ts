@@ -11,10 +11,13 @@ import { combinations, gridAt, paramFaults, randomAt, type Space, spaceFaults } 
 import {
   budgetOf,
   type Definition,
+  hasMore,
   MAX_HANDED_OUT,
+  proposedBy,
   proposesItself,
   type SweepEvent,
   startOf,
+  totalOf,
 } from './sweep.ts'
 import { auditSweep, type Done, sweepChanges } from './trace.ts'
 
@@ -47,7 +50,7 @@ export async function planSweep(
   refuse(spaceFaults(definition.parameters, definition.method))
   const id = newId()
   const batchId = `sweep-${id}`
-  const budget = budgetOf(definition, maxTrials)
+  const budget = budgetOf({ definition, maxTrials, spaceStart: 0 })
   const start = startOf({ batchId, project: project.slug, definition }, budget)
   return { id, batchId, project, definition, maxTrials, start }
 }
@@ -60,7 +63,7 @@ export async function writableProject(db: Tx, actor: Known, slug: string): Promi
   return project
 }
 
-function refuse(errors: FieldError[]): void {
+export function refuse(errors: FieldError[]): void {
   if (errors.length === 0) return
   const detail = errors.slice(0, 3).map(({ path, message }) => `${path} ${message}`)
   throw new Problem('invalid_body', { errors, detail: detail.join('; ') })
@@ -128,13 +131,13 @@ export async function reserveTrial(
   if (sweep.state !== 'running') return answer(sweep, null, await ending(tx, sweep, open, clock))
   checkProposal(sweep, asked)
   const lost = open.filter((row) => stateOf(row, clock) === 'lost')
-  const fatal = lost.filter((row) => row.handed_out >= MAX_HANDED_OUT).map((row) => failureOf(sweep, row))
-  const again = lost.findLast((row) => row.handed_out < MAX_HANDED_OUT)
+  const isFatal = ({ handed_out: n }: TrialRow) => n > 0 && n % MAX_HANDED_OUT === 0
+  const fatal = lost.filter(isFatal).map((row) => failureOf(sweep, row))
+  const again =
+    lost.findLast((row) => !isFatal(row)) ?? open.findLast((row) => stateOf(row, clock) === 'queued')
   if (again !== undefined)
     return answer(sweep, await handOut(tx, sweep, again, asked, clock.now), fatal, asked.reportsStart)
-  const budget = budgetOf(sweep.definition, sweep.maxTrials)
-  if (budget !== null && sweep.nextNumber >= budget)
-    return answer(sweep, null, [...fatal, ...(await ending(tx, sweep, open, clock))])
+  if (!hasMore(sweep)) return answer(sweep, null, [...fatal, ...(await ending(tx, sweep, open, clock))])
   return answer(sweep, await addTrial(tx, sweep, asked, clock.now), fatal, asked.reportsStart)
 }
 
@@ -178,7 +181,7 @@ async function handOut(tx: Tx, { id }: Sweep, lost: TrialRow, asked: Asked, now:
   await tx`/* sweeps.hand_out_again */
     with next as (update sweeps set changes = changes + 1 where id = ${id} returning changes)
     update sweep_trials t set worker = ${asked.worker}, ask_id = ${asked.askId ?? null}, reserved_at = ${instantOf(now)},
-      lease_s = ${asked.leaseS ?? null}, renewed_at = null, released = false, prior_end = ${lost.ended_at},
+      lease_s = ${asked.leaseS ?? null}, renewed_at = null, released = false, queued = false, prior_end = ${lost.ended_at},
       handed_out = handed_out + 1, changed = next.changes
     from next where t.sweep_id = ${id} and t.number = ${lost.number}`
   return { number: lost.number, job_id: lost.job_id, params: lost.params, fresh: true }
@@ -186,7 +189,7 @@ async function handOut(tx: Tx, { id }: Sweep, lost: TrialRow, asked: Asked, now:
 
 async function addTrial(tx: Tx, sweep: Sweep, asked: Asked, now: Date): Promise<Handed> {
   const { id, definition, nextNumber: number } = sweep
-  const params = asked.params ?? proposed(definition, id, number)
+  const params = asked.params ?? proposed(definition, id, proposedBy(sweep) - sweep.spaceStart, number)
   const jobId = `trial-${number}`
   await tx`/* sweeps.add_trial */
     with next as (
@@ -198,8 +201,13 @@ async function addTrial(tx: Tx, sweep: Sweep, asked: Asked, now: Date): Promise<
   return { number, job_id: jobId, params, fresh: true }
 }
 
-const proposed = ({ method, parameters }: Definition, id: string, n: number): Record<string, unknown> =>
-  method === 'grid' ? gridAt(parameters, n) : randomAt(parameters, id, n)
+/** The parameters of combination `nth` of the grid, or the draw for the trial `number`. */
+const proposed = (
+  { method, parameters }: Definition,
+  id: string,
+  nth: number,
+  number: number,
+): Record<string, unknown> => (method === 'grid' ? gridAt(parameters, nth) : randomAt(parameters, id, number))
 
 async function settle(tx: Tx, id: string, rows: readonly TrialRow[]): Promise<void> {
   await tx`/* sweeps.settle */
@@ -230,12 +238,7 @@ function answer(
   // Someone else ended the batch, so it starts again.
   const reopened =
     trial?.fresh && !isOpen(batch)
-      ? [
-          startOf(
-            { batchId: batch.id, project: batch.projectSlug, definition },
-            budgetOf(definition, sweep.maxTrials),
-          ),
-        ]
+      ? [startOf({ batchId: batch.id, project: batch.projectSlug, definition }, totalOf(sweep))]
       : []
   return {
     result: {
@@ -255,7 +258,7 @@ export function previewOf(
   limit: number,
 ): { n_total: number | null; combinations: number | null; trials: Record<string, unknown>[] } {
   refuse(spaceFaults(definition.parameters, definition.method))
-  const budget = budgetOf(definition, maxTrials)
+  const budget = budgetOf({ definition, maxTrials, spaceStart: 0 })
   const size = combinations(definition.parameters)
   const method = definition.method === 'grid' ? 'grid' : 'random'
   const n = Math.min(limit, budget ?? limit)
@@ -263,7 +266,7 @@ export function previewOf(
     n_total: budget,
     combinations: Number.isFinite(size) ? size : null,
     trials: Array.from({ length: n }, (_, i) =>
-      proposed({ ...definition, method } as Definition, 'preview', i),
+      proposed({ ...definition, method } as Definition, 'preview', i, i),
     ),
   }
 }

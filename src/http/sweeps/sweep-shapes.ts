@@ -3,6 +3,7 @@ import { isStorable } from '../../domain/storable-text.ts'
 import {
   DISTRIBUTIONS,
   EARLY_STOPPING,
+  type Given,
   LEASE_S,
   MAX_TRIALS,
   METHODS,
@@ -27,6 +28,10 @@ const storableJson = (value: unknown): boolean => {
   return !/\\u(0000|d[89a-f][0-9a-f]{2})/i.test(text)
 }
 
+const when = z
+  .record(z.string(), anything)
+  .optional()
+  .describe('Only part of a trial if these parameters have this value, or one of a list of values')
 const range = z.strictObject({
   min: z.number(),
   max: z.number(),
@@ -35,17 +40,31 @@ const range = z.strictObject({
     .optional()
     .describe('Default: uniform; of whole numbers if min, max and q are whole'),
   q: z.number().gt(0).optional().describe('Only min plus multiples of q'),
+  when,
 })
 const parameter = z.union(
   [
-    z.strictObject({ values: z.array(anything).min(1).max(10_000) }),
-    z.strictObject({ value: anything }).refine((given) => Object.hasOwn(given, 'value')),
+    z.strictObject({ values: z.array(anything).min(1).max(10_000), when }),
+    z.strictObject({ value: anything, when }).refine((given) => Object.hasOwn(given, 'value')),
     range,
   ],
   { error: 'must be {values}, {value} or {min, max, distribution?, q?}' },
 )
+/** Groups of parameters, as W&B nests them, a few levels deep. */
+const nested = (levels: number): z.ZodType<Given> =>
+  levels === 0
+    ? (parameter as z.ZodType<Given>)
+    : z.union(
+        [
+          z.strictObject({ parameters: z.record(z.string(), nested(levels - 1)), when }),
+          parameter as z.ZodType<Given>,
+        ],
+        { error: 'must be {values}, {value}, {min, max, distribution?, q?} or {parameters}' },
+      )
+const MAX_LEVELS = 4
 const space = z
-  .record(z.string(), parameter)
+  .record(z.string(), nested(MAX_LEVELS))
+  .describe('By name; a group `{optimizer: {parameters: {lr: …}}}` is the parameter `optimizer.lr`')
   .refine(storableJson, 'must be without NUL characters and lone surrogates')
 const maxTrials = z.int().min(1).max(MAX_TRIALS)
 const metric = z.strictObject({ name: shapes.label, goal: z.enum(['minimize', 'maximize']) })
@@ -131,11 +150,26 @@ export const change = z
   .strictObject({
     state: z.enum(['running', 'paused', 'stopped']).optional(),
     max_trials: maxTrials.nullish().describe('null: no limit'),
+    parameters: space.optional().describe('A new space, for trials from now on'),
   })
   .refine(
-    (body) => body.state !== undefined || body.max_trials !== undefined,
-    'must change state or max_trials',
+    (body) => Object.values(body).some((value) => value !== undefined),
+    'must change state, max_trials or parameters',
   )
+
+export const queue = z.union(
+  [
+    z.strictObject({ failed: z.literal(true) }),
+    z.strictObject({
+      trial: z.int().min(0),
+      seeds: z.array(z.int()).min(1).max(100),
+      seed_name: shapes.label.default('seed').describe('The parameter that takes the seed'),
+    }),
+  ],
+  { error: 'must be {failed: true} or {trial, seeds, seed_name?}' },
+)
+
+export const queued = z.object({ numbers: z.array(z.int()).describe('The trials that wait for a worker') })
 
 const numeric = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])])
 
@@ -159,6 +193,20 @@ export const sweepShape = z.object({
     .object({ number: z.int(), job_id: z.string(), value: numeric, params })
     .nullable()
     .describe('The completed trial with the best value of the metric'),
+  edits: z
+    .array(
+      z.object({
+        from_number: z.int().describe('The first trial of the space that followed'),
+        parameters: z.record(z.string(), anything).describe('The space until then'),
+        at: shapes.instant,
+        by: z.object({ id: z.string(), name: z.string() }).nullable(),
+      }),
+    )
+    .describe('Spaces that the sweep had before, oldest first'),
+  eta_s: z
+    .number()
+    .nullable()
+    .describe('Seconds until the last trial ends, from the mean length of trials and the workers of now'),
   can: z.object({ ask: z.boolean(), change: z.boolean() }),
 })
 
@@ -169,6 +217,7 @@ export const trialShape = z.object({
   params,
   value: numeric.nullable().describe('The metric among its final metrics, else the best value of its series'),
   worker: z.string().nullable(),
+  last_seen_at: shapes.instant.nullable().describe('The last sign of life of its worker'),
   handed_out: z.int().describe('How often a worker got it'),
   reserved_at: shapes.instant,
   started_at: shapes.instant.nullable(),

@@ -1,42 +1,25 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Caller } from '../../domain/caller.ts'
-import { cursorOf } from '../../domain/cursors.ts'
-import { writeNumber } from '../../domain/numbers.ts'
 import {
   changeSweep,
   createSweep,
   type Definition,
-  intermediateValues,
+  flatSpace,
   planSweep,
   previewOf,
-  renewTrial,
-  reserveTrial,
+  queueTrials,
   sweepView,
-  trialRows,
-  trialView,
   visibleSweep,
   writableProject,
 } from '../../domain/sweeps/index.ts'
 import { storeOwnEvents } from '../../ingest/index.ts'
 import { clockOf, type Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
-import { numberText } from '../request/number-text.ts'
-import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
-import {
-  ask,
-  change,
-  lease,
-  leased,
-  newSweep,
-  preview,
-  previewShape,
-  reserved,
-  sweepShape,
-  trialShape,
-} from './sweep-shapes.ts'
+import { change, newSweep, preview, previewShape, queue, queued, sweepShape } from './sweep-shapes.ts'
+import { askRoute, leaseRoute, listTrialsRoute } from './trials.ts'
 
 const tags = ['sweeps']
 const bySlug = z.object({ slug: z.string() })
@@ -52,6 +35,7 @@ export function sweepRoutes(app: FastifyInstance, services: Services): void {
     changeSweepRoute,
     askRoute,
     leaseRoute,
+    queueRoute,
     listTrialsRoute,
   ])
 }
@@ -87,6 +71,7 @@ function createSweepRoute(routes: Routes, services: Services): void {
       const { max_trials = null, early_stopping, command, ...rest } = request.body
       const definition = {
         ...rest,
+        parameters: flatSpace(rest.parameters),
         ...(early_stopping && { early_stopping }),
         ...(command && { command }),
       } as Definition
@@ -121,8 +106,10 @@ function previewSweepRoute(routes: Routes, { writer }: Services): void {
         result: await writableProject(tx, caller, request.params.slug),
         changes: [],
       }))
-      const { max_trials = null, ...definition } = request.body
-      return previewOf(definition as Definition, max_trials, PREVIEWED) as z.output<typeof previewShape>
+      const { max_trials = null, method, parameters } = request.body
+      return previewOf({ method, parameters: flatSpace(parameters) }, max_trials, PREVIEWED) as z.output<
+        typeof previewShape
+      >
     },
   )
 }
@@ -143,7 +130,7 @@ function changeSweepRoute(routes: Routes, services: Services): void {
       ...senders,
       schema: {
         ...one,
-        summary: 'Pause, resume, stop or extend a sweep',
+        summary: 'Pause, resume, stop, extend or edit a sweep',
         description:
           'A paused or stopped sweep hands out no trials; trials that run go on. To stop these too, stop its batch. `running` resumes it, also after a stop.',
         body: change,
@@ -153,8 +140,10 @@ function changeSweepRoute(routes: Routes, services: Services): void {
     async (request) => {
       const caller = await request.known()
       const { id } = request.params
+      const { parameters, ...rest } = request.body
+      const wanted = { ...rest, ...(parameters && { parameters: flatSpace(parameters) }) }
       const { owner, batchEvents } = await commit(writer, (tx) =>
-        changeSweep(tx, caller, id, request.body, clockOf(services)),
+        changeSweep(tx, caller, id, wanted, clockOf(services)),
       )
       await storeOwnEvents(ingest, owner, batchEvents, now())
       return showOne(services, caller, id)
@@ -162,121 +151,30 @@ function changeSweepRoute(routes: Routes, services: Services): void {
   )
 }
 
-function askRoute(routes: Routes, services: Services): void {
+function queueRoute(routes: Routes, services: Services): void {
   const { writer, ingest, now } = services
   routes.post(
-    '/api/sweeps/:id/trials',
+    '/api/sweeps/:id/queue',
     {
       ...senders,
       schema: {
         ...one,
-        summary: 'Ask for a trial: no two workers get the same one; 204 if there is none left',
-        body: ask,
-        response: { 201: reserved, 204: shapes.noContent },
+        summary: 'Queue trials: failed ones once more, or the parameters of a trial with other seeds',
+        description:
+          'The next workers get them before new ones. They do not count for max_trials. A stopped or finished sweep runs again.',
+        body: queue,
+        response: { 201: queued },
       },
     },
     async (request, reply) => {
       const caller = await request.known()
-      ingest.limiter.take(caller.credentialId, 1)
-      const {
-        worker,
-        params,
-        ask_id: askId,
-        lease_s: leaseS,
-        reports_start: reportsStart = false,
-      } = request.body
-      const asked = { worker, params: params ?? undefined, askId, leaseS, reportsStart }
-      const { trial, owner, batchEvents, jobEvents } = await commit(writer, (tx) =>
-        reserveTrial(tx, caller, request.params.id, asked, clockOf(services)),
+      const { body } = request
+      const wanted = 'failed' in body ? body : { ...body, seedName: body.seed_name }
+      const { owner, batchEvents, numbers } = await commit(writer, (tx) =>
+        queueTrials(tx, caller, request.params.id, wanted, clockOf(services)),
       )
       await storeOwnEvents(ingest, owner, batchEvents, now())
-      await storeOwnEvents(ingest, caller.user, jobEvents, now())
-      if (trial === null) return reply.code(204).send(null)
-      return reply.code(201).send(trial as z.output<typeof reserved>)
-    },
-  )
-}
-
-const oneTrial = z.object({ id: z.string(), number: numberText(z.int().min(0)) })
-
-function leaseRoute(routes: Routes, services: Services): void {
-  routes.post(
-    '/api/sweeps/:id/trials/:number/lease',
-    {
-      ...senders,
-      schema: {
-        tags,
-        summary: 'Renew the lease of a trial that this worker has, or give the trial back',
-        description:
-          'Only the worker whose `ask_id` reserved the trial: 409 `trial_taken` if another one has it.',
-        params: oneTrial,
-        querystring: shapes.nothing,
-        body: lease,
-        response: { 200: leased },
-      },
-    },
-    async (request) => {
-      const caller = await request.known()
-      const { id, number } = request.params
-      const { ask_id: askId, release } = request.body
-      return commit(services.writer, (tx) =>
-        renewTrial(tx, caller, { id, number, askId, release }, clockOf(services)),
-      )
-    },
-  )
-}
-
-const position = z.object({ number: z.int().min(0) })
-
-function listTrialsRoute(routes: Routes, services: Services): void {
-  const { sql } = services
-  routes.get(
-    '/api/sweeps/:id/trials',
-    {
-      schema: {
-        tags,
-        summary: 'The trials of a sweep, newest first; also with a reporter token',
-        params: shapes.byId,
-        querystring: z.strictObject({
-          ...pageQuery,
-          changed_after: numberText(z.int().min(0))
-            .optional()
-            .describe('Only trials that run, and those whose `changed` is above this: the news for a worker'),
-          intermediate: z
-            .enum(['true', 'false'])
-            .default('false')
-            .describe('With the values of the metric by step'),
-        }),
-        response: { 200: pageOf(trialShape) },
-      },
-    },
-    async (request) => {
-      const caller = await request.caller()
-      const sweep = await visibleSweep(sql, caller, request.params.id)
-      const { limit, cursor: text, changed_after: changedAfter, intermediate } = request.query
-      const cursor = cursorOf(`trials ${sweep.id} ${changedAfter ?? ''}`, position)
-      const found = await trialRows(sql, sweep, {
-        limit: limit + 1,
-        before: cursor.read(text)?.number,
-        changedAfter,
-      })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ number }) => ({ number }))
-      const clock = clockOf(services)
-      const items = rows.map((row) => trialView(row, caller, sweep, clock))
-      if (intermediate === 'true') {
-        const series = await intermediateValues(
-          sql,
-          sweep,
-          items.map((item) => item.job_id),
-        )
-        for (const item of items) {
-          item.intermediate = (series.get(item.job_id) ?? []).map(([step, value]) => [
-            step,
-            writeNumber(value),
-          ])
-        }
-      }
-      return { items, next_cursor } as z.output<ReturnType<typeof pageOf<typeof trialShape>>>
+      return reply.code(201).send({ numbers })
     },
   )
 }

@@ -114,7 +114,7 @@ class Study:
         params = {
             name: axis.inside(trial["params"][name])
             for name, axis in self._axes.items()
-            if axis.distribution is not None and name in trial["params"]
+            if axis.distribution is not None and name in trial["params"] and axis.holds(trial["params"][name])
         }
         frozen = optuna.trial.create_trial(
             state=optuna.trial.TrialState.RUNNING,
@@ -148,7 +148,7 @@ class Study:
     def _settle(self, number: int, trial: Mapping[str, Any]) -> None:
         state, value = trial["state"], trial.get("value")
         states = self._optuna.trial.TrialState
-        if state in ("running", "lost"):
+        if state in ("running", "lost", "queued"):
             return
         usable = isinstance(value, (int, float)) and math.isfinite(value)
         ended, values = states.FAIL, None
@@ -163,7 +163,23 @@ class Study:
         made = self._study.ask(distributions)
         # It is added with its number once the service has reserved it.
         self._study._storage.set_trial_state_values(made._trial_id, self._optuna.trial.TrialState.FAIL)
-        return {name: axis.outside(made.params.get(name)) for name, axis in self._axes.items()}
+        params = {name: axis.outside(made.params.get(name)) for name, axis in self._axes.items()}
+        return self._active(params)
+
+    def _active(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Without the parameters whose condition does not hold."""
+        given = self._sweep["parameters"]
+        kept = dict(params)
+        for _ in kept:  # a parameter that is left out may be the condition of another one
+            held = {
+                name: value
+                for name, value in kept.items()
+                if all(on in kept and kept[on] in allowed for on, allowed in (given[name].get("when") or {}).items())
+            }
+            if len(held) == len(kept):
+                break
+            kept = held
+        return kept
 
     def is_worse(self, number: int, values: Mapping[int, float]) -> bool:
         """Whether the pruner gives up this trial; `values` are those that it has reported, by step."""
@@ -205,6 +221,15 @@ class _axis:
             if step is not None:
                 high = low + math.floor((high - low) / step + 1e-9) * step
             self.distribution = kinds.FloatDistribution(float(low), float(high), step=step)
+
+    def holds(self, value: Any) -> bool:
+        """Whether a trial of an earlier space has a value of this one."""
+        if self._choices is not None:
+            return any(one == value for one in self._choices)
+        if not isinstance(value, (int, float)):
+            return False
+        slack = 1e-9 * max(abs(self._low), abs(self._high))
+        return bool(self._low - slack <= value <= self._high + slack)
 
     def inside(self, value: Any) -> Any:
         if self._choices is not None:

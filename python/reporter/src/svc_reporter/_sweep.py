@@ -117,8 +117,19 @@ class Sweep:
             body["lease_s"] = lease_s
         if self.document["method"] not in ("grid", "random"):
             body["params"] = self._updated("propose").propose()
+        refreshed = False
         while True:
-            found = self._service.post(f"/api/sweeps/{self.id}/trials", body, paused_is_none=True)
+            try:
+                found = self._service.post(f"/api/sweeps/{self.id}/trials", body, paused_is_none=True)
+            except QueryError as error:
+                if error.status != 422 or "params" not in body or refreshed:
+                    raise
+                # Someone may have edited the space.
+                refreshed = True
+                self.refresh()
+                self._studies.clear()
+                body["params"] = self._updated("propose").propose()
+                continue
             if found is not PAUSED:
                 break
             if not wait:

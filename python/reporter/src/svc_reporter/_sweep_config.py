@@ -95,17 +95,37 @@ def _metric(given: Any) -> dict[str, str]:
 
 
 def flattened(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The parameters by full name: `{"optimizer": {"parameters": {"lr": …}}}` is `optimizer.lr`."""
+    """The parameters by full name: `{"optimizer": {"parameters": {"lr": …}}}` is `optimizer.lr`.
+
+    `when` of a group counts for all its parameters.
+    """
     found: dict[str, Any] = {}
     for name, given in parameters.items():
         full = f"{prefix}{name}"
-        if isinstance(given, Mapping) and isinstance(given.get("parameters"), Mapping):
-            found.update(flattened(given["parameters"], f"{full}."))
-        elif isinstance(given, Mapping) and not {"value", "values", "min", "max", "distribution"} & set(given):
-            found.update(flattened(given, f"{full}."))
-        else:
+        if not isinstance(given, Mapping):
             found[full] = _parameter(full, given)
+            continue
+        inner = given.get("parameters")
+        is_group = not {"value", "values", "min", "max", "distribution"} & set(given)
+        if isinstance(inner, Mapping) or is_group:
+            inside = inner if isinstance(inner, Mapping) else {key: given[key] for key in given if key != "when"}
+            group = flattened(inside, f"{full}.")
+        else:
+            group = {full: _parameter(full, {key: given[key] for key in given if key != "when"})}
+        when = _condition(full, given.get("when"))
+        for one, parameter in group.items():
+            conditions = {**when, **parameter.get("when", {})}
+            found[one] = {**parameter, **({"when": conditions} if conditions else {})}
     return found
+
+
+def _condition(name: str, given: Any) -> dict[str, Any]:
+    """`{"optimizer": "sgd"}`: part of a trial only then. A list allows each of its values."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ValueError(f'parameter {name}: when must be like {{"optimizer": "sgd"}}')
+    return {str(on): list(value) if isinstance(value, (list, tuple)) else [value] for on, value in given.items()}
 
 
 def _parameter(name: str, given: Any) -> dict[str, Any]:

@@ -32,9 +32,18 @@ class Params(dict[str, Any]):
     def __getattr__(self, name: str) -> Any:
         if name in self:
             return self[name]
-        if name in ("number", "job_id", "batch_id", "sweep_id"):
+        inside = {key[len(name) + 1 :]: value for key, value in self.items() if key.startswith(f"{name}.")}
+        if inside:
+            return _Group(inside)
+        if name in ("number", "job_id", "batch_id", "sweep_id") and "_trial" in self.__dict__:
             return getattr(self.__dict__["_trial"], name)
         raise AttributeError(name)
+
+
+class _Group(dict[str, Any]):
+    """Nested parameters: `params.optimizer.lr` is `params["optimizer.lr"]`."""
+
+    __getattr__ = Params.__getattr__
 
 
 def _reserve_on_all_ranks(sweep: Sweep) -> Trial | None:
