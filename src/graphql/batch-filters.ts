@@ -4,6 +4,7 @@ import {
   BATCH_COLUMNS,
   type BatchFilter,
   type BatchOrder,
+  columnFault,
   nameFault,
   readQueries,
 } from '../domain/lists/index.ts'
@@ -101,13 +102,13 @@ export const batchFilter = (filter: BatchFilterValue | null | undefined): BatchF
 /** Names of columns, as in queries, or `eta`. */
 export function columnsIn(names: readonly string[]): readonly string[] {
   for (const name of names) {
-    const fault = nameFault(name)
+    const fault = columnFault(name)
     if (fault !== null) refuse('names', fault)
   }
   return names
 }
 export const COLUMNS_DESCRIPTION =
-  'Values under names as in queries: fields, parameters, values of the configuration and metrics; or `eta`, the range of seconds in which it should end'
+  'Values under names as in queries: fields, parameters, values of the configuration and metrics; formulas of them that begin with `=`; or `eta`, the range of seconds in which it should end'
 
 function refuse(path: string, message: string): never {
   throw new Problem('invalid_query', { detail: `${path} ${message}`, errors: [{ path, message }] })

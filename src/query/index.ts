@@ -9,6 +9,19 @@ export {
   STATES,
 } from './fields.ts'
 export {
+  type Formula,
+  formulaNames,
+  formulaValue,
+  isFormula,
+  MAX_FORMULA_LENGTH,
+  operate,
+  parseColumnFormula,
+  parseFormula,
+  pointFunction,
+  seriesFunctions,
+} from './formula.ts'
+export { FUNCTIONS } from './formula-functions.ts'
+export {
   bestOf,
   lessIsBetter,
   type Name,

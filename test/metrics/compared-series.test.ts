@@ -146,3 +146,90 @@ test.each([
   const { status, body } = await get(query)
   expect([status, body.errors[0].path]).toEqual([422, path])
 })
+
+test('a formula is a series of jobs: whole, zoomed, in groups and clipped', async () => {
+  const formula = encodeURIComponent('=cummax(loss) * 2 - loss')
+  const of = `job_keys=${all()}&key=${formula}`
+  const read = async (more: string) =>
+    (await door.app.call('GET', `/api/jobs/metrics?${of}${more}`, { token: door.session })).body.series
+  const whole = await read('')
+  expect(whole).toHaveLength(6)
+  const first = points.filter((p, i) => p.batch === 'one' && i < 40)
+  let most = Number.NEGATIVE_INFINITY
+  const expected = first.map(({ value }) => {
+    most = Math.max(most, value)
+    return most * 2 - value
+  })
+  const one = whole.find((series: { job_key: string }) => Number(series.job_key) === keys.get('one job 0'))
+  expect(one).toMatchObject({ key: '=cummax(loss) * 2 - loss', values: expected, total_points: 40 })
+  // What came before the range counts, as it does for a mean.
+  const zoomed = (await read('&from=20&to=30')).find((series: typeof one) => series.job_key === one.job_key)
+  expect(zoomed.values).toEqual(expected.slice(20, 31))
+  expect((await read('&x=relative'))[0].times).toHaveLength(40)
+  const { body } = await get(`groups?${of}&group_by=batch&points=1000`)
+  expect(body.groups.map((group: { group: string; jobs: number }) => [group.group, group.jobs])).toEqual([
+    ['one', 3],
+    ['two', 3],
+  ])
+  expect((await get(`clip?${of}&clip=0.05`)).body.hidden).toBeGreaterThan(0)
+})
+
+test('the series of one job is subtracted from others, at the steps that both have', async () => {
+  const baseline = keys.get('two job 0')
+  const { body } = await door.app.call(
+    'GET',
+    `/api/jobs/metrics?job_keys=${all()}&key=loss&minus=${baseline}&points=1000`,
+    { token: door.session },
+  )
+  const of = (batch: string) => points.filter((p) => p.batch === batch && p.lr === 0.1)
+  const [one, two] = [of('one'), of('two')]
+  const found = body.series.find(
+    (series: { job_key: string }) => Number(series.job_key) === keys.get('one job 0'),
+  )
+  expect(found.steps).toEqual(Array.from({ length: 35 }, (_, i) => i + 5))
+  expect(found.values).toEqual(
+    found.steps.map((step: number) => (one[step]?.value ?? 0) - (two[step - 5]?.value ?? 0)),
+  )
+  const own = body.series.find((series: { job_key: string }) => Number(series.job_key) === baseline)
+  expect(new Set(own.values)).toEqual(new Set([0]))
+  const missing = await door.app.call('GET', `/api/jobs/metrics?job_keys=${all()}&key=loss&minus=999999`, {
+    token: door.session,
+  })
+  expect(missing).toMatchObject({ status: 404, body: { type: expect.stringContaining('job_not_found') } })
+})
+
+test('a formula that is not understood is refused with its place', async () => {
+  const of = `job_keys=${all()}&key=`
+  const refused = await door.app.call(
+    'GET',
+    `/api/jobs/metrics?${of}${encodeURIComponent('=loss + exec(1)')}`,
+    { token: door.session },
+  )
+  expect(refused).toMatchObject({ status: 422, body: { type: expect.stringContaining('invalid_query') } })
+  expect(refused.body.errors).toMatchObject([{ path: 'key', position: 9 }])
+  expect((await get(`groups?${of}%3Dloss%2B&group_by=batch`)).status).toBe(422)
+  const batches = await door.app.call(
+    'GET',
+    `/api/batches?columns=${encodeURIComponent('=best.loss - last.loss')}&columns=${encodeURIComponent('=nothing * 2')}`,
+    { token: door.session },
+  )
+  const two = batches.body.items.find((batch: { id: string }) => batch.id === 'two')
+  const values = points.filter((p) => p.batch === 'two').map((p) => p.value)
+  const last = points.findLast((p) => p.batch === 'two')?.value ?? Number.NaN
+  expect(two.columns['=best.loss - last.loss'].low).toBeCloseTo(Math.min(...values) - last, 12)
+  expect(two.columns).not.toHaveProperty('=nothing * 2')
+  expect(batches.body.unknown_names).toEqual(['nothing'])
+  const refusedColumn = await door.app.call('GET', '/api/batches?columns=%3Dema(loss,0.5)', {
+    token: door.session,
+  })
+  expect(refusedColumn.status).toBe(422)
+  const sorted = await door.app.call('GET', '/api/batches?sort=%3Dloss*2', { token: door.session })
+  expect(sorted.status).toBe(422)
+  // The same through GraphQL, where `keys` are a list.
+  const { body } = await door.app.call('POST', '/graphql', {
+    token: door.session,
+    body: { query: '{ batch(id: "one") { metrics(keys: ["=loss * 2"]) { job key values } } }' },
+  })
+  expect(body.data.batch.metrics).toHaveLength(3)
+  expect(body.data.batch.metrics[0].values[3]).toBe(2 * (points[3]?.value ?? Number.NaN))
+})

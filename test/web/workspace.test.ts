@@ -5,7 +5,7 @@ import {
   LOSSES as SERVICE_LOSSES,
   LEARNING_RATES as SERVICE_RATES,
 } from '../../src/domain/metrics/main-series.ts'
-import { sectionsOf, seriesNames } from '../../web/src/charts/series-names.ts'
+import { seriesNames } from '../../web/src/charts/series-names.ts'
 import { LEARNING_RATES, LOSSES, mainSeries } from '../../web/src/lib/main-series.ts'
 import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
@@ -66,19 +66,28 @@ const pointsText = (curves: number, more = 0): string => {
   return `${n} of ${n} points`
 }
 
-test('series are in sections by the part before their first slash; pinned ones come first', () => {
-  const keys = ['loss', 'train/loss', 'eval/acc', 'train/lr', 'lr']
-  expect(sectionsOf(keys, new Set(['train/lr']))).toEqual([
-    { prefix: '', keys: ['loss', 'lr'] },
-    { prefix: 'train', keys: ['train/loss'] },
-    { prefix: 'eval', keys: ['eval/acc'] },
-    { prefix: 'Pinned', keys: ['train/lr'] },
+test('the main losses come first, then validation, then losses of parts of a model and the rest by section', () => {
+  const latest = {
+    acc: 1,
+    'mlp/loss': 1,
+    'eval/acc': 1,
+    'adam/norm': 1,
+    'train/loss': 1,
+    lr: 1,
+    epoch: 1,
+    'eval/loss': 1,
+    val_loss: 1,
+  }
+  expect(seriesNames([{ latest }])).toEqual([
+    'val_loss',
+    'eval/loss',
+    'train/loss',
+    'eval/acc',
+    'mlp/loss',
+    'acc',
+    'adam/norm',
+    'lr',
   ])
-})
-
-test('losses come first, those of training and validation before those of parts of a model', () => {
-  const latest = { acc: 1, 'mlp/loss': 1, 'train/loss': 1, lr: 1, epoch: 1, 'eval/loss': 1, val_loss: 1 }
-  expect(seriesNames([{ latest }])).toEqual(['val_loss', 'eval/loss', 'train/loss', 'mlp/loss', 'acc', 'lr'])
   const trainer = { epoch: 1, learning_rate: 1, grad_norm: 1, loss: 1, eval_loss: 1 }
   expect(seriesNames([{ latest: trainer }])).toEqual(['eval_loss', 'loss', 'grad_norm', 'learning_rate'])
 })

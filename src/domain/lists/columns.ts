@@ -1,11 +1,12 @@
 import type { Fragment } from 'postgres'
 import type { Db } from '../../db/sql.ts'
+import { formulaValue, isFormula, numberIn, parseColumnFormula } from '../../query/index.ts'
 import { writeNumber } from '../events/index.ts'
 import { type Field, fieldOf } from '../json-field.ts'
 import { seriesOf } from './batch-conditions.ts'
 import { paramOf } from './field-conditions.ts'
 import type { DeclaredField } from './field-kinds.ts'
-import { everyPlace, MAX_SORTED } from './field-names.ts'
+import { everyPlace, MAX_SORTED, namesOfColumn } from './field-names.ts'
 import type { Place } from './places.ts'
 
 /** Values of batches under names of queries, for columns and orders of lists. */
@@ -103,9 +104,42 @@ const isColumn = (place: Place): place is Column =>
 
 /**
  * The values under these names, by batch key and then by name; of a name that a batch has in several places, the first.
- * Names that a batch does not have are absent.
+ * Names that a batch does not have are absent, and so is a formula that has no single value in a batch.
  */
 export async function columnsOf(
+  db: Db,
+  keys: readonly number[],
+  names: readonly string[],
+): Promise<Map<number, Record<string, FieldValue>>> {
+  const formulas = names.flatMap((name) => {
+    const formula = isFormula(name) ? parseColumnFormula(name).formula : null
+    return formula === null ? [] : [{ name, formula }]
+  })
+  if (formulas.length === 0) return storedColumnsOf(db, keys, names)
+  const stored = await storedColumnsOf(db, keys, names.flatMap(namesOfColumn))
+  const plain = new Set(names)
+  for (const [key, values] of stored) {
+    const all = Object.create(null) as Record<string, FieldValue>
+    for (const [name, value] of Object.entries(values)) if (plain.has(name)) all[name] = value
+    for (const { name, formula } of formulas) {
+      const value = formulaValue(formula, (wanted) => onlyNumber(values[wanted]))
+      if (value === undefined) continue
+      const text = writeNumber(value)
+      all[name] = { low: text, high: text, n: 1 }
+    }
+    stored.set(key, all)
+  }
+  return stored
+}
+
+/** The number that all jobs of a batch have in common. */
+function onlyNumber(value: FieldValue | undefined): number | undefined {
+  if (value?.n !== 1) return undefined
+  if (typeof value.low === 'number') return value.low
+  return typeof value.low === 'string' ? numberIn(value.low) : undefined
+}
+
+async function storedColumnsOf(
   db: Db,
   keys: readonly number[],
   names: readonly string[],

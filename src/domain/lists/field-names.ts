@@ -1,4 +1,12 @@
-import { bestOf, fieldNamed, LOOKUP, readName } from '../../query/index.ts'
+import {
+  bestOf,
+  fieldNamed,
+  formulaNames,
+  isFormula,
+  LOOKUP,
+  parseColumnFormula,
+  readName,
+} from '../../query/index.ts'
 import { declaredField, type Entity, FIELD_KINDS } from './field-kinds.ts'
 import type { Place } from './places.ts'
 
@@ -11,7 +19,21 @@ const MAX_NAME = 140
 /** Why the text cannot name a field to order by or to show; null if it can. */
 export function nameFault(text: string): string | null {
   if (text.length > MAX_NAME) return `must have at most ${MAX_NAME} characters`
+  if (isFormula(text)) return 'cannot be a formula'
   return /^(param|config|last|min|max|best|final)\.?$/.test(text) ? 'needs a name after the prefix' : null
+}
+
+/** Why the text is not a column, which may also be a formula; null if it is one. */
+export function columnFault(text: string): string | null {
+  if (!isFormula(text)) return nameFault(text)
+  const { fault } = parseColumnFormula(text)
+  return fault === null ? null : `${fault.message} (at character ${fault.from + 1})`
+}
+
+/** The names whose values a column needs. */
+export function namesOfColumn(text: string): string[] {
+  const formula = isFormula(text) ? parseColumnFormula(text).formula : null
+  return formula === null ? [text] : formulaNames(formula)
 }
 
 /** All places where a name can have a value, without looking at rows. */

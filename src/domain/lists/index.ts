@@ -14,7 +14,7 @@ export {
 } from './batches.ts'
 export { columnsOf, type FieldValue, type KnownFields, knownFields } from './columns.ts'
 export { FIELD_KINDS } from './field-kinds.ts'
-export { nameFault } from './field-names.ts'
+export { columnFault, nameFault, namesOfColumn } from './field-names.ts'
 export { groupValueOf } from './grouping.ts'
 export {
   countJobs,

@@ -1,6 +1,7 @@
 import type { Db } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { type Drawing, type DrawnSeries, drawSeries, isTimed, reading } from './drawing.ts'
+import { splitKeys } from './formula-series.ts'
 import { type ReadOptions, readJobSeries } from './read-series.ts'
 import { epochBounds, type Scope, type SeriesQuery } from './series-names.ts'
 
@@ -98,7 +99,7 @@ async function axisOf(
       last = Math.max(last, axis.at(-1) ?? Number.NaN)
     }
   } else {
-    const bounds = await epochBounds(db, scope, query)
+    const bounds = await epochBounds(db, scope, { ...query, keys: splitKeys(query.keys).inputs })
     if (bounds === undefined) return undefined
     first = Math.max(bounds.first, Math.ceil(query.from ?? bounds.first), query.xLog ? 1 : bounds.first)
     last = Math.min(bounds.last, Math.floor(query.to ?? bounds.last))

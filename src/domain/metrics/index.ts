@@ -1,5 +1,6 @@
 export { TIMES } from './chunks.ts'
 export { type Clip, createPercentiles, type Percentiles } from './clipping.ts'
+export { minusJob } from './difference.ts'
 export { type Drawing, type DrawnSeries, drawSeries, reading, type XAxis } from './drawing.ts'
 export {
   copyEpochs,

@@ -10,6 +10,7 @@ import {
   TIMES,
   type Wanted,
 } from './chunks.ts'
+import { splitKeys, withFormulas } from './formula-series.ts'
 import { type Scope, type SeriesQuery, storable, within } from './series-names.ts'
 
 export interface Series {
@@ -83,8 +84,16 @@ export async function* readTimedSeries(
   }
 }
 
-/** As `readSeries`, with data of the jobs. */
+/**
+ * As `readSeries`, with data of the jobs. Keys that are formulas are computed, after the stored series.
+ * @throws Problem invalid_query, too_many_points for formulas
+ */
 export async function* readJobSeries(db: Db, scope: Scope, options: ReadOptions): AsyncGenerator<JobSeries> {
+  if (options.timesAlone) yield* readStored(db, scope, { ...options, keys: splitKeys(options.keys).inputs })
+  else yield* withFormulas(options, (one) => readStored(db, scope, one))
+}
+
+async function* readStored(db: Db, scope: Scope, options: ReadOptions): AsyncGenerator<JobSeries> {
   const buffer = freeBuffers.pop() ?? createPointBuffer(MAX_POINTS)
   try {
     const jobs = plannedJobs(db, scope, options)
@@ -116,11 +125,18 @@ export async function eachSeriesOf(
   query: Pick<ReadOptions, 'from' | 'to' | 'keys' | 'timed' | 'beside'>,
   each: (jobKey: number, series: JobSeries) => Promise<void>,
 ): Promise<void> {
+  for await (const series of withFormulas(query, (options) => seriesOfJobs(db, jobs, options)))
+    await each(series.jobKey, series)
+}
+
+async function* seriesOfJobs(
+  db: Db,
+  jobs: readonly SeriesSource[],
+  query: Pick<ReadOptions, 'from' | 'to' | 'keys' | 'timed' | 'beside'>,
+): AsyncGenerator<JobSeries> {
   const keys = query.keys === undefined ? undefined : new Set(query.keys)
   const pages = [jobs.map((job) => plannedFrom(job, keys, query.beside))]
-  for await (const slice of readSlices(db, pages, query, { points: MAX_KEPT })) {
-    for (const series of seriesOf(slice, query)) await each(series.jobKey, series)
-  }
+  for await (const slice of readSlices(db, pages, query, { points: MAX_KEPT })) yield* seriesOf(slice, query)
 }
 
 function plannedFrom(

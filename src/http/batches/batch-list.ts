@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { itemAt } from '../../checked.ts'
 import { BATCH_STATES, type BatchRow, type BatchView } from '../../domain/batches/index.ts'
 import { positionOf } from '../../domain/keyset-pages.ts'
-import { type BatchFilter, findBatches, readQueries } from '../../domain/lists/index.ts'
+import { type BatchFilter, findBatches, namesOfColumn, readQueries } from '../../domain/lists/index.ts'
 import { presentBatches, presentColumns } from '../../domain/present.ts'
 import { clockOf, type Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
@@ -76,7 +76,7 @@ export function batchListRoutes(app: FastifyInstance, services: Services): void 
       const by = { by: sort, descending: order === 'desc' }
       const cursor = listCursor('batches', [filter, by])
       const page = { limit: limit + 1, after: cursor.read(text) }
-      const names = columns.filter((name) => name !== ETA)
+      const names = columns.filter((name) => name !== ETA).flatMap(namesOfColumn)
       const found = await findBatches(sql, caller, filter, page, by, names)
       const { rows, next_cursor } = pageFrom(found.rows, limit, cursor, positionOf)
       const items = await presentBatches(sql, caller, rows, clockOf(services))

@@ -3,7 +3,13 @@ import { z } from 'zod'
 import { type Cursor, sortCursor } from '../../domain/cursors.ts'
 import { readComparison } from '../../domain/json-field.ts'
 import type { SortPosition } from '../../domain/keyset-pages.ts'
-import { BATCH_COLUMNS, type BatchOrder, type JobOrder, nameFault } from '../../domain/lists/index.ts'
+import {
+  BATCH_COLUMNS,
+  type BatchOrder,
+  columnFault,
+  type JobOrder,
+  nameFault,
+} from '../../domain/lists/index.ts'
 import { isStorable } from '../../domain/storable-text.ts'
 
 /**
@@ -70,8 +76,12 @@ export const jobOrderOf = (sort: string, descending: boolean): JobOrder =>
   sort === 'started_at' ? { by: sort, descending } : { by: 'field', key: sort, descending }
 export const direction = z.enum(['asc', 'desc']).default('desc').describe('Direction of `sort`')
 
-export const columnsQuery = repeatable(name).describe(
-  `Values to add to each batch: ${NAMES}; \`eta\`: the range of seconds in which it should end. Repeatable`,
+const column = filterText.superRefine((text, context) => {
+  const message = columnFault(text)
+  if (message !== null) context.addIssue({ code: 'custom', message })
+})
+export const columnsQuery = repeatable(column).describe(
+  `Values to add to each batch: ${NAMES}; a formula of such names that begins with \`=\`; \`eta\`: the range of seconds in which it should end. Repeatable`,
 )
 
 /** Queries, which `readQueries` parses: it says at which character one is not understood. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isFormula } from '../../query/index.ts'
 
 const given = z.union([z.string(), z.array(z.string())])
 
@@ -23,6 +24,8 @@ export function namesOf(lists: Given, verbatim: Given): string[] | undefined {
   const names = new Set<string>([verbatim ?? []].flat())
   for (const list of [lists ?? []].flat()) {
     names.add(list)
+    // The commas of a formula are its own.
+    if (isFormula(list)) continue
     for (const name of list.split(',')) names.add(name)
   }
   names.delete('')

@@ -5,10 +5,13 @@ import { groupValueOf } from '../../domain/lists/index.ts'
 import {
   createPercentiles,
   drawSeries,
+  minusJob,
   readGroups,
   reading,
   readJobSeries,
 } from '../../domain/metrics/index.ts'
+import { Problem } from '../../problem.ts'
+import { isFormula, MAX_FORMULA_LENGTH } from '../../query/index.ts'
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import { numberText } from '../request/number-text.ts'
@@ -37,10 +40,19 @@ const ofJobs = {
     .transform((text) => [...new Set(text.split(',').map(Number))])
     .refine((keys) => keys.length <= MAX_JOBS, `must be at most ${MAX_JOBS} jobs`)
     .describe('The `key` of each job, separated by commas; jobs that the caller may not see are left out'),
-  key: z.string().max(128).describe('Name of the series'),
+  key: z
+    .string()
+    .refine((key) => key.length <= (isFormula(key) ? MAX_FORMULA_LENGTH : 128), 'is too long')
+    .describe('Name of the series, or a formula that begins with `=`'),
 }
 
-const seriesQuery = z.strictObject({ ...ofJobs, ...axesQuery }).superRefine(placesOnAxis)
+const minus = z
+  .string()
+  .regex(/^[1-9]\d{0,14}$/, 'must be the key of a job')
+  .transform(Number)
+  .optional()
+  .describe('The `key` of a job: its series is subtracted, at the steps that both have')
+const seriesQuery = z.strictObject({ ...ofJobs, ...axesQuery, minus }).superRefine(placesOnAxis)
 const { points, ...axes } = axesQuery
 const groupsQuery = z
   .strictObject({
@@ -91,7 +103,10 @@ function metricsRoute(routes: Routes, services: Services): void {
     },
     async (request, reply) => {
       const { query } = request
-      const jobs = await visibleJobKeys(sql, await request.caller(), query.job_keys)
+      const caller = await request.caller()
+      const jobs = await visibleJobKeys(sql, caller, query.job_keys)
+      if (query.minus !== undefined && (await visibleJobKeys(sql, caller, [query.minus])).length === 0)
+        throw new Problem('job_not_found')
       const drawn = await streamFrom(services, request, reply, 'primary', (db) =>
         drawnSeries(db, jobs, query, (points) => countPoints(request, points)),
       )
@@ -167,7 +182,9 @@ async function* drawnSeries(
 ): AsyncGenerator<ShownSeries> {
   const drawing = drawingOf(query)
   const wanted = { keys: [query.key], ...reading(drawing) }
-  for await (const { jobId, jobKey, key, ...series } of readJobSeries(sql, jobs, wanted)) {
+  const stored = readJobSeries(sql, jobs, wanted)
+  const all = query.minus === undefined ? stored : minusJob(sql, query.minus, query.key, stored, wanted)
+  for await (const { jobId, jobKey, key, ...series } of all) {
     const shown = drawSeries(series, drawing)
     if (shown === undefined) continue
     count(shown.totalPoints)

@@ -141,6 +141,8 @@ const OWN: Record<string, readonly ProblemCode[]> = {
   'POST /api/agents/{id}/jobs/{cmd_id}/ack': ['command_not_found', 'command_not_pending'],
   'POST /api/agents/{id}/jobs/{cmd_id}/steps': ['command_not_found'],
   'POST /api/agents/{id}/jobs/{cmd_id}/result': ['command_not_found', 'command_not_in_flight'],
+  'GET /api/jobs/metrics': ['job_not_found', 'too_many_points'],
+  'GET /api/batches/{id}/metrics': ['too_many_points'],
   'GET /api/batches/{id}/jobs/{job_id}/attempts': ['job_not_found'],
   'GET /api/batches/{id}/jobs/{job_id}/attempts/{n}/metrics': [
     'job_not_found',

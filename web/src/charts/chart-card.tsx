@@ -197,6 +197,8 @@ function Header(
             container,
             kept: props.kept?.has(name) ?? false,
             onKeep: props.onKeep && (() => props.onKeep?.(name)),
+            // A hidden chart would leave full screen without one.
+            onHide: props.alone ? undefined : props.onHide && (() => props.onHide?.(name)),
             onPicture: () => plot.current && void savePicture(name, plot.current.svg()),
             onDrawing: () => plot.current && saveDrawing(name, plot.current.svg()),
             onCsv: () =>

@@ -1,4 +1,4 @@
-import { X as Cross } from 'lucide-react'
+import { X as Cross, LayoutGrid } from 'lucide-react'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { type ChartSearch, xKeyOf } from '../lib/charts/search.ts'
 import type { SearchChange } from '../lib/search-change.ts'
@@ -7,6 +7,7 @@ import { duration, number } from '../lib/words.ts'
 import { Button, buttonLook, Choice, inputLook } from '../ui/controls.tsx'
 import { Copy } from '../ui/copy.tsx'
 import { PopoverLater } from '../ui/popover-later.tsx'
+import { FormulaButton } from './formula-button.tsx'
 import { placeOf } from './plot-axes.ts'
 import { RangeForm } from './range-form.tsx'
 
@@ -41,6 +42,11 @@ export function ChartControls(props: {
   unit?: string
   /** Series that can be the x-axis. */
   metrics: readonly string[]
+  /** Whether charts are being arranged; undefined where they cannot be. */
+  isArranging?: boolean
+  onArranging?: (on: boolean) => void
+  /** Changes the computed series; undefined where there are none. */
+  onFormulas?: (formulas: readonly string[]) => void
   /** Shown before the other controls. */
   lead?: ReactNode
 }) {
@@ -89,6 +95,24 @@ export function ChartControls(props: {
         />
       )}
       <Zoom {...props} unit={unit} />
+      {props.onFormulas && (
+        <FormulaButton
+          formulas={search.formulas ?? []}
+          metrics={props.metrics}
+          onFormulas={props.onFormulas}
+        />
+      )}
+      {props.onArranging && (
+        <Button
+          look={props.isArranging ? 'on' : 'plain'}
+          aria-pressed={props.isArranging ?? false}
+          title="Move, resize and hide charts; add sections"
+          onClick={() => props.onArranging?.(!props.isArranging)}
+        >
+          <LayoutGrid className="size-4" aria-hidden="true" />
+          {props.isArranging ? 'Done' : 'Arrange'}
+        </Button>
+      )}
       <Copy text={location.href} label="Copy link" sign />
     </div>
   )

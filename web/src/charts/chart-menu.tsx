@@ -11,6 +11,7 @@ export function ChartMenu(props: {
   container: HTMLElement | undefined
   kept: boolean
   onKeep: (() => void) | undefined
+  onHide: (() => void) | undefined
   onPicture: () => void
   onDrawing: () => void
   onCsv: () => void
@@ -26,6 +27,11 @@ export function ChartMenu(props: {
           {props.onKeep && (
             <DropdownMenu.Item className={entry} onSelect={props.onKeep}>
               {props.kept ? 'Unpin' : 'Pin to top'}
+            </DropdownMenu.Item>
+          )}
+          {props.onHide && (
+            <DropdownMenu.Item className={entry} onSelect={props.onHide}>
+              {name.startsWith('=') ? 'Remove' : 'Hide'}
             </DropdownMenu.Item>
           )}
           <DropdownMenu.Item className={entry} onSelect={props.onPicture}>

@@ -1,6 +1,7 @@
 import type { SeriesSource } from '../lib/api/batches.ts'
 import type { ColourOf } from '../lib/charts/colours.ts'
 import type { BandKind } from '../lib/charts/columns.ts'
+import type { ChartLayout } from '../lib/charts/layout.ts'
 import type { ChartSearch } from '../lib/charts/search.ts'
 import type { Focus } from '../lib/live/focus.ts'
 import type { PointBus } from '../lib/live/points.ts'
@@ -52,6 +53,9 @@ export interface ChartView extends AddedMetrics {
   /** Pinned charts, shown first. */
   kept?: ReadonlySet<string> | undefined
   onKeep?: (name: string) => void
+  /** How the charts are arranged, and what hides one. */
+  layout?: ChartLayout | undefined
+  onHide?: (name: string) => void
   /** The page's search parameters, which full screen can change too. */
   choices?: { search: ChartSearch; onChange: (part: SearchChange<ChartSearch>) => void } | undefined
 }

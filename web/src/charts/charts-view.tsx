@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import type { BandKind } from '../lib/charts/columns.ts'
+import { withFormulas } from '../lib/charts/formulas.ts'
 import { type ChartSearch, matcher } from '../lib/charts/search.ts'
 import type { JobStore } from '../lib/live/batches.ts'
 import { useIds } from '../lib/live/row-store.ts'
@@ -23,8 +24,11 @@ import { useStrong } from './use-strong.ts'
 export function ChartsView({
   search,
   onSearch,
+  project,
 }: {
   search: ChartSearch
+  /** The slug of the project whose arrangement of charts is used. */
+  project?: string | undefined
   onSearch: (next: ChartSearch) => void
 }) {
   const { of, jobs: store, source, bus, focus, colourOf, selection } = useBatchContext()
@@ -61,12 +65,13 @@ export function ChartsView({
     },
     [onSearch],
   )
-  const charts = useChartChoices(search, change, keys)
+  const charts = useChartChoices(search, change, keys, project)
   const { kept } = charts
   const shownKeys = useMemo(() => {
     const finds = matcher(search.series)
-    return [...keys.filter((key) => kept.has(key)), ...keys.filter((key) => !kept.has(key) && finds(key))]
-  }, [keys, search.series, kept])
+    const all = withFormulas(keys, search.formulas)
+    return [...all.filter((key) => kept.has(key)), ...all.filter((key) => !kept.has(key) && finds(key))]
+  }, [keys, search.formulas, search.series, kept])
   const grouped = search.group !== undefined && source.groups !== undefined ? search.group : undefined
   const band: BandKind = search.band ?? 'std'
   const startOf = useCallback(
@@ -107,6 +112,9 @@ export function ChartsView({
         metrics={keys}
         onChange={change}
         onZoom={charts.onZoom}
+        isArranging={charts.isArranging}
+        onArranging={charts.onArranging}
+        onFormulas={charts.onFormulas}
         lead={
           <>
             {ids.length > 1 && (

@@ -134,8 +134,11 @@ async function fetchChosen(batches: readonly string[], ids: readonly string[]): 
   return found
 }
 
-/** A source for the series of all these jobs: one request per series, for any number of batches. */
-export function useComparedSource(rows: readonly Compared[]): SeriesSource {
+/**
+ * A source for the series of all these jobs: one request per series, for any number of batches.
+ * @param minus the key of a job whose series is subtracted; groups are of the values themselves
+ */
+export function useComparedSource(rows: readonly Compared[], minus?: string): SeriesSource {
   return useMemo(() => {
     const byName = new Map(rows.map((row) => [row.name, row]))
     const byKey = new Map(rows.map((row) => [row.job.key, row.name]))
@@ -149,7 +152,7 @@ export function useComparedSource(rows: readonly Compared[]): SeriesSource {
       const answers = await Promise.all(
         keys.map((key) =>
           getBytes(
-            withQuery('/api/jobs/metrics', { ...rest, key, job_keys: of } as Query),
+            withQuery('/api/jobs/metrics', { ...rest, key, job_keys: of, minus } as Query),
             SERIES_FRAMES,
             signal,
           ),
@@ -173,7 +176,7 @@ export function useComparedSource(rows: readonly Compared[]): SeriesSource {
       ) =>
         get<SeriesClip>('/api/jobs/metrics/clip', { ...rest, key: keys[0], job_keys: keysOf(jobs) }, signal),
     })
-  }, [rows])
+  }, [rows, minus])
 }
 
 interface PayloadPoint {

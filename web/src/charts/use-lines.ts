@@ -1,5 +1,6 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo } from 'react'
+import { formulaInputs, isFormula } from '../lib/charts/formulas.ts'
 import { addPoint, type Line, labelled, lineOf, lineOfGroup } from '../lib/charts/line.ts'
 import { coarsePoints, inTurn } from '../lib/charts/slow-line.ts'
 import type { Point } from '../lib/live/points.ts'
@@ -10,7 +11,7 @@ type LinesRequest = ChartView & { name: string; jobs: readonly string[]; whole: 
 
 /** Limit of one response, over all curves. */
 const MAX_POINTS = 400_000
-/** Groups cannot be appended to. While points arrive they are fetched again, at most this often. */
+/** Groups and formulas cannot be appended to. While points arrive they are fetched again, at most this often. */
 const REGROUP_MS = 5_000
 
 /** The parts of a request other than the names of series and jobs. */
@@ -86,11 +87,13 @@ export function useLines(request: LinesRequest, width: number) {
     refetchOnMount: 'always',
   })
   const { refetch } = query
+  const isComputed = keys.some(isFormula)
+  const inputs = useMemo(() => keys.flatMap(formulaInputs), [keys])
   useEffect(() => {
-    if (by === undefined) return
+    if (by === undefined && !isComputed) return
     let timer: ReturnType<typeof setTimeout> | null = null
     const off = bus.on((arrived) => {
-      if (timer !== null || !arrived.some(({ values }) => keys.some((key) => values[key] !== undefined)))
+      if (timer !== null || !arrived.some(({ values }) => inputs.some((key) => values[key] !== undefined)))
         return
       timer = setTimeout(() => {
         timer = null
@@ -101,7 +104,7 @@ export function useLines(request: LinesRequest, width: number) {
       off()
       if (timer !== null) clearTimeout(timer)
     }
-  }, [by, bus, keys, refetch])
+  }, [by, isComputed, bus, inputs, refetch])
   return query
 }
 

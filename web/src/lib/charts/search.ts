@@ -1,4 +1,5 @@
 import { fromAddress } from '../selection.ts'
+import { type ChartLayout, readLayout } from './layout.ts'
 
 /** The search parameters of charts, so that a link restores them. */
 export interface ChartSearch {
@@ -6,8 +7,12 @@ export interface ChartSearch {
   series?: string
   /** Pinned series: listed first, even if the expression does not match them. */
   keep?: string[]
-  /** Collapsed sections of charts. */
+  /** Collapsed sections of charts, by id. */
   closed?: string[]
+  /** Computed series, as `=val_loss - train_loss`. */
+  formulas?: string[]
+  /** How the charts are arranged. */
+  layout?: ChartLayout
   /** A regular expression that selects jobs by name. */
   jobs?: string
   /** Hidden jobs. */
@@ -46,6 +51,9 @@ export interface ChartSearch {
   /** The band around a group's mean; without it, the page's default. */
   band?: 'std' | 'range' | 'none'
 }
+
+/** The most formulas on a page. */
+export const MAX_FORMULAS = 20
 
 const text = (value: unknown): string | undefined =>
   value === undefined || value === null || value === '' ? undefined : String(value)
@@ -98,6 +106,12 @@ export function readChartSearch(given: Record<string, unknown>): ChartSearch {
   if (typeof given.smooth === 'number' && given.smooth > 0) found.smooth = Math.min(0.99, given.smooth)
   if (typeof given.clip === 'number' && given.clip > 0) found.clip = Math.min(0.2, given.clip)
   if (typeof given.top === 'number' && given.top >= 1) found.top = Math.min(1000, Math.floor(given.top))
+  const formulas = list(given.formulas)
+    ?.filter((one) => one.startsWith('='))
+    .slice(0, MAX_FORMULAS)
+  if (formulas && formulas.length > 0) found.formulas = formulas
+  const layout = readLayout(given.layout)
+  if (layout) found.layout = layout
   const zoom = rangeOf(given.zoom)
   if (zoom) found.zoom = zoom
   if (typeof given.y === 'object' && given.y !== null) {

@@ -2,6 +2,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { ChartsView } from '../../charts/charts-view.tsx'
 import { readChartSearch } from '../../lib/charts/search.ts'
 import { links } from '../../lib/links.ts'
+import { useBatch } from '../../lib/queries.ts'
 
 const route = getRouteApi('/b/$batchId/')
 
@@ -9,9 +10,11 @@ export function BatchCharts() {
   const { batchId } = route.useParams()
   const search = route.useSearch()
   const navigate = useNavigate()
+  const project = useBatch(batchId)?.project
   return (
     <ChartsView
       search={search}
+      project={project}
       onSearch={(next) =>
         void navigate({
           ...links.batch(batchId, readChartSearch({ ...next })),

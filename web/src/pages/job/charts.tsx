@@ -5,6 +5,7 @@ import { seriesNames } from '../../charts/series-names.ts'
 import { sectionsIn, useChartChoices } from '../../charts/use-chart-choices.ts'
 import type { Attempt } from '../../lib/api/attempts.ts'
 import type { Job } from '../../lib/api/types.ts'
+import { withFormulas } from '../../lib/charts/formulas.ts'
 import { matcher } from '../../lib/charts/search.ts'
 import type { SearchChange } from '../../lib/search-change.ts'
 import { stepUnit } from '../../lib/step-unit.ts'
@@ -36,8 +37,9 @@ export function JobCharts(props: {
   const { kept } = charts
   const shown = useMemo(() => {
     const finds = matcher(search.series)
-    return [...keys.filter((key) => kept.has(key)), ...keys.filter((key) => !kept.has(key) && finds(key))]
-  }, [keys, search.series, kept])
+    const all = withFormulas(keys, search.formulas)
+    return [...all.filter((key) => kept.has(key)), ...all.filter((key) => !kept.has(key) && finds(key))]
+  }, [keys, search.formulas, search.series, kept])
   const unit = stepUnit([job])
   return (
     <section aria-label="Charts" className="flex flex-col gap-2 px-3">
@@ -53,6 +55,9 @@ export function JobCharts(props: {
             metrics={keys}
             onChange={onSearch}
             onZoom={charts.onZoom}
+            isArranging={charts.isArranging}
+            onArranging={charts.onArranging}
+            onFormulas={charts.onFormulas}
           />
           {attempt &&
             (charts.x === 'epoch' ? (

@@ -1,7 +1,9 @@
 import { ArrowDown, ArrowUp, GripVertical, Plus, X } from 'lucide-react'
 import { Popover } from 'radix-ui'
 import { useState } from 'react'
+import { parseColumnFormula } from '../../../../src/query/index.ts'
 import type { KnownNames } from '../../lib/batch-query.ts'
+import { formulaKey } from '../../lib/charts/formulas.ts'
 import { Button, buttonLook, inputLook } from '../../ui/controls.tsx'
 import { choices, columnOf } from './table-columns.ts'
 
@@ -90,11 +92,20 @@ export function ColumnChooser(props: {
           <input
             type="search"
             aria-label="Find a column"
-            placeholder="Find a parameter or metric"
+            placeholder="Find a parameter or metric, or = formula"
             className={`${inputLook} shrink-0`}
             value={wanted}
             onChange={(event) => setWanted(event.target.value)}
           />
+          {wanted.startsWith('=') && (
+            <FormulaOffer
+              text={wanted}
+              onAdd={(id) => {
+                onChange([...new Set([...columns, id])])
+                setWanted('')
+              }}
+            />
+          )}
           <ul aria-label="Further columns">
             {rest.slice(0, 60).map((one) => (
               <li key={one.id}>
@@ -116,11 +127,33 @@ export function ColumnChooser(props: {
                 </button>
               </li>
             ))}
-            {rest.length === 0 && <li className="px-1 text-muted">No other column matches.</li>}
+            {rest.length === 0 && !wanted.startsWith('=') && (
+              <li className="px-1 text-muted">No other column matches.</li>
+            )}
           </ul>
           <Button onClick={() => onChange(undefined)}>Reset columns</Button>
         </Popover.Content>
       </Popover.Portal>
     </Popover.Root>
+  )
+}
+
+/** A typed formula as a column, with what is wrong with it. */
+function FormulaOffer({ text, onAdd }: { text: string; onAdd: (id: string) => void }) {
+  const id = formulaKey(text)
+  const { fault } = parseColumnFormula(id)
+  if (id === '=')
+    return <p className="px-1 text-xs text-muted">For example =best.val_loss - best.train_loss</p>
+  if (fault !== null)
+    return (
+      <p role="status" className="px-1 text-xs text-amber">
+        {fault.message}
+      </p>
+    )
+  return (
+    <Button onClick={() => onAdd(id)}>
+      <Plus className="size-3.5" aria-hidden="true" />
+      <span className="min-w-0 truncate">Add {id}</span>
+    </Button>
   )
 }

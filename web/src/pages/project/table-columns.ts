@@ -33,15 +33,18 @@ const FIXED: readonly Column[] = [
 const LABELS = { param: '', last: 'last ', min: 'least ', max: 'greatest ' } as const
 
 /**
- * The column of an id. Every field is a column: `param.lr`, `last.val_loss`, `min.val_loss`; undefined for other ids.
+ * The column of an id. Every field is a column: `param.lr`, `last.val_loss`, `min.val_loss`, and so is a formula of them;
+ * undefined for other ids.
  */
 export function columnOf(id: string): Column | undefined {
+  // The list computes a formula for the rows that it shows, so it cannot sort by one.
+  if (id.startsWith('=')) return { id, title: id.slice(1), width: 120, sort: null }
   const [, of, name] = /^(param|last|min|max)\.(.{1,128})$/u.exec(id) ?? []
   if (of === undefined || name === undefined) return FIXED.find((column) => column.id === id)
   const best = of === (lessIsBetter(name) ? 'min' : 'max')
   return { id, title: `${best ? 'best ' : LABELS[of as keyof typeof LABELS]}${name}`, width: 96, sort: id }
 }
-export const isField = (id: string): boolean => /^(param|last|min|max)\./.test(id)
+export const isField = (id: string): boolean => /^(=|(param|last|min|max)\.)/.test(id)
 
 /** Adds the field that the list is sorted by as the first column, if it has none: an order is read by its values. */
 export function withSorted(columns: readonly Column[], sort: string): readonly Column[] {

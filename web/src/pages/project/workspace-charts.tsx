@@ -16,6 +16,7 @@ import { sectionsIn, useChartChoices } from '../../charts/use-chart-choices.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { ColourOf } from '../../lib/charts/colours.ts'
 import type { BandKind } from '../../lib/charts/columns.ts'
+import { withFormulas } from '../../lib/charts/formulas.ts'
 import { type ChartSearch, matcher } from '../../lib/charts/search.ts'
 import type { createFocus } from '../../lib/live/focus.ts'
 import { createPointBus } from '../../lib/live/points.ts'
@@ -71,15 +72,13 @@ export function WorkspaceCharts(props: {
     [rows],
   )
   const metrics = useMemo(() => seriesNames((found.data?.rows ?? NONE).map((row) => row.job)), [found.data])
-  const charts = useChartChoices(search, change, metrics)
+  const charts = useChartChoices(search, change, metrics, props.slug)
   const { kept } = charts
   const keys = useMemo(() => {
     const finds = matcher(search.series)
-    return [
-      ...metrics.filter((key) => kept.has(key)),
-      ...metrics.filter((key) => !kept.has(key) && finds(key)),
-    ]
-  }, [metrics, search.series, kept])
+    const all = withFormulas(metrics, search.formulas)
+    return [...all.filter((key) => kept.has(key)), ...all.filter((key) => !kept.has(key) && finds(key))]
+  }, [metrics, search.formulas, search.series, kept])
   if (found.error && found.data === undefined) {
     return (
       <Notice title={errorText(found.error)} bad>
@@ -106,6 +105,9 @@ export function WorkspaceCharts(props: {
           })
         }
         onZoom={charts.onZoom}
+        isArranging={charts.isArranging}
+        onArranging={charts.onArranging}
+        onFormulas={charts.onFormulas}
         lead={props.lead}
       />
       {found.error && <Failure>{errorText(found.error)} These values may be out of date.</Failure>}
