@@ -1,4 +1,5 @@
 import { type ChartSearch, readChartSearch } from './charts/search.ts'
+import { type CustomChart, readCustomCharts } from './custom-charts.ts'
 
 /** Chart settings shared with the page of a batch. */
 const CURVES = [
@@ -35,6 +36,10 @@ export interface CompareSearch extends Pick<ChartSearch, (typeof CURVES)[number]
   groups?: string[]
   /** Whether jobs that failed, were pruned or diverged count in groups, plots and the importance of parameters. */
   crashed?: boolean
+  /** The name of the job whose curves are subtracted from those of the others. */
+  minus?: string
+  /** Charts that the user made. */
+  custom?: CustomChart[]
   /** The axes of the scatter plot. */
   sx?: string
   sy?: string
@@ -59,10 +64,12 @@ export function readCompareSearch(given: Record<string, unknown>): CompareSearch
   const ids = list(given.ids)
   if (ids) found.ids = ids
   if (given.same === true) found.same = true
+  const minus = text(given.minus)
+  if (minus) found.minus = minus
   if (keys) found.keys = keys
   if (axes) found.axes = axes
   if (groups) found.groups = groups
-  Object.assign(found, scatterIn(given))
+  Object.assign(found, plotsIn(given))
   if (brush) found.brush = brush
   const scales = scalesIn(given.scales)
   if (scales) found.scales = scales
@@ -73,9 +80,11 @@ export function readCompareSearch(given: Record<string, unknown>): CompareSearch
   )
 }
 
-export function scatterIn(
+/** What plots of columns show, on the pages of a comparison and of a sweep. */
+export function plotsIn(
   given: Record<string, unknown>,
-): Pick<CompareSearch, 'sx' | 'sy' | 'logx' | 'logy' | 'crashed'> {
+): Pick<CompareSearch, 'sx' | 'sy' | 'logx' | 'logy' | 'crashed' | 'custom'> {
+  const custom = readCustomCharts(given.custom)
   const [sx, sy] = [text(given.sx), text(given.sy)]
   return {
     ...(sx && { sx }),
@@ -83,6 +92,7 @@ export function scatterIn(
     ...(typeof given.logx === 'boolean' && { logx: given.logx }),
     ...(typeof given.logy === 'boolean' && { logy: given.logy }),
     ...(given.crashed === true && { crashed: true }),
+    ...(custom && { custom }),
   }
 }
 

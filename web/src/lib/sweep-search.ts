@@ -1,7 +1,7 @@
-import { brushIn, type CompareSearch, scalesIn, scatterIn } from './compare-search.ts'
+import { brushIn, type CompareSearch, plotsIn, scalesIn } from './compare-search.ts'
 
 /** Settings shared with comparisons. */
-type Shared = 'axes' | 'brush' | 'scales' | 'groups' | 'sx' | 'sy' | 'logx' | 'logy' | 'crashed'
+type Shared = 'axes' | 'brush' | 'scales' | 'groups' | 'sx' | 'sy' | 'logx' | 'logy' | 'crashed' | 'custom'
 
 /** The search parameters of a sweep, so that a link restores it. */
 export interface SweepSearch extends Pick<CompareSearch, Shared> {
@@ -16,7 +16,7 @@ export interface SweepSearch extends Pick<CompareSearch, Shared> {
 }
 
 export function readSweepSearch(given: Record<string, unknown>): SweepSearch {
-  const found: SweepSearch = scatterIn(given)
+  const found: SweepSearch = plotsIn(given)
   const [brush, scales] = [brushIn(given.brush), scalesIn(given.scales)]
   if (typeof given.metric === 'string' && given.metric !== '') found.metric = given.metric
   if (typeof given.base === 'string' && given.base !== '') found.base = given.base

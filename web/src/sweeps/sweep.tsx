@@ -9,6 +9,7 @@ import { number, some } from '../lib/words.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
 import { type Axis, differs } from '../pages/compare/axes.ts'
 import { type Counted, LeftOut, useCounted } from '../pages/compare/counted.tsx'
+import { CustomCharts } from '../pages/compare/custom-charts.tsx'
 import { Groups } from '../pages/compare/groups.tsx'
 import { ParallelView } from '../pages/compare/parallel-view.tsx'
 import { Scatter } from '../pages/compare/scatter.tsx'
@@ -111,6 +112,14 @@ export function BatchSweep() {
           </div>
         </div>
       )}
+      <CustomCharts
+        rows={counted.rows}
+        axes={axes}
+        metric={metric}
+        charts={search.custom}
+        onCharts={(custom) => change({ custom })}
+        strokeOf={strokeOf}
+      />
       <SweepTable
         batchId={batchId}
         rows={kept}

@@ -25,6 +25,7 @@ import { BestEpochs } from './best.tsx'
 import { AddButton, ComparedBatches, CompareHeader } from './compare-header.tsx'
 import { LeftOut, useCounted } from './counted.tsx'
 import { Curves } from './curves.tsx'
+import { CustomCharts } from './custom-charts.tsx'
 import { Differences } from './differences.tsx'
 import { Groups } from './groups.tsx'
 import { ParallelView } from './parallel-view.tsx'
@@ -87,6 +88,8 @@ function Shown({
   const view = useRunsView(rows)
   useLivePoints(batches, view.bus, labels.nameOf)
   const source = useComparedSource(rows.length === 0 ? NONE : rows)
+  const minus = rows.find((row) => row.name === search.minus)
+  const differences = useComparedSource(rows.length === 0 ? NONE : rows, minus?.job.key)
   const shown = useShownAxes(rows, search)
   const { axes, series, metric, keys, kept } = shown
   const counted = useCounted(kept, shown.metricAxis, search.crashed)
@@ -121,8 +124,9 @@ function Shown({
               rows={kept}
               every={rows}
               keys={keys}
-              of={of}
-              source={source}
+              of={minus === undefined ? of : `${of} minus ${minus.job.key}`}
+              source={minus === undefined ? source : differences}
+              minus={minus?.name}
               search={search}
               onChange={change}
               {...view}
@@ -155,6 +159,14 @@ function Shown({
         counted={counted}
         all={search.crashed}
         onAll={(all) => change({ crashed: all || undefined })}
+      />
+      <CustomCharts
+        rows={counted.rows}
+        axes={axes}
+        metric={shown.metricAxis}
+        charts={search.custom}
+        onCharts={(custom) => change({ custom })}
+        strokeOf={strokeOf}
       />
       <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-x-8 gap-y-6 min-[120rem]:grid-cols-2">
         <Section id="scatter" title="Scatter plot">

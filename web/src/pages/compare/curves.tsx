@@ -11,13 +11,17 @@ import type { ColourOf } from '../../lib/charts/colours.ts'
 import type { BandKind } from '../../lib/charts/columns.ts'
 import type { CompareSearch } from '../../lib/compare-search.ts'
 import type { Focus } from '../../lib/live/focus.ts'
-import type { PointBus } from '../../lib/live/points.ts'
+import { createPointBus, type PointBus } from '../../lib/live/points.ts'
 import type { SearchChange } from '../../lib/search-change.ts'
 import { count, number, some } from '../../lib/words.ts'
-import { Button } from '../../ui/controls.tsx'
+import { Button, Choice } from '../../ui/controls.tsx'
 
 /** More curves are drawn on request. */
 const FIRST_DRAWN = 20
+/** The most runs that a list offers to subtract. */
+const MAX_BASELINES = 200
+/** Without points. */
+const silent = createPointBus()
 
 /** The curves of the compared jobs, or of groups over all batches. Settings are kept in the URL. */
 export function Curves(props: {
@@ -27,6 +31,8 @@ export function Curves(props: {
   keys: readonly string[]
   of: string
   source: SeriesSource
+  /** The name of the job whose curves the source subtracts. */
+  minus: string | undefined
   bus: PointBus
   focus: Focus
   colourOf: ColourOf
@@ -79,6 +85,21 @@ export function Curves(props: {
             ? `${drawn.length} of ${some(rows.length, 'job')} drawn`
             : `${some(groups.length, 'group')} of ${some(rows.length, 'job')}, all counted`}
         </span>
+        {by === undefined && every.length > 1 && (
+          <Choice
+            label="Subtract a run"
+            hideLabel
+            value={props.minus ?? ''}
+            options={[
+              ['', 'Values'],
+              ...every.slice(0, MAX_BASELINES).map(({ name }) => [name, `Minus ${name}`] as const),
+            ]}
+            onChange={(minus) => onChange({ minus: minus || undefined })}
+          />
+        )}
+        {props.minus !== undefined && (
+          <span>Differences at the steps that both runs have; reload for new points.</span>
+        )}
         {by === undefined && rows.length > FIRST_DRAWN && (
           <Button onClick={() => onChange({ all: !search.all })}>
             {search.all ? `Draw the first ${FIRST_DRAWN}` : `Draw all ${count(rows.length)}`}
@@ -103,7 +124,8 @@ export function Curves(props: {
             {...charts}
             of={props.of}
             source={props.source}
-            bus={props.bus}
+            // Arriving points are values, not differences.
+            bus={props.minus === undefined ? props.bus : silent}
             focus={focus}
             colourOf={group === undefined ? colourOf : colourOfGroup}
             startOf={(job) => starts.get(job)}

@@ -1,0 +1,235 @@
+import type { Compared } from '../../charts/compared-jobs.ts'
+import { divisible, extremes, type Range, valueIn } from '../../lib/charts/axis-range.ts'
+import { number, some } from '../../lib/words.ts'
+import { useWidth } from '../../ui/use-width.ts'
+import type { Axis } from './axes.ts'
+import { fitLine, groupsAlong, histogramOf } from './custom-data.ts'
+import { bandLabels, FOOT, Frame, H, LEFT, Note, PAD, placed, short } from './custom-frame.tsx'
+
+/** More groups than fit are not drawn; the note says so. */
+const MAX_GROUPS = 40
+
+/** The mean with its standard error, or quartiles with the range, for each group. */
+export function GroupPlot(props: { rows: readonly Compared[]; by: Axis; metric: Axis; kind: 'bar' | 'box' }) {
+  const { rows, by, metric, kind } = props
+  const [box, width] = useWidth(480)
+  const all = groupsAlong(rows, by, metric)
+  const groups = all.slice(0, MAX_GROUPS)
+  const ends = extremes(
+    groups.flatMap(({ low, high, mean, error = 0 }) =>
+      kind === 'box' ? [low, high] : [0, mean - error, mean + error],
+    ),
+  ) ?? [0, 1]
+  // Bars begin at 0, which a log scale does not have.
+  const scale = placed(kind === 'bar' ? { ...metric, log: false } : metric, ends, [H - FOOT, PAD], 6)
+  const band = (width - LEFT - PAD) / Math.max(1, groups.length)
+  const centre = (i: number): number => LEFT + band * (i + 0.5)
+  const wide = Math.max(3, Math.min(48, band * 0.62))
+  const labels = bandLabels(
+    groups.map(({ label }) => label),
+    centre,
+    band,
+  )
+  return (
+    <>
+      <div ref={box}>
+        <Frame
+          label={`${metric.title} by ${by.title}, ${some(groups.length, 'group')}`}
+          width={width}
+          x={{ title: by.title, labels }}
+          y={{
+            title: metric.title,
+            labels: scale.labels.map(({ at, text }) => ({ at: scale.at(at), text })),
+          }}
+        >
+          {groups.map((group, i) => {
+            const x = centre(i)
+            const { label, n, mean, error, low, high, median, lowerQuartile, upperQuartile } = group
+            const text = `${label}\nmean ${number(mean)}${error === undefined ? '' : ` ± ${number(error)}`}\nmedian ${number(median)}, ${number(low)} to ${number(high)}\n${some(n, 'job')}`
+            if (kind === 'bar') {
+              const [top, foot] = [scale.at(Math.max(0, mean)), scale.at(Math.min(0, mean))]
+              return (
+                <g key={label} data-group={label} stroke="var(--ink)">
+                  <title>{text}</title>
+                  <rect
+                    x={x - wide / 2}
+                    width={wide}
+                    y={top}
+                    height={Math.max(1, foot - top)}
+                    fill="var(--accent)"
+                    fillOpacity="0.55"
+                    stroke="none"
+                  />
+                  {error !== undefined && (
+                    <line x1={x} x2={x} y1={scale.at(mean - error)} y2={scale.at(mean + error)} />
+                  )}
+                </g>
+              )
+            }
+            const [top, foot] = [scale.at(upperQuartile), scale.at(lowerQuartile)]
+            return (
+              <g key={label} data-group={label} stroke="var(--ink)">
+                <title>{text}</title>
+                <line x1={x} x2={x} y1={scale.at(low)} y2={scale.at(high)} />
+                <rect
+                  x={x - wide / 2}
+                  width={wide}
+                  y={top}
+                  height={Math.max(1, foot - top)}
+                  fill="var(--accent-soft)"
+                />
+                <line
+                  x1={x - wide / 2}
+                  x2={x + wide / 2}
+                  y1={scale.at(median)}
+                  y2={scale.at(median)}
+                  strokeWidth="2"
+                />
+              </g>
+            )
+          })}
+        </Frame>
+      </div>
+      <Note>
+        {kind === 'bar' ? 'Mean ± standard error' : 'Quartiles, lowest to highest'}
+        {all.length > groups.length && `; the first ${MAX_GROUPS} of ${all.length} groups`}
+      </Note>
+    </>
+  )
+}
+
+/** Two columns with the least-squares line, which is straight on the scales of the axes. */
+export function FitPlot(props: {
+  rows: readonly Compared[]
+  x: Axis
+  y: Axis
+  strokeOf: (row: Compared) => string
+}) {
+  const { rows, x, y, strokeOf } = props
+  const [box, width] = useWidth(480)
+  const valueAt = (axis: Axis, row: Compared): number => axis.at(row) ?? Number.NaN
+  const endsOf = (axis: Axis): Range => extremes(rows.map((row) => valueAt(axis, row))) ?? [0, 1]
+  const [endsX, endsY] = [endsOf(x), endsOf(y)]
+  const across = placed(x, endsX, [LEFT, width - PAD], 6)
+  const up = placed(y, endsY, [H - FOOT, PAD], 6)
+  const line = (axis: Axis, value: number): number => (axis.log ? Math.log10(value) : value)
+  const isNumeric = x.words === null && y.words === null
+  const fit = isNumeric
+    ? fitLine(rows.map((row) => [line(x, valueAt(x, row)), line(y, valueAt(y, row))]))
+    : undefined
+  const fitted = (value: number): number => {
+    const at = (fit?.intercept ?? 0) + (fit?.slope ?? 0) * line(x, value)
+    return y.log ? 10 ** at : at
+  }
+  // Where the line leaves the plot it is cut.
+  const path = Array.from({ length: 65 }, (_, i) => valueIn(divisible(endsX, x.log), i / 64, x.log))
+    .filter((value) => fitted(value) >= endsY[0] && fitted(value) <= endsY[1])
+    .map((value) => `${across.at(value).toFixed(1)},${up.at(fitted(value)).toFixed(1)}`)
+  return (
+    <>
+      <div ref={box}>
+        <Frame
+          label={`${y.title} against ${x.title}, ${some(rows.length, 'job')}`}
+          width={width}
+          x={{
+            title: `${x.title}${x.log ? ', log' : ''}`,
+            labels: across.labels.map(({ at, text }) => ({ at: across.at(at), text: short(text, 10) })),
+          }}
+          y={{ title: y.title, labels: up.labels.map(({ at, text }) => ({ at: up.at(at), text })) }}
+        >
+          {rows.map((row) => (
+            <circle
+              key={row.name}
+              data-point={row.name}
+              cx={across.at(valueAt(x, row))}
+              cy={up.at(valueAt(y, row))}
+              r={rows.length > 200 ? 2.5 : 4}
+              fill={strokeOf(row)}
+              fillOpacity="0.75"
+            >
+              <title>{`${row.name}\n${x.title}: ${number(valueAt(x, row))}\n${y.title}: ${number(valueAt(y, row))}`}</title>
+            </circle>
+          ))}
+          {path.length > 1 && (
+            <polyline
+              data-fit
+              points={path.join(' ')}
+              fill="none"
+              stroke="var(--ink)"
+              strokeWidth="1.5"
+              strokeDasharray="5 3"
+            />
+          )}
+        </Frame>
+      </div>
+      <Note>
+        {fit === undefined
+          ? 'No line: it needs three jobs with different numbers'
+          : `Fit: slope ${number(Number(fit.slope.toPrecision(3)))}${x.log || y.log ? ' on log scales' : ''}, R² ${number(Number(fit.r2.toPrecision(3)))}, n ${fit.n}`}
+      </Note>
+    </>
+  )
+}
+
+/** How often the values of a column occur. */
+export function HistogramPlot({ rows, axis }: { rows: readonly Compared[]; axis: Axis }) {
+  const [box, width] = useWidth(480)
+  const { words } = axis
+  const values = rows.map((row) => axis.at(row) ?? Number.NaN)
+  const bins =
+    words === null
+      ? histogramOf(values, axis.log)
+      : words.map((_, i) => ({ from: i, to: i, n: values.filter((value) => value === i).length }))
+  const most = Math.max(1, ...bins.map(({ n }) => n))
+  const counts = placed(
+    { ...axis, id: 'n', title: 'Jobs', words: null, log: false, low: 0, high: most },
+    [0, most],
+    [H - FOOT, PAD],
+    5,
+  )
+  const band = (width - LEFT - PAD) / Math.max(1, bins.length)
+  const edge = (i: number): number => LEFT + band * i
+  const textOf = ({ from, to }: { from: number; to: number }): string =>
+    words === null ? (from === to ? number(from) : `${number(from)} to ${number(to)}`) : (words[from] ?? '')
+  const labels =
+    words === null && bins.length > 1
+      ? bins.flatMap(({ from }, i) =>
+          i % Math.ceil(bins.length / 6) === 0 ? [{ at: edge(i), text: short(number(from), 10) }] : [],
+        )
+      : bandLabels(bins.map(textOf), (i) => edge(i + 0.5), band)
+  return (
+    <>
+      <div ref={box}>
+        <Frame
+          label={`Histogram of ${axis.title}, ${some(rows.length, 'job')}`}
+          width={width}
+          x={{ title: `${axis.title}${axis.log ? ', log' : ''}`, labels }}
+          y={{
+            title: 'Jobs',
+            labels: counts.labels
+              .filter(({ at }) => Number.isInteger(at))
+              .map(({ at, text }) => ({ at: counts.at(at), text })),
+          }}
+        >
+          {bins.map((bin, i) => (
+            <rect
+              key={bin.from}
+              data-bin={bin.n}
+              x={edge(i) + 0.5}
+              width={Math.max(1, band - 1)}
+              y={counts.at(bin.n)}
+              height={counts.at(0) - counts.at(bin.n)}
+              fill="var(--accent)"
+              fillOpacity="0.55"
+            >
+              <title>{`${textOf(bin)}\n${some(bin.n, 'job')}`}</title>
+            </rect>
+          ))}
+        </Frame>
+      </div>
+      <Note>
+        {some(rows.length, 'job')} in {some(bins.length, 'bin')}
+      </Note>
+    </>
+  )
+}
