@@ -663,6 +663,11 @@ export const MATRIX: Row[] = [
     answers: '404 401 200 200 404 200 200 200 200 200',
   },
   {
+    route: 'GET /api/batches/:id/stored',
+    path: ofBatch('/stored'),
+    answers: '404 401 200 200 404 200 200 200 200 200',
+  },
+  {
     route: 'PATCH /api/batches/:id',
     path: ofBatch(),
     body: () => ({ notes: 'seen' }),

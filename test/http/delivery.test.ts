@@ -74,6 +74,24 @@ test('a program that continues a batch learns its project, its newest job and th
   })
 })
 
+test('a program that copied a history learns how much of it is stored', async () => {
+  const path = '/api/batches/copied/stored'
+  expect((await stage.get(path, stage.batchOwner.reporter)).status).toBe(404)
+  await send(start('copied'), epoch('copied', 0), epoch('copied', 2 ** 40), epoch('copied', 0))
+  expect((await stage.get(path, stage.batchOwner.reporter)).body).toMatchObject({
+    project: 'vision',
+    status: 'running',
+    config: 0,
+    tags: 0,
+    jobs: 1,
+    series: 1,
+    points: 2,
+    log_lines: 0,
+    files: 0,
+    media: 0,
+  })
+})
+
 test('events that the reporter dropped make the receipt incomplete for good', async () => {
   await send(start('dropped'), epoch('dropped', 0), end('dropped', receipt(7, 4)))
   expect(await delivery('dropped')).toMatchObject({

@@ -41,6 +41,7 @@ export { clockSkewS, correctionMs, eventSkews, eventSkewsOf } from './receipts.t
 export { type ResumePoint, resumePointOf } from './resume-point.ts'
 export { createSenderTally, type SenderCounts, saveSenders } from './senders.ts'
 export { settleJobs } from './settle-jobs.ts'
+export { type StoredCounts, storedOf } from './stored.ts'
 export {
   aliveAt,
   type BatchExtras,

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { entryOf } from '../../checked.ts'
 import { visibleBatch } from '../../domain/access.ts'
-import { deliveryOf, deliveryOfJobs, resumePointOf, withoutHosts } from '../../domain/batches/index.ts'
+import { deliveryOf, deliveryOfJobs, resumePointOf, storedOf, withoutHosts } from '../../domain/batches/index.ts'
 import { cursorOf } from '../../domain/cursors.ts'
 import { countFiles } from '../../domain/files/index.ts'
 import { countMedia } from '../../domain/media/index.ts'
@@ -17,7 +17,7 @@ const jobDeliveryCursor = cursorOf<number>('delivery of jobs', z.int().min(0))
 
 /** The receipts of a batch and of its jobs (contract §10 "Receipt"), and how far its jobs are. */
 export function deliveryRoutes(app: FastifyInstance, services: Services): void {
-  addRoutes(app, services, [deliveryRoute, jobDeliveryRoute, resumePointRoute])
+  addRoutes(app, services, [deliveryRoute, jobDeliveryRoute, resumePointRoute, storedRoute])
 }
 
 function deliveryRoute(routes: Routes, { sql }: Services): void {
@@ -95,6 +95,44 @@ function resumePointRoute(routes: Routes, { sql }: Services): void {
     async (request) => {
       const batch = await visibleBatch(sql, await request.caller(), request.params.id, { polling: true })
       return resumePointOf(sql, batch)
+    },
+  )
+}
+
+function storedRoute(routes: Routes, { sql }: Services): void {
+  routes.get(
+    '/api/batches/:id/stored',
+    {
+      schema: {
+        tags: ['batches'],
+        params: shapes.byId,
+        querystring: shapes.nothing,
+        summary:
+          'How much of each kind is stored, for a program that copies a history; also with a reporter token',
+        response: {
+          200: z.object({
+            project: z.string(),
+            status: z.string(),
+            config: z.int().describe('Entries at the top of the configuration'),
+            tags: z.int(),
+            jobs: z.int(),
+            series: z.int(),
+            points: z.int(),
+            log_lines: z.int(),
+            files: z.int().describe('Files whose content has arrived'),
+            media: z.int().describe('Values whose content has arrived'),
+          }),
+        },
+      },
+    },
+    async (request) => {
+      const batch = await visibleBatch(sql, await request.caller(), request.params.id, { polling: true })
+      const [counts, files, media] = await Promise.all([
+        storedOf(sql, batch),
+        countFiles(sql, [batch.key]),
+        countMedia(sql, batch.key),
+      ])
+      return { ...counts, files: entryOf(files, batch.key).stored, media: media.values - media.missing }
     },
   )
 }

@@ -1,0 +1,37 @@
+import { required } from '../../checked.ts'
+import type { Db } from '../../db/sql.ts'
+import { warm } from '../warm.ts'
+
+/** How much is stored of a batch, for a program that has copied a history and compares. */
+export interface StoredCounts {
+  project: string
+  status: string
+  /** Entries at the top of the configuration. */
+  config: number
+  tags: number
+  jobs: number
+  series: number
+  points: number
+  log_lines: number
+}
+
+/** Counts rows; files and media have counts of their own (domain/files, domain/media). */
+export async function storedOf(
+  db: Db,
+  batch: { key: number; projectSlug: string; status: string },
+): Promise<StoredCounts> {
+  await warm(db, { batches: [batch.key] })
+  const [row] = await db<Omit<StoredCounts, 'project' | 'status'>[]>`/* batches.stored */
+    select (select count(*) from jsonb_object_keys(coalesce(b.config, '{}'))) config, cardinality(b.tags) tags,
+      j.jobs, j.series, j.points,
+      (select count(*) from log_lines l where l.batch_key = ${batch.key}) log_lines
+    from batches b cross join lateral (
+      select count(*) jobs, coalesce(sum(cardinality(p.series)), 0)::bigint series,
+        coalesce(sum(e.points), 0)::bigint points
+      from job_progress p cross join lateral (
+        select sum(cardinality(array_remove(e.vals, null))) points from epochs e
+        where e.batch_key = ${batch.key} and e.job_key = p.job_key) e
+      where p.batch_key = ${batch.key}) j
+    where b.key = ${batch.key}`
+  return { project: batch.projectSlug, status: batch.status, ...required(row) }
+}
