@@ -18,6 +18,7 @@ from ._settings import Settings, read_settings
 from ._sweep_run import add_parser, run_command, split_command
 from ._sync import sync
 from ._version import __version__
+from .importing import _parser as importing
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -65,6 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command.add_argument(
         "words", nargs="+", metavar="SCRIPT", help="train.py …, -m module …, or a program such as torchrun"
     )
+    importing.add_parser(commands)
     add_parser(commands)
     add_parsers(commands)
     command = commands.add_parser("completion", help="print a completion script for a shell")
@@ -73,6 +75,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words)
     if options.command == "sweep":
         return run_command(options, command_line)
+    if options.command == "import-from":
+        logging.basicConfig(format="svc-reporter: %(message)s", level=logging.WARNING)
+        from .importing._command import run_command as import_from
+
+        return import_from(options)
     if options.command == "completion":
         print(completion(parser, options.shell), end="")
         return 0

@@ -114,7 +114,7 @@ class RunFiles:
             return False
         try:
             kept = self.store.put(content)
-            self._record_file(path, _content_of(kept), media_type, None)
+            self._record_file(path, content_of(kept), media_type, None)
             return True
         except OSError as error:
             self._lose(1, f"file {path}", f"the file {path} is not kept: {error}")
@@ -223,7 +223,7 @@ class RunFiles:
         for name, encoders in taken.items():
             values = []
             for at, encode in enumerate(encoders if isinstance(encoders, list) else [encoders]):
-                value = self._encoded_one(name, encode, f"media/{_safe_path(name)}/{step}-{at}", job_id)
+                value = self._encoded_one(name, encode, f"media/{safe_path(name)}/{step}-{at}", job_id)
                 if value is not None:
                     values.append(value)
             if values:
@@ -233,7 +233,7 @@ class RunFiles:
     def _encoded_one(self, name: str, encode: Taken, stem: str, job_id: str) -> dict[str, Any] | None:
         def keep(content: bytes | Path, media_type: str, suffix: str) -> Kept:
             kept = self.store.put(content)
-            self._record_file(f"{stem}-{kept.sha256[:16]}{suffix}", _content_of(kept), media_type, job_id)
+            self._record_file(f"{stem}-{kept.sha256[:16]}{suffix}", content_of(kept), media_type, job_id)
             return kept
 
         try:
@@ -314,7 +314,7 @@ class RunFiles:
         return True
 
     def _record_file(self, path: str, content: dict[str, Any], media_type: str | None, job_id: str | None) -> None:
-        clean = _safe_path(path)
+        clean = safe_path(path)
         data = {"kind": "file", "file_path": clean, "media_type": media_type, "job_id": job_id}
         self._add({**data, "files": [{"path": clean, **content}]}, record_name(self._reporter.batch_id, clean))
 
@@ -351,11 +351,11 @@ class RunFiles:
         self._reporter.messages.log_once(logging.WARNING, f"files {topic}", text)
 
 
-def _content_of(kept: Kept) -> dict[str, Any]:
+def content_of(kept: Kept) -> dict[str, Any]:
     return {"sha256": kept.sha256, "size": kept.size, "content": kept.sha256}
 
 
-def _safe_path(path: str) -> str:
+def safe_path(path: str) -> str:
     """A path that the service accepts: parts that are not empty, `.` or `..`."""
     parts = (_PATH_PART.sub("_", part).strip() for part in text_of(path).replace("\\", "/").split("/"))
     kept = [part[:200] if part not in (".", "..") else "_" for part in parts if part]

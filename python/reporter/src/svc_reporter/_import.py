@@ -80,7 +80,7 @@ def import_files(
     transport = PacedTransport(settings.target, settings.token, tuning.request_timeout_s)
     sender = Sender(transport, tuning, Shutdown().pause)
     total = sum(path.stat().st_size for path in paths)
-    progress = _Progress(total, None if quiet else screen or sys.stderr)
+    progress = Progress(total, None if quiet else screen or sys.stderr)
     done = Imported()
     try:
         for events, places, size in _chunks(paths, tuning.array_limit, tuning.array_limit_bytes, done, progress):
@@ -110,7 +110,7 @@ def _is_by_reporters(events: list[EncodedEvent]) -> bool:
 
 
 def _chunks(
-    paths: list[Path], limit: int, limit_bytes: int, done: Imported, progress: _Progress
+    paths: list[Path], limit: int, limit_bytes: int, done: Imported, progress: Progress
 ) -> Iterator[tuple[list[EncodedEvent], list[str], int]]:
     """Chunks for one request each: the events, the file and line of each, and how many bytes were read so far."""
     events: list[EncodedEvent] = []
@@ -148,7 +148,7 @@ def _event(line: bytes) -> EncodedEvent | None:
         return None
 
 
-class _Progress:
+class Progress:
     """A progress bar on a terminal; elsewhere a line every ten seconds."""
 
     def __init__(self, total: int, screen: TextIO | None) -> None:
@@ -158,6 +158,9 @@ class _Progress:
         self._began = time.monotonic()
         self._shown_at = self._began if not self._is_terminal else 0.0
         self._faults = 0
+
+    def set_total(self, total: int) -> None:
+        self._total = max(1, total)
 
     def show(self, read: int, events: int) -> None:
         now = time.monotonic()
