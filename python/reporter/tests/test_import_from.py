@@ -14,7 +14,7 @@ import pytest
 
 from svc_reporter._cli import main
 from svc_reporter._tuning import DEFAULT
-from svc_reporter.importing import _tensorboard, _wandb
+from svc_reporter.importing import _tfrecord, _wandb_log
 from svc_reporter.importing._channel import DerivedIds
 from svc_reporter.importing._counts import Counts, Own, counts_of, difference, table
 from svc_reporter.importing._csv import open_source, time_in
@@ -198,20 +198,20 @@ def test_the_table_names_what_differs() -> None:
 
 def _framed(data: bytes) -> bytes:
     head = struct.pack("<Q", len(data))
-    crc = _tensorboard.masked_crc
+    crc = _tfrecord.masked_crc
     return head + struct.pack("<I", crc(head)) + data + struct.pack("<I", crc(data))
 
 
 def test_event_files_are_read_up_to_a_partial_record_and_past_a_damaged_one() -> None:
-    assert _tensorboard.masked_crc(b"123456789") == ((0xE3069283 >> 15 | 0xE3069283 << 17) + 0xA282EAD8) & 0xFFFFFFFF
+    assert _tfrecord.masked_crc(b"123456789") == ((0xE3069283 >> 15 | 0xE3069283 << 17) + 0xA282EAD8) & 0xFFFFFFFF
     damaged = bytearray(_framed(b"second"))
     damaged[13] ^= 1
     file = io.BytesIO(_framed(b"first") + bytes(damaged) + _framed(b"third") + _framed(b"fourth")[:-3])
-    assert list(_tensorboard.frames(file)) == [b"first", None, b"third"]
+    assert list(_tfrecord.frames(file)) == [b"first", None, b"third"]
     file.seek(0)
     broken = io.BytesIO(_framed(b"first") + b"\1" * 40)
-    with pytest.raises(_tensorboard.Torn, match="byte 21"):
-        list(_tensorboard.frames(broken))
+    with pytest.raises(_tfrecord.Torn, match="byte 21"):
+        list(_tfrecord.frames(broken))
 
 
 def _logged(*records: bytes) -> bytes:
@@ -239,16 +239,16 @@ def _logged(*records: bytes) -> bytes:
 def test_logs_of_wandb_are_read_over_blocks_and_past_damage() -> None:
     big = bytes(range(256)) * 300
     whole = _logged(b"one", big, b"three", b"four")
-    assert [frame.data for frame in _wandb.frames(io.BytesIO(whole))] == [b"one", big, b"three", b"four"]
-    cut = [frame.data for frame in _wandb.frames(io.BytesIO(whole[:-2]))]
+    assert [frame.data for frame in _wandb_log.frames(io.BytesIO(whole))] == [b"one", big, b"three", b"four"]
+    cut = [frame.data for frame in _wandb_log.frames(io.BytesIO(whole[:-2]))]
     assert cut == [b"one", big, b"three"]
     damaged = bytearray(whole)
     damaged[20] ^= 1  # in the second record: its first block is lost
-    found = list(_wandb.frames(io.BytesIO(bytes(damaged))))
+    found = list(_wandb_log.frames(io.BytesIO(bytes(damaged))))
     assert [frame.data for frame in found if not frame.damage] == [b"one", b"three", b"four"]
     assert [bool(frame.damage) for frame in found][:2] == [False, True]
     with pytest.raises(ValueError, match="not a log"):
-        list(_wandb.frames(io.BytesIO(b"something else")))
+        list(_wandb_log.frames(io.BytesIO(b"something else")))
 
 
 def _csv_records(path: Path, **more: Any) -> list[tuple[Found, list[Record]]]:

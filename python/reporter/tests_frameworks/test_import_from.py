@@ -212,7 +212,7 @@ def test_a_growing_folder_is_followed_until_it_ends(
     from torch.utils.tensorboard import SummaryWriter
 
     from svc_reporter.importing import _command
-    from svc_reporter.importing._tensorboard import frames
+    from svc_reporter.importing._tfrecord import frames
 
     writer = SummaryWriter(str(tmp_path / "logs"), flush_secs=1)
     pauses: list[float] = []
@@ -251,3 +251,76 @@ def test_files_of_comma_separated_values(service: RealServer, imported: Import, 
     run = _runs(service, "of-csv")["base"]
     assert (run["status"], run["config"]) == ("completed", {"version": "v1"})
     assert _series(service, run["id"])["loss"] == [(n, 1 / (n + 1)) for n in range(600)]
+
+
+def test_databases_of_trackio(
+    service: RealServer, imported: Import, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = """
+import numpy as np, trackio
+trackio.init(project="tproj", name="run a", config={"lr": 0.1, "v": "007"}, group="g")
+for step in range(3):
+    trackio.log({"loss": 1 / (step + 1), "acc": {"top1": step / 4}}, step=step)
+trackio.log({"img": trackio.Image(np.zeros((8, 8, 3), np.uint8), caption="c"), "word": "text"}, step=5)
+trackio.finish()
+"""
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
+    (tmp_path / "script.py").write_text(script)
+    subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, check=True)
+    assert "differs" not in imported("trackio", "trackio", "--project", "of-trackio")
+    run = _runs(service, "of-trackio")["run a"]
+    assert (run["config"], run["group"], run["status"]) == ({"lr": 0.1, "v": "007"}, "g", "completed")
+    assert _series(service, run["id"])["acc/top1"] == [(0, 0.0), (1, 0.25), (2, 0.5)]
+    assert sorted(_media(service, run["id"])) == ["img", "word"]
+
+
+def test_parquet_of_the_exporter_of_neptune(service: RealServer, imported: Import, tmp_path: Path) -> None:
+    """In the exporter's schema; the exporter itself needs the hosted service, which has ended."""
+    from datetime import datetime, timezone
+    from decimal import Decimal
+
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    at = datetime(2025, 6, 1, tzinfo=timezone.utc)
+    rows: list[dict[str, Any]] = [
+        {"attribute_path": "sys/creation_time", "attribute_type": "datetime", "datetime_value": at},
+        {"attribute_path": "sys/name", "attribute_type": "string", "string_value": "base"},
+        {"attribute_path": "sys/tags", "attribute_type": "string_set", "string_set_value": ["a", "b"]},
+        {"attribute_path": "params/lr", "attribute_type": "float", "float_value": 0.1},
+        {"attribute_path": "params/id", "attribute_type": "string", "string_value": "007"},
+        {"attribute_path": "data/table", "attribute_type": "file", "file_value": {"path": "p/table.csv"}},
+    ]
+    for step in range(3):
+        one = {"attribute_path": "loss", "attribute_type": "float_series", "float_value": 1 / (step + 1)}
+        half = {"attribute_path": "half", "attribute_type": "float_series", "float_value": step / 2}
+        rows.append({**one, "step": Decimal(step), "timestamp": at})
+        rows.append({**half, "step": Decimal(step) / 2, "timestamp": at})
+    histogram = {"type": "COUNTING", "edges": [0.0, 1.0, 2.0], "values": [3.0, 4.0]}
+    more = {"step": Decimal(1), "timestamp": at}
+    rows.append({"attribute_path": "w", "attribute_type": "histogram_series", "histogram_value": histogram, **more})
+    line = {"attribute_path": "monitoring/stdout", "attribute_type": "string_series", "string_value": "a line"}
+    rows.append({**line, **more})
+    text = ("project_id", "run_id", "attribute_path", "attribute_type", "string_value")
+    numbers = pa.list_(pa.float64())
+    schema = pa.schema(
+        [(name, pa.string()) for name in text]
+        + [("step", pa.decimal128(18, 6)), ("timestamp", pa.timestamp("ms", "UTC")), ("int_value", pa.int64())]
+        + [("float_value", pa.float64()), ("bool_value", pa.bool_()), ("datetime_value", pa.timestamp("ms", "UTC"))]
+        + [("string_set_value", pa.list_(pa.string())), ("file_value", pa.struct([("path", pa.string())]))]
+        + [("histogram_value", pa.struct([("type", pa.string()), ("edges", numbers), ("values", numbers)]))]
+    )
+    (tmp_path / "exports" / "data" / "p").mkdir(parents=True)
+    (tmp_path / "exports" / "files" / "p").mkdir(parents=True)
+    (tmp_path / "exports" / "files" / "p" / "table.csv").write_text("a,b\n1,2\n")
+    table = pa.Table.from_pylist([{"project_id": "team/proj", "run_id": "RUN-1", **row} for row in rows], schema=schema)
+    parquet.write_table(table, tmp_path / "exports" / "data" / "p" / "RUN-1_part_0.parquet")
+    assert "differs" not in imported("neptune", tmp_path / "exports" / "data", "--project", "of-neptune")
+    run = _runs(service, "of-neptune")["base"]
+    assert (run["config"], sorted(run["tags"])) == ({"params/lr": 0.1, "params/id": "007"}, ["a", "b"])
+    assert run["started_at"].startswith("2025-06-01T00:00:00")
+    series = _series(service, run["id"])
+    assert series["loss"] == [(0, 1.0), (1, 0.5), (2, 1 / 3)]
+    assert (series["half"], series["half/step"]) == ([(0, 0.0), (1, 0.5), (2, 1.0)],) * 2
+    assert _files(service, run["id"]) == {"data/table.csv"}
+    assert sorted(_media(service, run["id"])) == ["w"]

@@ -2,7 +2,13 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { entryOf } from '../../checked.ts'
 import { visibleBatch } from '../../domain/access.ts'
-import { deliveryOf, deliveryOfJobs, resumePointOf, storedOf, withoutHosts } from '../../domain/batches/index.ts'
+import {
+  deliveryOf,
+  deliveryOfJobs,
+  resumePointOf,
+  storedOf,
+  withoutHosts,
+} from '../../domain/batches/index.ts'
 import { cursorOf } from '../../domain/cursors.ts'
 import { countFiles } from '../../domain/files/index.ts'
 import { countMedia } from '../../domain/media/index.ts'

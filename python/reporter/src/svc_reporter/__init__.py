@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from ._media import Table as Table
     from ._media import Text as Text
     from ._media import Video as Video
+    from ._patch_tensorboard import patch_tensorboard as patch_tensorboard
     from ._summary import Summary
     from ._sweep import Sweep as Sweep
     from ._sweeps import agent as agent
@@ -94,6 +95,7 @@ _LAZY = {
     **dict.fromkeys(("agent", "ask", "should_stop", "sweep", "trial"), "_sweeps"),
     "Sweep": "_sweep",
     "Api": "query",
+    "patch_tensorboard": "_patch_tensorboard",
     "Config": "_config",
 }
 """Names that are imported at their first use, by module, so that `import svc_reporter` stays fast."""

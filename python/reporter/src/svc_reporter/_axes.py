@@ -66,6 +66,11 @@ class Axes:
         return self._at if self._is_named else None
 
     @property
+    def last_step(self) -> int:
+        """The main step of the last call."""
+        return self._at
+
+    @property
     def next_step(self) -> int:
         """The step of the next call that names none."""
         return self._at if self._is_open else min(self._at + 1, MAX_STEP)

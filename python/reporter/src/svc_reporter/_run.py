@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
-from . import _arguments, _environment, _init_arguments, _lifecycle, _rank_failure, _resume
+from . import _arguments, _environment, _init_arguments, _lifecycle, _mirror, _rank_failure, _resume
 from ._axes import Axes, Metric
 from ._config import Config, config_of, plain_config
 from ._console import ConsoleCapture
@@ -64,6 +64,7 @@ def init(
     job_type: str | None = None,
     dir: Any = None,
     settings: Any = None,
+    mirror: str | None = None,
     **more: Any,
 ) -> Run:
     """Start a run and print its address. `config` is a dictionary, an argparse namespace, a dataclass or a YAML file.
@@ -79,6 +80,8 @@ def init(
     `batch_id`; `resume` is `allow`, `must`, `never` or `auto`. W&B's other keywords are accepted, and one line names
     those without an effect. Without an argument the variables of W&B count (WANDB_PROJECT, WANDB_NAME, ...).
 
+    `mirror` is `wandb`, `mlflow` or `tensorboard`: numbers and configuration also go there, while you migrate.
+
     In a process that joins a run (SVC_BATCH_ID), `name` names its job of that run.
 
     Raises ValueError and TypeError for invalid arguments, and nothing else.
@@ -86,6 +89,7 @@ def init(
     given = {name: value for name, value in locals().items() if name not in ("more", "n_total", "job", "step_unit")}
     if project is None and name is None and config is None and reinit is None and not more and _current is not None:
         reinit = "return_previous"  # a script that asks for its run again
+    _mirror.checked(given.pop("mirror"))
     wanted = _init_arguments.completed(given, more)
     if reinit in (False, "return_previous") and _current is not None:
         _current.config.update(config_of(config))
@@ -110,6 +114,8 @@ def init(
     run = Run(made, values, name=title, job=job, step_unit=step_unit.strip(), quiet=bool(wanted.get("quiet")))
     run._describe(wanted, details)
     run._begin(details, parts, wanted.get("console", True) and reinit != "create_new", reinit != "create_new")
+    if mirror is not None and not made._disabled:
+        run._mirror = _mirror.open_mirror(mirror, run)
     return run
 
 
@@ -195,6 +201,7 @@ class Run(RunFileCalls, RunNames):
         """How many lines came before the run's own job started."""
         self._finished = False
         self._resumes_itself = False
+        self._mirror: _mirror.Mirror | None = None
         self._lock = threading.RLock()
 
     # --- the public interface
@@ -256,6 +263,8 @@ class Run(RunFileCalls, RunNames):
             return
         try:
             self._record(data, step, commit)
+            if self._mirror is not None:
+                self._mirror.log(data, self._axes.last_step)
         except Exception as error:
             raise_if_by_signal(error)
             self._warn("log", f"a call of log was not recorded: {type(error).__name__}: {text_of(error)}")
@@ -455,6 +464,8 @@ class Run(RunFileCalls, RunNames):
         try:
             self._reporter.__exit__(None if error is None else type(error), error, trace)
         finally:  # also if Ctrl-C came meanwhile
+            if self._mirror is not None:
+                self._mirror.finish(reason is not None)
             self._print_end(clean_end if reason is None else f"ended: {reason.splitlines()[0][:200]}")
 
     def _begin_trial(self) -> None:
@@ -556,6 +567,8 @@ class Run(RunFileCalls, RunNames):
         """Send a changed configuration. A `batch_start` with `update` changes only that."""
         if self._finished or self._reporter.trial is not None:  # a sweep's batch has no configuration of one trial
             return
+        if self._mirror is not None:
+            self._mirror.config(changed)
         reporter = self._reporter
         data = {"experiment_type": reporter.experiment_type, "n_total": reporter.n_planned, "update": True}
         reporter.emit("batch_start", None, {**data, "config": self._fitting("configuration", changed)})

@@ -19,7 +19,7 @@ _TIMES = ("timestamp", "_timestamp", "wall_time", "time", "datetime", "date", "c
 _RUNS = ("run", "run_id", "run_name", "experiment", "trial")
 _NAMES = ("metric", "key", "tag", "name", "variable", "attribute_path")
 _VALUES = ("value", "float_value")
-_LEAST_TIME, _MOST_TIME = 10**8, 10**11
+_MIN_TIME, _MAX_TIME = 10**8, 10**11
 """Seconds since 1970 that a column of times has; greater numbers are milliseconds."""
 
 
@@ -210,9 +210,9 @@ def time_in(text: str) -> int | None:
     """Unix milliseconds of a number of seconds or milliseconds, or of an ISO 8601 time (UTC without a zone)."""
     try:
         number = float(text)
-        if _LEAST_TIME < number < _MOST_TIME:
+        if _MIN_TIME < number < _MAX_TIME:
             return round(number * 1000)
-        return round(number) if _LEAST_TIME * 1000 < number < _MOST_TIME * 1000 else None
+        return round(number) if _MIN_TIME * 1000 < number < _MAX_TIME * 1000 else None
     except ValueError:
         pass
     try:

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-import struct
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from .._media import Audio, Histogram, Html, Image, Media, Table, Text, Video
 from ._records import (
@@ -33,68 +31,12 @@ from ._records import (
 )
 from ._records import project_name as named
 from ._values import flat
+from ._wandb_log import Frame, frames
 
-_BLOCK = 32 * 1024
-_HEAD = 7
-_MAGIC = b":W&B"
-_FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _LEVELS = {"INFO": "info", "WARN": "warning", "WARNING": "warning", "ERROR": "error"}
 _NUMBER = re.compile(r"v\d+")
 _NO_TABLE_ARTIFACT = "run_table"
 """Artifacts that W&B makes of logged tables; the tables are media here."""
-
-
-class _Frame:
-    """A record of the log, or the damage that was found in its place."""
-
-    def __init__(self, data: bytes, damage: str = "") -> None:
-        self.data = data
-        self.damage = damage
-
-
-def frames(file: BinaryIO) -> Iterator[_Frame]:
-    """The records of a log. A damaged block costs its rest; reading goes on with the next block."""
-    head = file.read(_HEAD)
-    if head[:4] != _MAGIC:
-        raise ValueError("is not a log of W&B")
-    parts: list[bytes] = []
-    while True:
-        at = file.tell()
-        left = _BLOCK - at % _BLOCK
-        if left < _HEAD:
-            file.seek(left, 1)
-            continue
-        head = file.read(_HEAD)
-        if len(head) < _HEAD:
-            return
-        crc, length, kind = struct.unpack("<IHB", head)
-        data = file.read(min(length, left - _HEAD))
-        whole = kind in (_FULL, _FIRST, _MIDDLE, _LAST) and len(data) == length <= left - _HEAD
-        if not whole or zlib.crc32(head[6:7] + data) & 0xFFFFFFFF != crc:
-            parts = []
-            if not head.strip(b"\0"):
-                return  # space that was reserved and never written
-            if at + left >= _size(file):
-                return  # the last record was not written to its end: the run was cut off
-            yield _Frame(b"", f"the record at byte {at:,} is damaged")
-            file.seek(at + left)
-        elif kind == _FULL:
-            parts = []
-            yield _Frame(data)
-        elif kind == _FIRST:
-            parts = [data]
-        elif parts:
-            parts.append(data)
-            if kind == _LAST:
-                yield _Frame(b"".join(parts))
-                parts = []
-
-
-def _size(file: BinaryIO) -> int:
-    at = file.tell()
-    end = file.seek(0, 2)
-    file.seek(at)
-    return end
 
 
 def open_source(wanted: Wanted) -> Source:
@@ -144,7 +86,7 @@ class _WandB(Source):
                     return record.run
         raise ValueError("has no record of a run")
 
-    def parsed(self, frame: _Frame) -> Any:
+    def parsed(self, frame: Frame) -> Any:
         """None for what is not a record."""
         if frame.damage:
             return None
@@ -159,7 +101,8 @@ class _Run:
         self._source = source
         self._logs = logs
         self._start_ms = start_ms
-        self._end: End | None = None
+        self._ends: list[End] = []
+        """That of the newest log, if it has one."""
 
     def records(self) -> Iterator[Record]:
         self._config: dict[str, Any] = {}
@@ -168,9 +111,8 @@ class _Run:
         self._lines = {"stdout": _Lines(), "stderr": _Lines()}
         self._step = 0
         self._last_ms = self._start_ms
-        self._end = None
         for log in self._logs:
-            self._end = None
+            self._ends = []
             self._folder = log.parent / "files"
             yield from self._log(log)
         for stream, lines in self._lines.items():
@@ -185,8 +127,7 @@ class _Run:
                 if path.is_file() and name not in self._media and name not in seen:
                     seen.add(name)
                     yield File(name, path)
-        if self._end is not None:
-            yield self._end
+        yield from self._ends
 
     def _log(self, log: Path) -> Iterator[Record]:
         with open(log, "rb") as file:
@@ -238,7 +179,7 @@ class _Run:
             code, seconds = record.exit.exit_code, record.exit.runtime
             ms = max(self._last_ms, self._start_ms + 1000 * int(seconds))
             reason = f"W&B: the script ended with status {code}"
-            self._end = End(ms, FAILED if code else FINISHED, reason if code else None)
+            self._ends = [End(ms, FAILED if code else FINISHED, reason if code else None)]
 
     def _seen(self, ms: int) -> int:
         self._last_ms = max(self._last_ms, ms)

@@ -56,6 +56,7 @@ class Writer:
         """False: the service has them already, and gets only what describes the run."""
         self._facts: dict[str, Any] = {"config": {}, "summary": {}, "tags": ()}
         self._sent: dict[str, Any] = {}
+        self._sent_tags: list[str] = []
         self._started = False
         self._tuning = tuning
         self._ids = DerivedIds(batch_id)
@@ -119,6 +120,7 @@ class Writer:
         """Raises Halted."""
         self.flush()
         self._begin()
+        self._tell_tags()
         changed = {key: value for key, value in self._details().items() if self._sent.get(key) != value}
         if changed and not self.state:
             self._emit_start(self._last_ms, {**changed, "update": True})
@@ -156,6 +158,13 @@ class Writer:
     def _tags(self) -> list[str]:
         return list(dict.fromkeys(str(tag) for tag in self._facts["tags"]))[:100]
 
+    def _tell_tags(self) -> None:
+        """Tags come with a start only: one more where they were not known at first."""
+        tags = self._tags()
+        if tags != self._sent_tags:
+            self._sent_tags = tags
+            self._emit_start(self._found.start_ms + 1, {"tags": tags})
+
     def _begin(self) -> None:
         if self._started:
             return
@@ -166,7 +175,8 @@ class Writer:
             found.project, self._batch_id, source, self._ids, Messages(every_s=float("inf")), self._tuning
         )
         details = self._sent = self._details()
-        tags = {"tags": self._tags()} if self._tags() else {}
+        self._sent_tags = self._tags()
+        tags = {"tags": self._sent_tags} if self._sent_tags else {}
         self._emit_start(found.start_ms, {**details, **tags})
         self._emit("job_start", MAIN, found.start_ms, {"step_unit": found.step_unit})
 
@@ -177,6 +187,7 @@ class Writer:
     def _end(self, end: End) -> None:
         self.flush()
         self._begin()
+        self._tell_tags()
         ms = max(end.ms, self._found.start_ms)
         seconds = round((ms - self._found.start_ms) / 1000, 3)
         changed = {key: value for key, value in self._details().items() if self._sent.get(key) != value}
