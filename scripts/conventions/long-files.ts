@@ -26,8 +26,10 @@ const LONG_WITH_REASON: Record<string, string> = {
   'python/reporter/src/svc_reporter/_reporter.py': 'the public class with its documentation',
   'python/reporter/src/svc_reporter/_run.py': 'the other public class with its documentation',
   'python/reporter/src/svc_reporter/_worker.py': 'one state machine over the events in flight',
-  'python/reporter/src/svc_reporter/importing/_wandb.py': 'one reader of a log: what each kind of record becomes',
-  'python/reporter/src/svc_reporter/importing/_writer.py': 'what each kind of record becomes, with the state of one run',
+  'python/reporter/src/svc_reporter/importing/_wandb.py':
+    'one reader of a log: what each kind of record becomes',
+  'python/reporter/src/svc_reporter/importing/_writer.py':
+    'what each kind of record becomes, with the state of one run',
   'python/reporter/src/svc_reporter/query/_api.py': 'the public class of reading with its documentation',
   'python/reporter/tests_frameworks/test_import_from.py':
     'a history of each tool, side by side, so that they can be compared',
