@@ -6,7 +6,7 @@ import { builder } from './builder.ts'
  * `Subscription.live`: the same channels and messages as GET /api/sse (contract §6), for clients of graphql-sse. sse.ts
  * sets the `live` of the context, which it supervises.
  */
-const LiveMessage = builder.objectRef<Frame>('LiveMessage').implement({
+export const LiveMessage = builder.objectRef<Frame>('LiveMessage').implement({
   description:
     'One change, as it looked when it was told. Merge it by its keys: it is never older than the change.',
   fields: (t) => ({

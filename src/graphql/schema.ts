@@ -18,6 +18,7 @@ import './administered.ts'
 import './query.ts'
 import './live.ts'
 import './updates.ts'
+import './update-messages.ts'
 
 /** The schema of the service, from the files of all types. */
 export const buildSchema = (): GraphQLSchema => describeMembers(hideUndeclaredFields(builder.toSchema()))

@@ -10,11 +10,10 @@ import {
 import type { Response } from 'graphql-sse'
 import { isRecord } from '../checked.ts'
 import type { Frame } from '../stream/frame.ts'
-import type { Subscription } from '../stream/subscription.ts'
 import { costWithin, LIMITS } from './limits.ts'
 import { withCode } from './mask.ts'
 
-/** The sources that graphql-sse runs: the frames of a subscription, or an operation that a client sent. */
+/** The operations that clients of graphql-sse send, and their results. */
 
 /** The largest document. A subscription has one field, so a longer document is not one. */
 const MAX_TOKENS = 1_000
@@ -23,10 +22,6 @@ const MAX_TOKENS = 1_000
 export interface FrameResult extends ExecutionResult {
   frame: Frame
 }
-
-/** The subscription's frames, unchanged: the bytes of a frame are its result. */
-export const framesOf = (subscription: Subscription): AsyncIterableIterator<FrameResult> =>
-  resultsOf(subscription, async () => ({}))
 
 /** A result for each frame of a source. graphql-sse frees a source only if it has all three methods. */
 export function resultsOf(

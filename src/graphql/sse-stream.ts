@@ -1,5 +1,4 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { Caller } from '../domain/caller.ts'
 import type { Live } from '../domain/live/index.ts'
 import type { Frame } from '../stream/frame.ts'
 import type { Subscription } from '../stream/subscription.ts'
@@ -24,7 +23,6 @@ export const MAX_BYTES = 64 * 1024
 const CURSOR_EVERY_PINGS = 20
 
 export interface Stream {
-  profile: 'events' | 'operation'
   res: ServerResponse
   subscription: Subscription | null
   /** The frames of the chunks of graphql-sse that are not written yet, in order. */
@@ -37,13 +35,9 @@ export interface Stream {
   blockedSince: number | null
   pings: number
   nextPing: number
-  params: Record<string, unknown>
-  /** Only in the operation profile. */
-  operation: { caller: Caller; following: Following } | undefined
 }
 
-export const newStream = (res: ServerResponse, profile: Stream['profile'], times: SseTimes): Stream => ({
-  profile,
+export const newStream = (res: ServerResponse, times: SseTimes): Stream => ({
   res,
   subscription: null,
   unwritten: [],
@@ -53,8 +47,6 @@ export const newStream = (res: ServerResponse, profile: Stream['profile'], times
   blockedSince: null,
   pings: 0,
   nextPing: performance.now() + times.pingMs,
-  params: {},
-  operation: undefined,
 })
 
 /** Answers the request with a stream: its headers, the reconnection time, and the cursor to begin with. */
@@ -86,23 +78,27 @@ const isFull = ({ unwritten, unwrittenBytes }: Stream): boolean =>
   unwritten.length >= MAX_FRAMES || (unwritten.length > 0 && unwrittenBytes > MAX_BYTES)
 
 /**
- * @param chunk one event of graphql-sse, or its own ping
+ * Writes one event of graphql-sse, if it is one of the operation.
  * @returns how many bytes were written
  */
-export async function write(stream: Stream, chunk: string): Promise<number> {
-  const { res, profile, unwritten } = stream
-  if (res.closed || chunk.startsWith(':')) return 0
-  const next = chunk.startsWith('event: next')
+export async function writeEvent(stream: Stream, event: string): Promise<number> {
+  const { res, unwritten } = stream
+  if (res.closed || event.startsWith(':')) return 0
+  const next = event.startsWith('event: next')
   // The end of an operation is sent only if there was no stream.
   if (!next && stream.subscription !== null) return 0
   const frame = next ? unwritten[0]?.frame : undefined
-  const bytes =
-    frame === undefined ? chunk : profile === 'events' ? frame.bytes() : `id: ${frame.seq}\n${chunk}`
-  if (!res.write(bytes)) await drained(stream)
-  if (!next) return bytes.length
+  const bytes = await write(stream, frame === undefined ? event : `id: ${frame.seq}\n${event}`)
+  if (!next) return bytes
   unwritten.shift()
   stream.unwrittenBytes -= frame?.size ?? 0
   stream.onRoom?.()
+  return bytes
+}
+
+/** @returns how many bytes were written */
+export async function write(stream: Stream, bytes: string | Buffer): Promise<number> {
+  if (!stream.res.write(bytes)) await drained(stream)
   return bytes.length
 }
 

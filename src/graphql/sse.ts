@@ -2,16 +2,17 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { GraphQLSchema } from 'graphql'
 import { createHandler } from 'graphql-sse'
 import type { Logger } from 'pino'
-import { required } from '../checked.ts'
 import { type Caller, payerOf } from '../domain/caller.ts'
 import type { Live } from '../domain/live/index.ts'
 import { Problem } from '../problem.ts'
+import type { Frame } from '../stream/frame.ts'
 import type { Subscription } from '../stream/subscription.ts'
+import { createChannels, EVENT_STREAM } from './channels.ts'
 import type { Context } from './context.ts'
 import type { CostLimits } from './limits.ts'
 import { maskWith, refusal } from './mask.ts'
 import { createSharedExecution, type SharedExecution } from './shared-execution.ts'
-import { type FrameResult, framesOf, readOperation, refused } from './sse-sources.ts'
+import { type FrameResult, readOperation, refused } from './sse-sources.ts'
 import {
   enqueue,
   type Following,
@@ -23,13 +24,14 @@ import {
   type SseTimes,
   type Stream,
   write,
+  writeEvent,
 } from './sse-stream.ts'
 
 /**
  * Server-sent events (contract §6), by graphql-sse's handler in two profiles:
  *
- *  events      for EventSource: named channels, `id`, `event` and `data` of each message. GraphQL does not execute
- *              them; their bytes were made once for all streams.
+ *  events      for EventSource: named channels, `id`, `event` and `data` of each message. graphql-sse executes an
+ *              operation for each channel, once for all streams (channels.ts).
  *  operation   for clients of graphql-sse: a subscription operation, `next` with a result, and the cursor as `id`.
  *
  * graphql-sse has none of these, so they are added (sse-stream.ts): `id` lines, back-pressure in frames and bytes, and
@@ -69,8 +71,6 @@ export const TIMES: SseTimes = { pingMs: 15_000, stallMs: 60_000, retryMs: 2_000
 /** Bytes of a stream, most of which are made once for all, that take as long to send as a row costs. */
 const BYTES_PER_COST = 2_000
 
-const HEADERS: Record<string, string> = { accept: 'text/event-stream', 'content-type': 'application/json' }
-
 /**
  * @param options.contextFor makes the context of an operation, whose subscription goes through the `live` that it is given
  */
@@ -89,23 +89,22 @@ export function createSse(
   const counts = { open: 0, cutOff: 0 }
   const execution = createSharedExecution(options)
   const handle = createOperationHandler(options, execution)
+  const channels = createChannels(options)
 
-  async function serve(
+  /** @param chunks what is written, until the stream ends; `send` returns the bytes of a chunk */
+  async function serve<Chunk>(
     stream: Stream,
     caller: Caller,
     headers: OutgoingHttpHeaders,
+    chunks: AsyncIterableIterator<Chunk>,
+    send: (chunk: Chunk) => Promise<number>,
     onOpen?: () => void,
   ): Promise<void> {
     const { res } = stream
     const payer = payerOf(caller)
-    const [body, init] = await handle(requestOf(stream))
-    if (body === null || typeof body === 'string') {
-      res.writeHead(init.status, { ...headers, ...init.headers }).end(body ?? undefined)
-      return
-    }
     const end = (): void => {
       release(stream)
-      void body.return(undefined)
+      void chunks.return?.(undefined)
     }
     res.once('close', end)
     res.on('drain', () => stream.onDrain?.())
@@ -116,8 +115,8 @@ export function createSse(
     try {
       open(stream, headers, times)
       onOpen?.()
-      for await (const chunk of body) {
-        const bytes = await write(stream, chunk)
+      for await (const chunk of chunks) {
+        const bytes = await send(chunk)
         // The stream of a visitor is slowed down; others are as fast as their clients.
         if (payer.kind === 'visitor') await budget.wait(payer, bytes / BYTES_PER_COST, () => res.closed)
       }
@@ -143,15 +142,26 @@ export function createSse(
       return { ...counts, ...execution.counts }
     },
     serveEvents(res, headers, subscription, caller) {
-      return serve({ ...newStream(res, 'events', times), subscription }, caller, headers)
+      const stream = { ...newStream(res, times), subscription }
+      return serve(stream, caller, headers, begun(subscription), async (frame) => {
+        const message = frame.message ?? (await channels.messageOf(frame))
+        return res.closed ? 0 : write(stream, message)
+      })
     },
-    serveOperation(res, headers, params, caller, options = {}) {
-      const stream: Stream = { ...newStream(res, 'operation', times), params }
-      stream.operation = { caller, following: followingOf(live, stream, options) }
-      return serve(stream, caller, headers, options.onOpen)
+    async serveOperation(res, headers, params, caller, options = {}) {
+      const stream = newStream(res, times)
+      const following = followingOf(live, stream, options)
+      const [body, init] = await handle(requestOf({ stream, params, caller, following }))
+      if (body === null || typeof body === 'string') {
+        res.writeHead(init.status, { ...headers, ...init.headers }).end(body ?? undefined)
+        return
+      }
+      const send = (event: string) => writeEvent(stream, event)
+      await serve(stream, caller, headers, body, send, options.onOpen)
     },
     stop() {
       clearInterval(beating)
+      channels.stop()
       for (const stream of streams) {
         void stream.subscription?.return()
         // A client that does not read would not see a proper end either.
@@ -161,7 +171,33 @@ export function createSse(
   }
 }
 
-/** graphql-sse's handler, over the frames of a subscription or the results of an operation. */
+/** The same frames, of which the first is asked for at once: only then the subscription knows its cursor. */
+function begun(source: Subscription): AsyncIterableIterator<Frame> {
+  let first: Promise<IteratorResult<Frame>> | undefined = source.next()
+  // Its error is thrown by `next`.
+  first.catch(() => {})
+  return {
+    [Symbol.asyncIterator]() {
+      return this
+    },
+    next() {
+      const next = first ?? source.next()
+      first = undefined
+      return next
+    },
+    return: () => source.return(),
+  }
+}
+
+/** One operation of a client. */
+interface Asked {
+  stream: Stream
+  params: Record<string, unknown>
+  caller: Caller
+  following: Following
+}
+
+/** graphql-sse's handler, over the results of an operation. */
 function createOperationHandler(
   { schema, contextFor, visitors, log }: Parameters<typeof createSse>[0],
   execution: SharedExecution,
@@ -176,18 +212,15 @@ function createOperationHandler(
       throw error
     })
   }
-  return createHandler<undefined, Stream>({
+  return createHandler<undefined, Asked>({
     schema,
     // A stream is one request; several operations over one connection would share its back-pressure.
     authenticate: () => null,
-    async onSubscribe(req) {
-      const stream = req.context
-      if (stream.subscription !== null) return framesOf(stream.subscription)
-      const { caller, following } = required(stream.operation)
+    async onSubscribe({ context: { stream, params, caller, following } }) {
       const contextOfStream = () => contextFor(caller, following)
       const hasLeft = (): boolean => stream.res.closed
       return inPool(caller, hasLeft, async () => {
-        const operation = readOperation(schema, stream.params, contextOfStream())
+        const operation = readOperation(schema, params, contextOfStream())
         if (!('args' in operation)) return operation.answer
         return execution.subscribe(operation.args, {
           caller,
@@ -197,27 +230,20 @@ function createOperationHandler(
         })
       })
     },
-    async onNext(_context, req, result) {
-      const stream = req.context
+    async onNext(_context, { context: { stream } }, result) {
       const { frame, errors, ...rest } = result as Partial<FrameResult>
       await enqueue(stream, frame)
-      // The bytes of this profile are ready.
-      if (stream.profile === 'events') return {}
       return errors === undefined ? rest : { ...rest, errors: errors.map(mask) }
     },
   })
 }
 
 /** The request that graphql-sse handles. Its body was validated before. */
-function requestOf(stream: Stream) {
-  const isEvents = stream.profile === 'events'
-  return {
-    method: isEvents ? 'GET' : 'POST',
-    // graphql-sse requires a query in the URL; it is never parsed.
-    url: isEvents ? '/?query=' : '/',
-    headers: { get: (name: string) => HEADERS[name] },
-    body: isEvents ? null : stream.params,
-    raw: undefined,
-    context: stream,
-  }
-}
+const requestOf = (asked: Asked) => ({
+  method: 'POST',
+  url: '/',
+  headers: { get: (name: string) => EVENT_STREAM[name] },
+  body: asked.params,
+  raw: undefined,
+  context: asked,
+})

@@ -34,7 +34,7 @@ interface BatchUpdate {
   batchId: string
   share: string | null | undefined
 }
-const BatchUpdateType = builder.objectRef<BatchUpdate>('BatchUpdate')
+export const BatchUpdateType = builder.objectRef<BatchUpdate>('BatchUpdate')
 builder.objectType(BatchUpdateType, {
   description: 'A batch after a change, and those of its jobs that changed.',
   fields: (t) => ({
@@ -87,7 +87,7 @@ interface MetricsUpdate {
   frame: Frame
   keys: ReadonlySet<string> | undefined
 }
-const MetricsUpdateType = builder.objectRef<MetricsUpdate>('MetricsUpdate')
+export const MetricsUpdateType = builder.objectRef<MetricsUpdate>('MetricsUpdate')
 builder.objectType(MetricsUpdateType, {
   description: 'Points as they arrive. A point replaces an earlier one of the same job, key and epoch.',
   fields: (t) => ({
@@ -117,7 +117,7 @@ function seriesIn(frame: Frame, keys: ReadonlySet<string> | undefined): SeriesUp
   return [...found.values()]
 }
 
-const LogLinesUpdateType = builder.objectRef<Frame>('LogLinesUpdate')
+export const LogLinesUpdateType = builder.objectRef<Frame>('LogLinesUpdate')
 builder.objectType(LogLinesUpdateType, {
   description: 'Log lines as they arrive, each once.',
   fields: (t) => ({
@@ -142,7 +142,7 @@ builder.objectType(LogLinesUpdateType, {
   }),
 })
 
-const ProjectUpdateType = builder.objectRef<Frame>('ProjectUpdate')
+export const ProjectUpdateType = builder.objectRef<Frame>('ProjectUpdate')
 builder.objectType(ProjectUpdateType, {
   description: 'Batches of a project that changed.',
   fields: (t) => ({
@@ -195,11 +195,10 @@ const merging =
       at: later.at,
       payload: '{}',
     })
-    const merged = {
-      ...frame,
+    const merged = Object.assign(frame, {
       size: frame.size + named.join().length,
       merged: { from: earlier.merged?.from ?? earlier.seq, named: named.length },
-    }
+    })
     known.set(merged, named)
     return merged
   }

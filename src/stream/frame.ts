@@ -1,6 +1,6 @@
 /**
- * One message of the stream (contract §6), shared by all streams that send it. The bytes of its server-sent event are
- * made once, when the first stream needs them.
+ * One message of the stream (contract §6), shared by all streams that send it. Its server-sent event is written once, when
+ * the first stream needs it (graphql/channels.ts).
  */
 export interface Frame {
   /** The cursor after it. */
@@ -11,8 +11,13 @@ export interface Frame {
   readonly at: string
   /** Parsed on each call, so the caller may modify it. */
   payload(): unknown
-  /** `id`, `event` and `data` with the blank line that ends them. */
-  bytes(): Buffer
+  /** `id`, `event` and `data` with the blank line that ends them, once they were written. */
+  readonly message: Buffer | undefined
+  /**
+   * Writes the event, which the frame then holds in place of the payload's text.
+   * @param data the JSON of `channel`, `type`, `at` and `payload`
+   */
+  write(data: string): Buffer
   /** Approximate size in memory, in bytes. */
   readonly size: number
   /** Of a frame that stands for several changes: the first of them, and how many records they name. */
@@ -32,24 +37,25 @@ export interface Message {
 
 export function makeFrame({ seq, channel, kind, type, at, payload }: Message): Frame {
   const size = payload.length + 200
-  // Either the text or, once needed, the bytes: a frame may wait long for a slow client.
-  let held: { text: string } | { bytes: Buffer; payloadAt: number } = { text: payload }
+  // Either the text or, once it was written, the event: a frame may wait long for a slow client.
+  let held: { text: string } | { message: Buffer; dataAt: number } = { text: payload }
   return {
     seq,
     channel,
     type,
     at,
     payload: () =>
-      JSON.parse(
-        'text' in held ? held.text : held.bytes.toString('utf8', held.payloadAt, held.bytes.length - 3),
-      ),
-    bytes: () => {
-      if ('bytes' in held) return held.bytes
-      const head =
-        `id: ${seq}\nevent: ${kind}\ndata: {"channel":${JSON.stringify(channel)},"type":${JSON.stringify(type)},` +
-        `"at":${JSON.stringify(at)},"payload":`
-      held = { bytes: Buffer.from(`${head}${held.text}}\n\n`), payloadAt: Buffer.byteLength(head) }
-      return held.bytes
+      'text' in held
+        ? JSON.parse(held.text)
+        : JSON.parse(held.message.toString('utf8', held.dataAt, held.message.length - 2)).payload,
+    get message() {
+      return 'message' in held ? held.message : undefined
+    },
+    write(data) {
+      const head = `id: ${seq}\nevent: ${kind}\ndata: `
+      const message = Buffer.from(`${head}${data}\n\n`)
+      held = { message, dataAt: head.length }
+      return message
     },
     size,
   }
