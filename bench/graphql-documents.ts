@@ -12,7 +12,7 @@ import { openSql, PAGED_READS, type Sql } from '../src/db/sql.ts'
 import type { Known } from '../src/domain/caller.ts'
 import { createContext } from '../src/graphql/context.ts'
 import { createGraphql, type Graphql } from '../src/graphql/handlers.ts'
-import { servedSchemas } from '../src/graphql/schema.ts'
+import { servedSchema } from '../src/graphql/schema.ts'
 import { workLimits } from '../test/kit/work-limits.ts'
 import { type Figure, median, printFigures } from './kit/report.ts'
 import { startDatabase } from './kit/server.ts'
@@ -131,7 +131,7 @@ function endpoint(sql: Sql, prisma: ReturnType<typeof openGraph>['prisma']): Gra
     user: { id: ME, email: 'one@example.com', name: 'One', role: 'admin' },
   }
   return createGraphql({
-    ...servedSchemas(),
+    schema: servedSchema(),
     ...workLimits(),
     log: { error: (about: unknown) => console.error(about) } as never,
     contextFor: () =>

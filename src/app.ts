@@ -25,7 +25,7 @@ import { cutoffsOf } from './domain/retention/index.ts'
 import { readWarmed, type Warmer } from './domain/warm.ts'
 import { createContext } from './graphql/context.ts'
 import { createGraphql } from './graphql/handlers.ts'
-import { schemaText, servedSchemas } from './graphql/schema.ts'
+import { schemaText, servedSchema } from './graphql/schema.ts'
 import { createSse } from './graphql/sse.ts'
 import { isSubscription } from './graphql/sse-sources.ts'
 import type { Following, SseTimes } from './graphql/sse-stream.ts'
@@ -328,7 +328,7 @@ function openGraphql(
   const { sql, visitorSql, visitors, budget, clock, live, dashboardCache } = services
   const { prisma, close } = openGraph(url, { max: 5, readTimeoutS: config.timeouts.read })
   onStop(close)
-  const { schema, executable } = servedSchemas()
+  const schema = servedSchema()
   const contextFor = (caller: Caller, following: Following) =>
     createContext({
       caller,
@@ -352,7 +352,6 @@ function openGraphql(
   onStop(async () => sse.stop())
   const handlers = createGraphql({
     schema,
-    executable,
     contextFor: (caller) => contextFor(caller, live),
     budget,
     visitors,

@@ -1,57 +1,35 @@
-import {
-  type DocumentNode,
-  execute,
-  GraphQLNonNull,
-  GraphQLObjectType,
-  GraphQLScalarType,
-  type GraphQLSchema,
-  Kind,
-  type SelectionSetNode,
-} from 'graphql'
+import { execute, GraphQLFloat } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
+import type { Context } from './context.ts'
 
 /**
- * graphql-js executes queries over a second build of the schema, in which a column of numbers is one leaf: it would
- * otherwise complete each of a million points as a value of its own, which takes half of the time of a query for
- * series. Queries are validated and introspected against the public schema, which has `[Step!]!`. Otherwise the two are
- * equal; a test compares their answers.
+ * Columns of numbers in answers. graphql-js completes each of a million points as a value of its own, which takes half of
+ * the time of a query for series. So a resolver returns a list of one item, the whole column, which the scalars let
+ * through; the answer is written with its values (json-in-turns.ts). A test compares it with the answer of graphql-js alone.
  */
-
-/** The fields whose resolvers return a column as finished JSON. */
-const COLUMNS: Record<string, readonly string[]> = {
-  Metric: ['steps', 'values', 'times', 'xValues', 'smoothed'],
-  Resource: ['steps', 'timestamps', 'values'],
-}
-
-const Column = new GraphQLScalarType({ name: 'Column', serialize: (list) => list })
-
-/** @param schema a separate build from the same types as the public schema; it is changed */
-export function executeColumns(schema: GraphQLSchema): Plugin {
-  for (const [name, fields] of Object.entries(COLUMNS)) {
-    const type = schema.getType(name)
-    if (!(type instanceof GraphQLObjectType)) throw new Error(`${name} is no type of the schema`)
-    for (const name of fields) {
-      const field = type.getFields()[name]
-      if (field === undefined) throw new Error(`${type.name}.${name} is no field of the schema`)
-      field.type = field.type instanceof GraphQLNonNull ? new GraphQLNonNull(Column) : Column
-    }
-  }
-  return {
-    onExecute({ args, setExecuteFn }) {
-      // Introspection describes the public schema.
-      const described = introspects(args.document)
-      setExecuteFn((given) => execute(described ? given : { ...given, schema }))
-    },
+export class Column {
+  readonly values: readonly unknown[]
+  constructor(values: readonly unknown[]) {
+    this.values = values
   }
 }
 
-/** Whether a document asks for the schema: only the root of a query has these fields. */
-const introspects = ({ definitions }: DocumentNode): boolean =>
-  definitions.some((definition) => 'selectionSet' in definition && asksSchema(definition.selectionSet))
+/** The values of a column, as one item where the answer is written by json-in-turns.ts. */
+export const column = <Value>(values: Value[], { wholeColumns }: Context): Value[] =>
+  wholeColumns ? ([new Column(values)] as unknown as Value[]) : values
 
-const asksSchema = (set: SelectionSetNode | undefined): boolean =>
-  set?.selections.some((selection) =>
-    selection.kind === Kind.FIELD
-      ? selection.name.value === '__schema' || selection.name.value === '__type'
-      : selection.kind === Kind.INLINE_FRAGMENT && asksSchema(selection.selectionSet),
-  ) ?? false
+/** Serializes values of a scalar, and lets columns of them through. */
+export const orColumn =
+  (serialize: (value: unknown) => unknown) =>
+  (value: unknown): never =>
+    (value instanceof Column ? value : serialize(value)) as never
+
+// Pothos takes the Float of graphql-js itself.
+GraphQLFloat.serialize = orColumn(GraphQLFloat.serialize)
+
+/** Has graphql-js execute queries. */
+export const byGraphqlJs = (): Plugin => ({
+  onExecute({ setExecuteFn }) {
+    setExecuteFn(execute)
+  },
+})

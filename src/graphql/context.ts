@@ -34,6 +34,8 @@ export interface Context {
   pointsLeft: number
   /** Others get their turn while this request does much. */
   turns: Turns
+  /** Whether lists of numbers pass the executor as one value (columns.ts). */
+  wholeColumns: boolean
 }
 
 export interface Membership {
@@ -108,6 +110,7 @@ export function createContext(options: {
     mailConfigured: options.mailConfigured ?? false,
     pointsLeft: MAX_POINTS_ANSWERED,
     turns: options.turns ?? createTurns(),
+    wholeColumns: false,
   }
 }
 

@@ -8,7 +8,7 @@ import { type Caller, payerOf } from '../domain/caller.ts'
 import { shareOfHeap } from '../memory.ts'
 import { Problem } from '../problem.ts'
 import { scrub } from '../secrets.ts'
-import { executeColumns } from './columns.ts'
+import { byGraphqlJs } from './columns.ts'
 import type { Context } from './context.ts'
 import { type CostLimits, LIMITS, limits } from './limits.ts'
 import { documentedCode, maskWith, refusal } from './mask.ts'
@@ -51,13 +51,11 @@ export interface GraphqlAnswer {
 export function createGraphql(
   options: {
     schema: GraphQLSchema
-    /** A second build from the same types, which columns.ts changes. */
-    executable: GraphQLSchema
     contextFor: (caller: Caller) => Context
     log: Logger
   } & CostLimits,
 ): Graphql {
-  const { schema, executable, contextFor, budget, visitors, log } = options
+  const { schema, contextFor, budget, visitors, log } = options
   const yoga = createYoga<Context>({
     schema,
     graphqlEndpoint: '/graphql',
@@ -82,13 +80,14 @@ export function createGraphql(
       }),
     },
     // The last plugin decides when the execution begins.
-    plugins: [executeColumns(executable), ...limits({ budget }), noSubscriptions()],
+    plugins: [byGraphqlJs(), ...limits({ budget }), noSubscriptions()],
   })
   return {
     async answer(request, caller, gone) {
       const payer = payerOf(caller)
       budget.take(payer, OPERATION_COST)
-      const work = async () => yoga.handleNodeRequest(request as never, contextFor(caller))
+      const work = async () =>
+        yoga.handleNodeRequest(request as never, { ...contextFor(caller), wholeColumns: true })
       const response = await (payer.kind === 'visitor' ? visitors.run(payer.key, work, gone) : work())
       const headers: Record<string, string> = {}
       response.headers.forEach((value, name) => {

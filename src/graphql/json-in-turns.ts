@@ -1,5 +1,6 @@
 import type { ExecutionResult } from 'graphql'
 import type { Turns } from '../turns.ts'
+import { Column } from './columns.ts'
 
 /** How many values are written at once. */
 const AT_ONCE = 2_000
@@ -35,7 +36,8 @@ export async function jsonOf(value: unknown, turns: Turns): Promise<string> {
   return parts.join('')
 }
 
-function* partsOf(value: unknown): Generator<string> {
+function* partsOf(given: unknown): Generator<string> {
+  const value = valuesOf(given)
   if (isShort(value)) {
     yield JSON.stringify(value) ?? 'null'
     return
@@ -67,6 +69,10 @@ function* partsOf(value: unknown): Generator<string> {
   }
   yield ']'
 }
+
+/** The values of a list that holds a column as its only item. */
+const valuesOf = (value: unknown): unknown =>
+  Array.isArray(value) && value.length === 1 && value[0] instanceof Column ? value[0].values : value
 
 const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null
 

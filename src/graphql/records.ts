@@ -13,6 +13,7 @@ import { type ResourceSeries, resourcesOfBatches, resourcesOfJobs } from '../dom
 import { isStorable } from '../domain/storable-text.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
+import { column } from './columns.ts'
 import type { Context } from './context.ts'
 import { connectionCost, DERIVED } from './costs.ts'
 import { JobType } from './job.ts'
@@ -158,10 +159,10 @@ builder.objectType(ResourceType, {
     steps: t.field({
       type: ['Float'],
       description: 'Whole Unix seconds, never decreasing',
-      resolve: ({ steps }) => Array.from(steps),
+      resolve: ({ steps }, _args, context) => column(Array.from(steps), context),
     }),
-    timestamps: t.field({ type: ['DateTime'], resolve: ({ timestamps }) => timestamps }),
-    values: t.field({ type: ['Number'], resolve: written }),
+    timestamps: t.field({ type: ['DateTime'], resolve: (one, _args, all) => column(one.timestamps, all) }),
+    values: t.field({ type: ['Number'], resolve: (one, _args, context) => column(written(one), context) }),
     totalPoints: t.int({ resolve: ({ totalPoints }) => totalPoints }),
     returnedPoints: t.int({ resolve: ({ returnedPoints }) => returnedPoints }),
     sampled: t.boolean({ resolve: ({ sampled }) => sampled }),

@@ -2,6 +2,7 @@ import { GraphQLError, Kind } from 'graphql'
 import { numberOf, writeNumber } from '../domain/events/index.ts'
 import { isStep, STEP_RANGE } from '../domain/step.ts'
 import { builder } from './builder.ts'
+import { orColumn } from './columns.ts'
 
 builder.scalarType('DateTime', {
   description: 'An instant in UTC, such as 2026-01-31T23:59:59Z, with 3 or 6 decimals where it has any.',
@@ -41,7 +42,7 @@ const step = (value: unknown): number => {
 
 builder.scalarType('Step', {
   description: 'A step of a series: a whole number from -(2^53 - 1) to 2^53 - 1.',
-  serialize: step,
+  serialize: orColumn(step),
   parseValue: step,
   parseLiteral: (node) => step(node.kind === Kind.INT ? Number(node.value) : undefined),
 })

@@ -23,10 +23,10 @@ import './update-messages.ts'
 /** The schema of the service, from the files of all types. */
 export const buildSchema = (): GraphQLSchema => describeMembers(hideUndeclaredFields(builder.toSchema()))
 
-/** The two schemas that servers use. They have no state of a server, so all servers of a process share them. */
-let served: { schema: GraphQLSchema; executable: GraphQLSchema } | undefined
-export const servedSchemas = (): NonNullable<typeof served> => {
-  served ??= { schema: buildSchema(), executable: buildSchema() }
+/** The schema that servers use. It has no state of a server, so all servers of a process share it. */
+let served: GraphQLSchema | undefined
+export const servedSchema = (): GraphQLSchema => {
+  served ??= buildSchema()
   return served
 }
 

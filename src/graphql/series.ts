@@ -13,6 +13,7 @@ import {
 } from '../domain/metrics/index.ts'
 import { Problem } from '../problem.ts'
 import { builder } from './builder.ts'
+import { column } from './columns.ts'
 import { type Context, MAX_POINTS_ANSWERED } from './context.ts'
 
 /** Series in columns, in full or sampled so that no spike is lost (contract §6); the same numbers as in REST. */
@@ -47,26 +48,32 @@ builder.objectType(MetricType, {
     steps: t.field({
       type: ['Step'],
       description: 'Epochs, increasing',
-      resolve: ({ steps }) => Array.from(steps),
+      resolve: ({ steps }, _args, context) => column(Array.from(steps), context),
     }),
-    values: t.field({ type: ['Number'], resolve: written }),
+    values: t.field({
+      type: ['Number'],
+      resolve: (metric, _args, context) => column(written(metric), context),
+    }),
     times: t.field({
       type: ['Float'],
       nullable: true,
       description: 'On a time axis: seconds, never decreasing. The epochs are in the order of their times',
-      resolve: ({ times }) => (times === undefined ? null : Array.from(times)),
+      resolve: ({ times }, _args, context) =>
+        times === undefined ? null : column(Array.from(times), context),
     }),
     xValues: t.field({
       type: ['Float'],
       nullable: true,
       description: 'With `xKey`: its values, never decreasing. The epochs are in the order of these values',
-      resolve: ({ xValues }) => (xValues === undefined ? null : Array.from(xValues)),
+      resolve: ({ xValues }, _args, context) =>
+        xValues === undefined ? null : column(Array.from(xValues), context),
     }),
     smoothed: t.field({
       type: ['Number'],
       nullable: true,
       description: 'With `smooth`, the mean at each point; NaN where there is none',
-      resolve: ({ smoothed }) => (smoothed === undefined ? null : Array.from(smoothed, writeNumber)),
+      resolve: ({ smoothed }, _args, context) =>
+        smoothed === undefined ? null : column(Array.from(smoothed, writeNumber), context),
     }),
     smoothing: t.field({
       type: SmoothingType,
@@ -83,7 +90,7 @@ builder.objectType(MetricType, {
   }),
 })
 
-/** The values as finished JSON: a column is not completed value by value (columns.ts). */
+/** The values as JSON writes them. */
 export const written = ({ values, nonFinite }: Sampled): (number | string)[] =>
   nonFinite === 0 ? Array.from(values) : Array.from(values, writeNumber)
 

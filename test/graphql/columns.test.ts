@@ -13,7 +13,7 @@ import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { workLimits } from '../kit/work-limits.ts'
 
-// Columns pass the executor as one leaf (graphql/columns.ts), and of jobs only what is selected is read; what is answered
+// Columns pass the executor as one value (graphql/columns.ts), and of jobs only what is selected is read; what is answered
 // must be what the executor of the reference implementation answers over the public schema.
 
 let stage: Stage
@@ -29,7 +29,6 @@ beforeAll(async () => {
   graph = openGraph(url, { max: 2 })
   graphql = createGraphql({
     schema,
-    executable: buildSchema(),
     contextFor,
     log: stage.app.app.log as never,
     ...workLimits(),
@@ -150,7 +149,6 @@ test('only the requested fields of jobs are read', async () => {
   try {
     const db = createGraphql({
       schema,
-      executable: buildSchema(),
       contextFor: () => ({ ...contextFor(), prisma: told.prisma }),
       ...workLimits(),
       log: stage.app.app.log as never,

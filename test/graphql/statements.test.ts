@@ -27,7 +27,6 @@ beforeAll(async () => {
   graph = openGraph(url, { max: 2, onStatement })
   graphql = createGraphql({
     schema: buildSchema(),
-    executable: buildSchema(),
     ...workLimits(),
     log: { error: (about: { err?: unknown }) => causes.push(about.err) } as never,
     contextFor: (caller) =>
