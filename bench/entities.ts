@@ -1,6 +1,6 @@
 /**
  * Entities that are read by key or as plain lists: a page of 50 through Prisma against the SQL that reads the same
- * (docs/decisions/0032-the-graph-through-prisma.md). `npx tsx bench/entities.ts` prints the ratios.
+ * (docs/decisions/0035-the-graph-through-prisma.md). `npx tsx bench/entities.ts` prints the ratios.
  */
 import { join } from 'node:path'
 import { migrate } from '../src/db/migrate.ts'

@@ -21,7 +21,7 @@ const LINES = 5
 
 export async function benchStream(): Promise<Figure[]> {
   const database = await startDatabase()
-  const server = await startServer(database.url)
+  const server = await startServer(database.url, { SVC_MAX_STREAMS_PER_ADDRESS: '2000' })
   const sql = openSql(database.url, { name: 'bench', max: 1 })
   const bare = await startProcess('bench/kit/noop-fanout.ts')
   try {
