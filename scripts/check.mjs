@@ -19,6 +19,7 @@ const TSC = '../typescript-native/bin/tsc'
 const STEPS = [
   ['types', TSC, '--noEmit'],
   ['types of the page', TSC, '--noEmit', '-p', 'web'],
+  ['types of the npm package', TSC, '--noEmit', '-p', 'typescript/reporter'],
   ['layers', 'depcruise', '--config', '.dependency-cruiser.cjs', 'src', 'web'],
   ['generated files', 'tsx', 'scripts/generate.ts', '--check'],
   ['conventions', 'tsx', 'scripts/conventions.ts'],

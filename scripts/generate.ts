@@ -25,6 +25,7 @@ import { PROBLEMS } from '../src/problem.ts'
 import { clockOf } from '../src/services.ts'
 import { createWriter } from '../src/stream/commit.ts'
 import { createVisitorPool } from '../src/visitor-pool.ts'
+import { eventTypes } from './event-types.ts'
 import { between } from './markers.ts'
 import { pythonVersion } from './wheels.mjs'
 
@@ -138,6 +139,8 @@ export async function documents(): Promise<Record<string, (standing: string) => 
     'web/src/__generated__/field-kinds.ts': fieldKinds,
     'python/reporter/src/svc_reporter/_version.py': versionFile,
     'python/agent/src/svc_agent/_version.py': versionFile,
+    'typescript/reporter/src/__generated__/events.ts': () =>
+      eventTypes(eventJsonSchema() as Parameters<typeof eventTypes>[0]),
   }
 }
 

@@ -94,6 +94,11 @@ export const CONFIG_KEYS = {
     undefined,
     'Comma-separated host names that requests may use (`Host` header). Default: loopback names, the bind address and the host of `SVC_PUBLIC_URL`.',
   ),
+  SVC_REPORTER_ORIGINS: key(
+    list,
+    undefined,
+    'Comma-separated origins, such as `https://app.example.org`, whose pages may report with a token of their own (CORS). Default: none.',
+  ),
   SVC_TRUST_PROXY: key(
     bool,
     'false',
@@ -356,6 +361,7 @@ export interface Config {
   /** The path of `publicUrl`, such as `/monitor`; empty at the root of a host. Browsers see it before every path. */
   basePath: string
   allowedHosts: string[]
+  reporterOrigins: string[]
   trustProxy: boolean
   logLevel: Raw['SVC_LOG_LEVEL']
   logFormat: Raw['SVC_LOG_FORMAT']
@@ -504,6 +510,7 @@ function configOf(raw: Raw, identityProviders: Config['identityProviders']): Con
     basePath:
       raw.SVC_PUBLIC_URL === undefined ? '' : new URL(raw.SVC_PUBLIC_URL).pathname.replace(/\/+$/, ''),
     allowedHosts: raw.SVC_ALLOWED_HOSTS ?? ['localhost', '127.0.0.1', '[::1]', raw.SVC_HOST, ...publicHost],
+    reporterOrigins: raw.SVC_REPORTER_ORIGINS ?? [],
     trustProxy: raw.SVC_TRUST_PROXY,
     logLevel: raw.SVC_LOG_LEVEL,
     logFormat: raw.SVC_LOG_FORMAT,

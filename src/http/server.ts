@@ -36,6 +36,7 @@ import { agentRoutes } from './hosts/agents.ts'
 import { hostRoutes } from './hosts/hosts.ts'
 import { jobAttemptRoutes } from './jobs/job-attempts.ts'
 import { jobRoutes } from './jobs/jobs.ts'
+import { npmRoutes } from './npm/npm.ts'
 import { createCounters } from './operations/counters.ts'
 import { opsRoutes } from './operations/ops.ts'
 import { settingRoutes } from './operations/settings.ts'
@@ -61,6 +62,7 @@ import { acceptJson, drainRequest } from './server/body.ts'
 import { compressAnswers } from './server/compress.ts'
 import { shedLoad } from './server/load.ts'
 import { createRefusalLog, type RefusalLog } from './server/refusal-log.ts'
+import { allowReporterOrigins } from './server/reporter-origins.ts'
 import { sendProblem, toProblem } from './server/respond.ts'
 import { secureAnswers } from './server/security-headers.ts'
 import { limitBodyTime } from './server/slow-bodies.ts'
@@ -130,6 +132,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   if (services.telemetry) traceRequests(app)
   if (config.accessLog) logAccess(app, log)
   checkHost(app, config.allowedHosts)
+  allowReporterOrigins(app, config.reporterOrigins)
   answerErrors(app, log)
   const bodies = limitBodyTime(app, {
     timeoutS: config.timeouts.body,
@@ -149,6 +152,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   opsRoutes(app, services, counters)
   eventRoutes(app, services)
   pipRoutes(app)
+  npmRoutes(app, config)
   // Only the routes after it have its hooks: an event is to pass none.
   limitVisitors(app, services)
   await compressAnswers(app)

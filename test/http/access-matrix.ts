@@ -150,6 +150,8 @@ export const MATRIX: Row[] = [
   },
   { route: 'GET /pip/simple/:project/', path: () => '/pip/simple/svc-agent/', answers: EVERYONE },
   { route: 'GET /pip/files/:file', path: () => '/pip/files/unknown.whl', answers: NOBODY_FINDS },
+  { route: 'GET /npm/:name', path: () => '/npm/unknown', answers: NOBODY_FINDS },
+  { route: 'GET /npm/files/:file', path: () => '/npm/files/unknown.tgz', answers: NOBODY_FINDS },
   { route: 'GET /api/openapi.json', answers: EVERYONE },
   { route: 'GET /api/docs', answers: EVERYONE },
   { route: 'GET /api/mail.css', answers: EVERYONE },

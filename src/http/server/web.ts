@@ -10,7 +10,7 @@ import { BUILT } from '../built.ts'
 const PAGE_FOLDER = join(BUILT, 'web')
 
 /** Paths that are never a page: unknown ones are 404. */
-const NO_PAGE = /^\/(api|graphql|livez|readyz|metrics|pip|docs|assets)(\/|$)/
+const NO_PAGE = /^\/(api|graphql|livez|readyz|metrics|pip|npm|docs|assets)(\/|$)/
 /**
  * The paths that the page has routes for (web/src/app/router.tsx). Browsers get the page for any other path too, and it
  * shows that there is nothing.
