@@ -74,17 +74,18 @@ export function buildWheels(folder = join(ROOT, 'dist/pip')) {
 function wheelOf(root, version) {
   const { project, tool } = parse(readFileSync(join(root, 'pyproject.toml'), 'utf8'))
   const { name } = project
-  const [source] = tool.hatch.build.targets.wheel.packages
+  const { packages } = tool.hatch.build.targets.wheel
   const stem = `${name.replaceAll('-', '_')}-${version}`
   const info = `${stem}.dist-info`
   const metadata = Buffer.from(metadataOf(project, version, readFileSync(join(root, project.readme), 'utf8')))
   const scripts = Object.entries(project.scripts).map(([command, target]) => `${command} = ${target}\n`)
-  const module = source.replace(/^src\//, '')
   const entries = [
-    ...sourcesIn(join(root, source)).map((path) => ({
-      path: `${module}/${path}`,
-      bytes: readFileSync(join(root, source, path)),
-    })),
+    ...packages.flatMap((source) =>
+      sourcesIn(join(root, source)).map((path) => ({
+        path: `${source.replace(/^src\//, '')}/${path}`,
+        bytes: readFileSync(join(root, source, path)),
+      })),
+    ),
     { path: `${info}/METADATA`, bytes: metadata },
     { path: `${info}/WHEEL`, bytes: Buffer.from(WHEEL) },
     { path: `${info}/entry_points.txt`, bytes: Buffer.from(`[console_scripts]\n${scripts.join('')}`) },

@@ -284,6 +284,32 @@ def test_all_ranks_of_a_launcher_get_the_same_trial(service: RealServer, tmp_pat
     assert len(sweep.trials()) == 2
 
 
+def test_slurm_arrays_and_indexed_jobs_of_kubernetes_share_a_sweep(service: RealServer) -> None:
+    sweep = svc.sweep(definition(), project=PROJECT)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
+    array = [
+        {
+            "SLURM_JOB_ID": str(40 + task),
+            "SLURM_ARRAY_JOB_ID": "40",
+            "SLURM_ARRAY_TASK_ID": str(task),
+            "SLURM_NTASKS": "1",
+            "SLURM_PROCID": "0",
+        }
+        for task in range(2)
+    ]
+    indexed = [{"JOB_COMPLETION_INDEX": str(index)} for index in range(2)]
+    command = [sys.executable, "-m", "svc_reporter", "sweep", "run", sweep.id, "--count", "1", "--"]
+    workers = [
+        subprocess.Popen([*command, sys.executable, "-c", "pass"], env={**inherited, **place})
+        for place in (*array, *indexed)
+    ]
+    assert [worker.wait(60) for worker in workers] == [0] * 4
+    trials = sweep.trials()
+    assert [(one["number"], one["state"]) for one in trials] == [(n, "completed") for n in range(4)]
+    places = sorted(str(one["worker"]).split(" ", 1)[1] for one in trials)
+    assert places == ["k8s 0", "k8s 1", "slurm 40_0", "slurm 40_1"]
+
+
 def test_ranks_on_several_machines_are_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"RANK": "0", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}.items():
         monkeypatch.setenv(name, value)

@@ -257,6 +257,9 @@ def worker_name() -> str:
     task = os.environ.get("SLURM_ARRAY_TASK_ID")
     job = os.environ.get("SLURM_ARRAY_JOB_ID") or os.environ.get("SLURM_JOB_ID")
     place = f" slurm {job}{f'_{task}' if task else ''}" if job else ""
+    index = os.environ.get("JOB_COMPLETION_INDEX")
+    if index and not place:
+        place = f" k8s {index}"
     return f"{hostname() or socket.gethostname()}:{os.getpid()}{place}"[:256]
 
 

@@ -167,7 +167,7 @@ def _of_text(text: str) -> dict[str, Any] | None:
     call = _CALL.match(text.strip())
     if call is None:
         words = text.split(",")
-        return {"values": [_scalar(word) for word in words]} if len(words) > 1 else None
+        return {"values": [scalar(word) for word in words]} if len(words) > 1 else None
     kind, inside = call.group(1), call.group(2)
     if kind == "tag":
         tag, _, rest = inside.partition(",")
@@ -181,7 +181,7 @@ def _of_text(text: str) -> dict[str, Any] | None:
         is_log = found.get("distribution") == "log_uniform_values"
         limits = {key: int(value) for key, value in found.items() if key in ("min", "max")}
         return {**limits, "distribution": "int_log_uniform" if is_log else "int_uniform"}
-    values = [_scalar(word) for word in inside.split(",")]
+    values = [scalar(word) for word in inside.split(",")]
     if kind == "interval":
         return {"min": float(values[0]), "max": float(values[1]), "distribution": "uniform"}
     if kind == "range":
@@ -192,7 +192,8 @@ def _of_text(text: str) -> dict[str, Any] | None:
     return {"values": values}
 
 
-def _scalar(word: str) -> Any:
+def scalar(word: str) -> Any:
+    """A word of Hydra's language as a value."""
     text = word.strip().strip("'\"")
     for read in (int, float):
         try:

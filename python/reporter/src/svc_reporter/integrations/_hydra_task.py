@@ -1,0 +1,47 @@
+"""The task function of a Hydra job that works on a trial of a sweep. It is pickled for launchers of other processes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+
+from .. import _run, _trial
+from .._sweep import Sweep
+from .._sweeps import _end
+from .._trial import Trial
+
+
+class Task:
+    """Calls the task function for the trial of the job's number. A number that it returns is the metric."""
+
+    def __init__(self, function: Callable[[Any], Any], trials: dict[int, Trial]) -> None:
+        self._function = function
+        self._trials = trials
+
+    def __call__(self, config: Any) -> Any:
+        trial = self._trials[int(HydraConfig.get().job.num)]
+        _trial.begin(trial, Sweep.of(trial.sweep_id).hold(trial))
+        try:
+            try:
+                result = self._function(config)
+            except BaseException as error:
+                _end(error)
+                raise
+            _note_result(trial, result)
+            _end(None)
+            return result
+        finally:
+            _trial.end()
+
+
+def _note_result(trial: Trial, result: Any) -> None:
+    if isinstance(result, bool) or not isinstance(result, (int, float)) or not math.isfinite(result):
+        return
+    run = _run.current_run()
+    if run is None and not trial.reported:
+        run = _run.init(quiet=True, console=False, environment=False)
+    if run is not None and not trial.values:
+        run.log({trial.metric: float(result)})
