@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import math
+import re
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
@@ -19,6 +20,7 @@ _TIMES = ("timestamp", "_timestamp", "wall_time", "time", "datetime", "date", "c
 _RUNS = ("run", "run_id", "run_name", "experiment", "trial")
 _NAMES = ("metric", "key", "tag", "name", "variable", "attribute_path")
 _VALUES = ("value", "float_value")
+_FRACTION = re.compile(r"\.\d+")
 _MIN_TIME, _MAX_TIME = 10**8, 10**11
 """Seconds since 1970 that a column of times has; greater numbers are milliseconds."""
 
@@ -215,8 +217,9 @@ def time_in(text: str) -> int | None:
         return round(number) if _MIN_TIME * 1000 < number < _MAX_TIME * 1000 else None
     except ValueError:
         pass
+    padded = _FRACTION.sub(lambda part: part[0][:7].ljust(7, "0"), text)  # Python 3.10 takes 3 or 6 digits only
     try:
-        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        found = datetime.fromisoformat(padded.replace("Z", "+00:00"))
     except ValueError:
         return None
     return round((found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp() * 1000)
