@@ -41,7 +41,7 @@ const LAYERS = {
   workers: { layers: ['domain', 'stream', 'storage', 'db'], leaves: ['problem', 'config', 'services'] },
   cli: {
     layers: ['workers', 'domain', 'stream', 'storage', 'db'],
-    leaves: ['app', 'config', 'problem', 'secrets'],
+    leaves: ['app', 'config', 'memory', 'problem', 'secrets'],
   },
 }
 const LEAVES = {

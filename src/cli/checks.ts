@@ -5,6 +5,7 @@ import { MAX_CONNECTIONS } from '../db/connection-limit.ts'
 import { pendingMigrations } from '../db/migrate.ts'
 import { openReplica } from '../db/replica.ts'
 import { openSql, type Sql } from '../db/sql.ts'
+import { shareOfMemory } from '../memory.ts'
 import { codeOf, messageOf } from '../thrown.ts'
 import { sendTestMail } from '../workers/test-mail.ts'
 import { checkArchive } from './archive-check.ts'
@@ -13,6 +14,7 @@ import { MIGRATIONS, onDatabase } from './database.ts'
 import { databaseFailure } from './database-failure.ts'
 import { checkFiles } from './files-check.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
+import { memoryFinding } from './memory-check.ts'
 import { checkPublicUrl } from './public-url-check.ts'
 
 /** If the clocks differ by more than this, retention deletes nothing (docs/operations.md). */
@@ -27,6 +29,7 @@ export async function* examine(
   for (const text of options.warnings)
     yield warning('settings', text, 'Correct the name, or take the variable away.')
   yield* checkDisk(config)
+  yield memoryFinding(shareOfMemory(1, Number.POSITIVE_INFINITY), config.databaseUrl === undefined)
   yield* checkDatabase(config)
   yield* checkReplica(config)
   yield* checkArchive(config)

@@ -10,6 +10,7 @@ import { runBackup } from '../../src/cli/backup.ts'
 import { examine } from '../../src/cli/checks.ts'
 import { failureLine } from '../../src/cli/failure.ts'
 import type { Finding } from '../../src/cli/finding.ts'
+import { memoryFinding } from '../../src/cli/memory-check.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
@@ -53,6 +54,7 @@ test('a reachable, migrated database with the right time is fine; without accoun
     },
   ])
   expect(states(found, 'clock')).toEqual(['ok'])
+  expect(states(found, 'memory')).toEqual(['ok'])
   expect(found.disk).toBe(undefined)
   expect(found.accounts?.[0]).toMatchObject({
     state: 'warning',
@@ -290,4 +292,13 @@ test('the disk of the embedded database is checked, and an unusable folder fails
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+})
+
+test.each([
+  [250, false, 'warning'],
+  [350, false, 'ok'],
+  [350, true, 'warning'],
+  [800, true, 'ok'],
+])('%s MiB of memory, with the embedded PostgreSQL %s: %s', (mib, embedded, state) => {
+  expect(memoryFinding(mib * 2 ** 20, embedded)).toMatchObject({ subject: 'memory', state })
 })
