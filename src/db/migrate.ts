@@ -4,12 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { required } from '../checked.ts'
 import { codeOf, messageOf } from '../thrown.ts'
-import {
-  allowsEarlierReleases,
-  EARLIER_RELEASES_ALLOWED,
-  type OutsideTransaction,
-  outsideTransaction,
-} from './migration-script.ts'
+import { logsOf, type OutsideTransaction, outsideTransaction } from './migration-script.ts'
 import { type AppliedMigration, newerMigrations } from './newer-database.ts'
 import type { Db, Sql, Tx } from './sql.ts'
 
@@ -285,7 +280,7 @@ async function record(db: Db, name: string, script: string) {
   await db`
     /* migrate.record */ insert into _prisma_migrations
       (id, checksum, migration_name, logs, started_at, finished_at, applied_steps_count)
-    values (${randomUUID()}, ${checksum(withoutCr(script))}, ${name}, ${allowsEarlierReleases(script) ? EARLIER_RELEASES_ALLOWED : null},
+    values (${randomUUID()}, ${checksum(withoutCr(script))}, ${name}, ${logsOf(script)},
       now(), clock_timestamp(), 1)`
 }
 

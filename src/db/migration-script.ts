@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
 /** What the text of a migration says about how it has to run. */
 
 /** The name of an index to build while writers go on, or a change of rows in steps. */
@@ -10,6 +13,18 @@ export type OutsideTransaction = { index: string } | 'steps'
 export const EARLIER_RELEASES_ALLOWED = 'servers of earlier releases may run on it'
 export const allowsEarlierReleases = (script: string): boolean =>
   /^-- Servers of earlier releases may run on it\.$/m.test(script)
+
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as {
+  version: string
+}
+const APPLIED_BY = 'applied by release '
+
+/** What `_prisma_migrations.logs` says of a migration that this release applied: who may run on it, else which release that takes. */
+export const logsOf = (script: string): string =>
+  allowsEarlierReleases(script) ? EARLIER_RELEASES_ALLOWED : `${APPLIED_BY}${version}`
+/** @returns the release that applied a migration with these logs; undefined if they do not say */
+export const releaseIn = (logs: string | null): string | undefined =>
+  logs?.startsWith(APPLIED_BY) ? logs.slice(APPLIED_BY.length) : undefined
 
 /** Whether the migration runs outside a transaction, and why. */
 export function outsideTransaction(script: string): OutsideTransaction | undefined {

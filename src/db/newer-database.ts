@@ -1,4 +1,4 @@
-import { EARLIER_RELEASES_ALLOWED } from './migration-script.ts'
+import { EARLIER_RELEASES_ALLOWED, releaseIn } from './migration-script.ts'
 
 /** A row of `_prisma_migrations`. */
 export interface AppliedMigration {
@@ -15,10 +15,11 @@ export interface AppliedMigration {
 export function newerMigrations(applied: AppliedMigration[], names: string[]): string[] {
   const newer = applied.filter((row) => !names.includes(row.migration_name))
   const unknown = newer.filter((row) => row.logs !== EARLIER_RELEASES_ALLOWED)
+  const release = unknown.map(({ logs }) => releaseIn(logs)).findLast((one) => one !== undefined)
   if (unknown.length > 0)
     throw new Error(
       `the database is newer than this release: it has ${unknown.map((row) => row.migration_name).join(', ')}. ` +
-        'Start the release that wrote it, or a newer one.',
+        `Start ${release === undefined ? 'the release that wrote it' : `release ${release}`}, or a newer one, or restore a backup of this release into an empty database.`,
     )
   // The service never leaves such a row. Prisma's CLI does.
   const failed = applied.find((row) => row.finished_at === null)

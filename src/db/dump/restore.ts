@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Client } from 'pg'
 import { codeOf } from '../../thrown.ts'
 import { CREATE_MIGRATIONS_TABLE, migrationScripts } from '../migrate.ts'
-import { allowsEarlierReleases, EARLIER_RELEASES_ALLOWED, withoutConcurrency } from '../migration-script.ts'
+import { logsOf, withoutConcurrency } from '../migration-script.ts'
 import { migrationsOf, withConnection } from './connection.ts'
 import { copyIn } from './copy.ts'
 import { copyInStatement, type DumpHeader, readDump } from './file.ts'
@@ -190,7 +190,7 @@ async function apply(client: Client, { name, script, checksum }: Migration): Pro
     `/* restore.record_migration */ insert into _prisma_migrations
        (id, checksum, migration_name, logs, started_at, finished_at, applied_steps_count)
      values ($1, $2, $3, $4, clock_timestamp(), clock_timestamp(), 1)`,
-    [randomUUID(), checksum, name, allowsEarlierReleases(script) ? EARLIER_RELEASES_ALLOWED : null],
+    [randomUUID(), checksum, name, logsOf(script)],
   )
 }
 
