@@ -1,23 +1,48 @@
-import type { Trial } from '../lib/api/sweeps.ts'
+import { useState } from 'react'
+import type { SweepView, Trial } from '../lib/api/sweeps.ts'
 import { drawable, extremes, shareIn } from '../lib/charts/axis-range.ts'
-import { number, some } from '../lib/words.ts'
+import { clock, number, some } from '../lib/words.ts'
+import { Choice } from '../ui/controls.tsx'
 
 const W = 600
 const H = 140
 const LEFT = 4
 const TOP = 6
 
-/** The value of each completed trial, and the best one until then, over the numbers of the trials. */
-export function BestSoFar({ trials, goal }: { trials: readonly Trial[]; goal: 'minimize' | 'maximize' }) {
-  const points = trials.flatMap(({ number: n, value, state }) =>
-    state === 'completed' && typeof value === 'number' && Number.isFinite(value) ? [{ n, value }] : [],
-  )
+type Over = 'trials' | 'time'
+
+/** The value of each completed trial, and the best one until then, over the numbers of the trials or over time. */
+export function BestSoFar(props: {
+  trials: readonly Trial[]
+  goal: 'minimize' | 'maximize'
+  edits: SweepView['edits']
+}) {
+  const { trials, goal } = props
+  const [over, setOver] = useState<Over>('trials')
+  const placeOf = ({ number: n, ended_at: at }: Trial): number =>
+    over === 'trials' ? n : at === null ? Number.NaN : Date.parse(at)
+  const points = trials
+    .flatMap((trial) => {
+      const { value, state } = trial
+      const isValue = state === 'completed' && typeof value === 'number' && Number.isFinite(value)
+      const n = placeOf(trial)
+      return isValue && Number.isFinite(n) ? [{ n, value }] : []
+    })
+    .sort((a, b) => a.n - b.n)
   const ends = extremes(points.map(({ value }) => value))
   if (points.length < 2 || ends === undefined) return null
   const [low, high] = ends
   const range = low === high ? undefined : drawable(ends)
-  const last = Math.max(1, ...trials.map((trial) => trial.number))
-  const x = (n: number): number => LEFT + (n / last) * (W - 2 * LEFT)
+  const first = over === 'trials' ? 0 : Math.min(...startsOf(trials), ...points.map(({ n }) => n))
+  const last =
+    over === 'trials'
+      ? Math.max(1, ...trials.map((trial) => trial.number))
+      : Math.max(first + 1, ...points.map(({ n }) => n))
+  const x = (n: number): number =>
+    LEFT + Math.min(1, Math.max(0, (n - first) / (last - first))) * (W - 2 * LEFT)
+  const marks = props.edits.map(({ from_number: from, at }) =>
+    over === 'trials' ? from - 0.5 : Date.parse(at),
+  )
   const y = (v: number): number => TOP + (1 - (range ? shareIn(range, v) : 0.5)) * (H - 2 * TOP)
   const steps = bestSteps(points, goal)
   const line = steps.map(({ n, value }, i) => {
@@ -43,9 +68,23 @@ export function BestSoFar({ trials, goal }: { trials: readonly Trial[]; goal: 'm
           role="img"
           aria-label={`Best so far over ${some(points.length, 'completed trial')}: ${number(best?.value)}`}
         >
-          {points.map(({ n, value }) => (
+          {marks.map((n) => (
             <line
-              key={n}
+              key={`edit ${n}`}
+              x1={x(n)}
+              x2={x(n)}
+              y1={0}
+              y2={H}
+              className="stroke-line-strong"
+              strokeWidth="1"
+              strokeDasharray="4 3"
+              vectorEffect="non-scaling-stroke"
+            />
+          ))}
+          {points.map(({ n, value }, i) => (
+            <line
+              // biome-ignore lint/suspicious/noArrayIndexKey: two trials may end at one time
+              key={i}
               x1={x(n)}
               x2={x(n)}
               y1={y(value)}
@@ -65,14 +104,29 @@ export function BestSoFar({ trials, goal }: { trials: readonly Trial[]; goal: 'm
           />
         </svg>
         <div className="flex justify-between text-xs text-muted">
-          <span>trial 0</span>
-          <span>best so far</span>
-          <span>{last}</span>
+          <span>{over === 'trials' ? 'trial 0' : clock(first)}</span>
+          <span>best so far{marks.length > 0 && ', dashed: new space'}</span>
+          <span>{over === 'trials' ? last : clock(last)}</span>
+        </div>
+        <div className="self-start">
+          <Choice
+            label="Best so far over"
+            hideLabel
+            value={over}
+            onChange={setOver}
+            options={[
+              ['trials', 'over trials'],
+              ['time', 'over time'],
+            ]}
+          />
         </div>
       </div>
     </figure>
   )
 }
+
+const startsOf = (trials: readonly Trial[]): number[] =>
+  trials.flatMap(({ started_at: at }) => (at === null ? [] : [Date.parse(at)]))
 
 /** The points at which the best value changed. */
 function bestSteps(points: readonly { n: number; value: number }[], goal: 'minimize' | 'maximize') {

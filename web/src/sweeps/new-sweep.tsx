@@ -1,17 +1,15 @@
-import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { X } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { errorText } from '../lib/api/request.ts'
-import { createSweep, METHODS, previewSweep, type SweepView } from '../lib/api/sweeps.ts'
+import { createSweep, METHODS, type SweepView } from '../lib/api/sweeps.ts'
 import { links } from '../lib/links.ts'
-import { count, some } from '../lib/words.ts'
 import { Button, buttonLook, Choice, Field } from '../ui/controls.tsx'
 import { Code } from '../ui/copy.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Failure } from '../ui/notice.tsx'
-import { definitionOf, newParameter, type ParameterDraft, type SweepDraft } from './space-draft.ts'
-import { paramsText } from './trials-panel.tsx'
+import { definitionOf, newParameter, type SweepDraft } from './space-draft.ts'
+import { Preview, SpaceRows } from './space-form.tsx'
 
 const METHOD_TEXT = {
   grid: 'Grid: every combination once',
@@ -21,8 +19,6 @@ const METHOD_TEXT = {
   gp: 'Gaussian process (Optuna)',
   qmc: 'Quasi-Monte Carlo (Optuna)',
 } as const
-const PAUSE_MS = 300
-const SHOWN = 5
 
 /** The button that opens the form, and the form. It is loaded when the button is pressed, so it is open at first. */
 export function NewSweep({ slug }: { slug: string }) {
@@ -49,6 +45,8 @@ function SweepForm({ slug, onClose }: { slug: string; onClose: () => void }) {
     metric: 'val_loss',
     goal: 'minimize',
     most: '',
+    stopping: '',
+    least: '',
     parameters: [{ ...newParameter(), name: 'lr' }],
   }))
   const change = (part: Partial<SweepDraft>): void => setDraft({ ...draft, ...part })
@@ -107,8 +105,30 @@ function SweepForm({ slug, onClose }: { slug: string; onClose: () => void }) {
             />
           </div>
         </div>
-        <Parameters rows={draft.parameters} onChange={(parameters) => change({ parameters })} />
-        <Preview slug={slug} draft={draft} />
+        <div className="flex flex-wrap items-end gap-3">
+          <Choice
+            label="Early stopping"
+            value={draft.stopping}
+            onChange={(stopping) => change({ stopping })}
+            options={[
+              ['', 'none'],
+              ['median', 'median: worse than half of the others'],
+              ['percentile', 'percentile: not in the best quarter'],
+              ['hyperband', 'hyperband'],
+            ]}
+          />
+          {draft.stopping !== '' && (
+            <Field
+              label="Steps that each trial gets"
+              inputMode="numeric"
+              value={draft.least}
+              placeholder={draft.stopping === 'hyperband' ? '1' : '0'}
+              onChange={(event) => change({ least: event.target.value })}
+            />
+          )}
+        </div>
+        <SpaceRows rows={draft.parameters} onChange={(parameters) => change({ parameters })} />
+        <Preview slug={slug} wanted={definition} />
         {create.error && <Failure>{errorText(create.error)}</Failure>}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
@@ -118,136 +138,6 @@ function SweepForm({ slug, onClose }: { slug: string; onClose: () => void }) {
         </div>
       </form>
     </Dialog>
-  )
-}
-
-function Parameters(props: { rows: ParameterDraft[]; onChange: (rows: ParameterDraft[]) => void }) {
-  const { rows, onChange } = props
-  return (
-    <fieldset className="flex flex-col gap-2">
-      <legend className="mb-1 font-semibold">Parameters</legend>
-      {rows.map((row, i) => (
-        <ParameterRow
-          key={row.key}
-          row={row}
-          nth={i + 1}
-          onChange={(part) => onChange(rows.map((one) => (one === row ? { ...row, ...part } : one)))}
-          onRemove={rows.length > 1 ? () => onChange(rows.filter((one) => one !== row)) : undefined}
-        />
-      ))}
-      <div>
-        <Button onClick={() => onChange([...rows, newParameter()])}>Add a parameter</Button>
-      </div>
-    </fieldset>
-  )
-}
-
-function ParameterRow(props: {
-  row: ParameterDraft
-  nth: number
-  onChange: (part: Partial<ParameterDraft>) => void
-  onRemove: (() => void) | undefined
-}) {
-  const { row, nth, onChange, onRemove } = props
-  return (
-    <div
-      className="flex flex-wrap items-end gap-2 border-b border-line pb-2"
-      role="group"
-      aria-label={`Parameter ${nth}`}
-    >
-      <div className="w-32">
-        <Field
-          label="Name"
-          value={row.name}
-          maxLength={128}
-          spellCheck={false}
-          onChange={(event) => onChange({ name: event.target.value })}
-        />
-      </div>
-      <Choice
-        label="Kind"
-        value={row.kind}
-        onChange={(kind) => onChange({ kind })}
-        options={[
-          ['values', 'values'],
-          ['range', 'range'],
-          ['log', 'log range'],
-        ]}
-      />
-      {row.kind === 'values' ? (
-        <div className="min-w-40 flex-1">
-          <Field
-            label="Values"
-            value={row.values}
-            placeholder="0.1, 0.01, adam"
-            onChange={(event) => onChange({ values: event.target.value })}
-          />
-        </div>
-      ) : (
-        (['min', 'max'] as const).map((end) => (
-          <div key={end} className="w-24">
-            <Field
-              label={end === 'min' ? 'From' : 'To'}
-              inputMode="decimal"
-              value={row[end]}
-              onChange={(event) => onChange({ [end]: event.target.value })}
-            />
-          </div>
-        ))
-      )}
-      {onRemove && (
-        <Button look="quiet" aria-label={`Remove parameter ${row.name || nth}`} onClick={onRemove}>
-          <X className="size-4" aria-hidden="true" />
-        </Button>
-      )}
-    </div>
-  )
-}
-
-/** What would be tried, as the service computes it. */
-function Preview({ slug, draft }: { slug: string; draft: SweepDraft }) {
-  const definition = definitionOf(draft)
-  const wanted =
-    definition === null ? '' : JSON.stringify({ ...definition, name: undefined, metric: undefined })
-  const [late, setLate] = useState(wanted)
-  useEffect(() => {
-    const timer = setTimeout(() => setLate(wanted), PAUSE_MS)
-    return () => clearTimeout(timer)
-  }, [wanted])
-  const read = useQuery({
-    queryKey: ['sweep preview', slug, late],
-    queryFn: ({ signal }) => previewSweep(slug, JSON.parse(late), signal),
-    enabled: late !== '' && late === wanted,
-    placeholderData: keepPreviousData,
-    retry: false,
-    staleTime: 60_000,
-  })
-  return (
-    <div role="status" className="flex min-h-24 flex-col gap-1 border-t border-line pt-2">
-      {wanted === '' ? (
-        <p className="text-muted">When the space is complete, this shows what would be tried.</p>
-      ) : read.error && late === wanted ? (
-        <p className="text-failed">{errorText(read.error)}</p>
-      ) : read.data === undefined ? (
-        <p className="text-muted">Computing …</p>
-      ) : (
-        <>
-          <p>
-            {read.data.n_total === null ? 'Trials without a limit' : some(read.data.n_total, 'trial')}
-            {draft.method !== 'grid' && ', for example'}
-          </p>
-          <ul className="font-mono text-xs break-words text-muted">
-            {read.data.trials.slice(0, SHOWN).map((params, i) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a trial has no other identity here
-              <li key={i}>{paramsText(params)}</li>
-            ))}
-            {(read.data.n_total ?? Number.POSITIVE_INFINITY) > SHOWN && (
-              <li>{read.data.n_total === null ? '…' : `… ${count(read.data.n_total - SHOWN)} more`}</li>
-            )}
-          </ul>
-        </>
-      )}
-    </div>
   )
 }
 

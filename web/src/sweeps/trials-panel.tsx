@@ -1,26 +1,28 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
 import { errorText } from '../lib/api/request.ts'
-import {
-  changeSweep,
-  readSweep,
-  readTrials,
-  type SweepView,
-  type Trial,
-  type TrialState,
-} from '../lib/api/sweeps.ts'
+import { readSweep, readTrials, type SweepView, type TrialState } from '../lib/api/sweeps.ts'
 import { links } from '../lib/links.ts'
-import { count, number, some } from '../lib/words.ts'
-import { Button, Field } from '../ui/controls.tsx'
+import { count, duration, number, some } from '../lib/words.ts'
 import { Code } from '../ui/copy.tsx'
-import { Dialog } from '../ui/dialog.tsx'
 import { Failure } from '../ui/notice.tsx'
+import { RelativeTime } from '../ui/relative-time.tsx'
 import { Section } from '../ui/section.tsx'
 import { BestSoFar } from './best-so-far.tsx'
+import { paramsText } from './params-text.ts'
+import { SweepActions } from './sweep-actions.tsx'
+import { Workers } from './workers.tsx'
 
 const EVERY_MS = 5_000
-const STATES: readonly TrialState[] = ['completed', 'running', 'pruned', 'failed', 'stopped', 'lost']
+const STATES: readonly TrialState[] = [
+  'completed',
+  'running',
+  'queued',
+  'pruned',
+  'failed',
+  'stopped',
+  'lost',
+]
 const METHOD = {
   grid: 'Grid',
   random: 'Random',
@@ -50,8 +52,8 @@ export function TrialsPanel({ sweepId, batchId }: { sweepId: string; batchId: st
       <div className="grid grid-cols-[minmax(0,1fr)] gap-x-8 gap-y-3 lg:grid-cols-2">
         <div className="flex flex-col gap-2">
           <Facts view={view} batchId={batchId} />
-          <Workers trials={trials.data ?? []} />
-          {view.can.change && <Changes view={view} />}
+          <Edits view={view} />
+          {view.can.change && <SweepActions view={view} />}
           {view.can.ask && view.state !== 'finished' && (
             <Code
               label="Command of a worker"
@@ -59,8 +61,9 @@ export function TrialsPanel({ sweepId, batchId }: { sweepId: string; batchId: st
             />
           )}
         </div>
-        <BestSoFar trials={trials.data ?? []} goal={view.metric.goal} />
+        <BestSoFar trials={trials.data ?? []} goal={view.metric.goal} edits={view.edits} />
       </div>
+      <Workers trials={trials.data ?? []} batchId={batchId} />
     </Section>
   )
 }
@@ -70,7 +73,7 @@ const goesOn = (sweep: SweepView | undefined): boolean =>
 
 function Facts({ view, batchId }: { view: SweepView; batchId: string }) {
   const handedOut = STATES.reduce((sum, state) => sum + view.trials[state], 0)
-  const ended = handedOut - view.trials.running - view.trials.lost
+  const ended = handedOut - view.trials.running - view.trials.lost - view.trials.queued
   return (
     <>
       <p className="flex flex-wrap gap-x-4 gap-y-1">
@@ -85,6 +88,11 @@ function Facts({ view, batchId }: { view: SweepView; batchId: string }) {
             : `${count(ended)} of ${some(view.n_total, 'trial')} ended`}
         </span>
         {view.early_stopping && <span>early stopping: {view.early_stopping.type}</span>}
+        {view.eta_s !== null && (
+          <span title="Trials left, times the mean length of a trial, divided by the workers of now">
+            {duration(view.eta_s)} left
+          </span>
+        )}
       </p>
       <p className="flex flex-wrap gap-x-4 gap-y-1 text-muted" data-trials>
         {STATES.filter((state) => view.trials[state] > 0).map((state) => (
@@ -108,119 +116,17 @@ function Facts({ view, batchId }: { view: SweepView; batchId: string }) {
   )
 }
 
-/** `lr=0.01 depth=3` */
-export const paramsText = (params: Record<string, unknown>): string =>
-  Object.entries(params)
-    .map(
-      ([name, value]) =>
-        `${name}=${typeof value === 'number' ? number(value) : typeof value === 'string' ? value : JSON.stringify(value)}`,
-    )
-    .join(' ')
-
-const MAX_WORKERS = 20
-
-function Workers({ trials }: { trials: readonly Trial[] }) {
-  const running = trials.filter(({ state, worker }) => state === 'running' && worker !== null)
-  if (running.length === 0) return null
+/** From which trial on which space counts. */
+function Edits({ view }: { view: SweepView }) {
+  if (view.edits.length === 0) return null
   return (
-    <p className="break-words text-xs text-muted">
-      {some(running.length, 'worker')}:{' '}
-      {running
-        .slice(0, MAX_WORKERS)
-        .map(({ worker, job_id: jobId }) => `${worker} (${jobId})`)
-        .join(', ')}
-      {running.length > MAX_WORKERS && ' …'}
-    </p>
-  )
-}
-
-function Changes({ view }: { view: SweepView }) {
-  const client = useQueryClient()
-  const [extends_, setExtends] = useState(false)
-  const change = useMutation({
-    mutationFn: (wanted: Parameters<typeof changeSweep>[1]) => changeSweep(view.id, wanted),
-    onSuccess: (changed) => {
-      client.setQueryData(['sweep', view.id], changed)
-      setExtends(false)
-    },
-  })
-  const set = (state: 'running' | 'paused' | 'stopped') => () => change.mutate({ state })
-  return (
-    <div className="flex flex-wrap gap-2">
-      {view.state === 'running' && (
-        <Button disabled={change.isPending} onClick={set('paused')}>
-          Pause
-        </Button>
-      )}
-      {(view.state === 'paused' || view.state === 'stopped') && (
-        <Button disabled={change.isPending} onClick={set('running')}>
-          Resume
-        </Button>
-      )}
-      {(view.state === 'running' || view.state === 'paused') && (
-        <Button
-          look="danger"
-          disabled={change.isPending}
-          title="No more trials; those that run go on"
-          onClick={set('stopped')}
-        >
-          Stop handing out
-        </Button>
-      )}
-      {view.n_total !== null && !(view.method === 'grid' && view.max_trials == null) && (
-        <Button aria-haspopup="dialog" onClick={() => setExtends(true)}>
-          Extend
-        </Button>
-      )}
-      {change.error && !extends_ && <Failure>{errorText(change.error)}</Failure>}
-      {extends_ && (
-        <Extend
-          now={view.n_total ?? 0}
-          pending={change.isPending}
-          error={change.error}
-          onSave={(max_trials) => change.mutate({ max_trials })}
-          onClose={() => setExtends(false)}
-        />
-      )}
-    </div>
-  )
-}
-
-function Extend(props: {
-  now: number
-  pending: boolean
-  error: Error | null
-  onSave: (most: number) => void
-  onClose: () => void
-}) {
-  const [text, setText] = useState(String(props.now + 10))
-  const most = Number(text)
-  const valid = Number.isInteger(most) && most >= 1 && most <= 1_000_000
-  return (
-    <Dialog title="How many trials in all?" onClose={props.onClose}>
-      <form
-        className="flex flex-col gap-3"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (valid) props.onSave(most)
-        }}
-      >
-        <Field
-          label="Trials"
-          inputMode="numeric"
-          value={text}
-          aria-invalid={!valid}
-          hint={`Now ${count(props.now)}. A finished sweep runs again.`}
-          onChange={(event) => setText(event.target.value)}
-        />
-        {props.error && <Failure>{errorText(props.error)}</Failure>}
-        <div className="flex justify-end gap-2">
-          <Button onClick={props.onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={!valid || props.pending}>
-            Save
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <ul className="text-xs text-muted">
+      {view.edits.map(({ from_number: from, at, by }) => (
+        <li key={at}>
+          New space from trial {count(from)} on, {by && `by ${by.name}, `}
+          <RelativeTime at={at} />
+        </li>
+      ))}
+    </ul>
   )
 }

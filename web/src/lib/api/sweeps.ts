@@ -5,10 +5,14 @@ import type { Numeric } from './types.ts'
 
 export const METHODS = ['grid', 'random', 'tpe', 'cmaes', 'gp', 'qmc'] as const
 export type Method = (typeof METHODS)[number]
-export type Parameter =
+export type Parameter = (
   | { value: unknown }
   | { values: unknown[] }
   | { min: number; max: number; distribution?: string; q?: number }
+) & {
+  /** Part of a trial only if these parameters have one of these values. */
+  when?: Record<string, unknown>
+}
 
 export interface Definition {
   name: string
@@ -16,10 +20,10 @@ export interface Definition {
   metric: { name: string; goal: 'minimize' | 'maximize' }
   parameters: Record<string, Parameter>
   max_trials?: number | null
-  early_stopping?: { type: string } | null
+  early_stopping?: ({ type: string } & Record<string, string | number | boolean>) | null
 }
 
-export type TrialState = 'running' | 'completed' | 'pruned' | 'failed' | 'stopped' | 'lost'
+export type TrialState = 'running' | 'completed' | 'pruned' | 'failed' | 'stopped' | 'lost' | 'queued'
 
 export interface SweepView extends Definition {
   id: string
@@ -30,6 +34,9 @@ export interface SweepView extends Definition {
   created_by: { id: string; name: string } | null
   trials: Record<TrialState, number>
   best: { number: number; job_id: string; value: Numeric; params: Record<string, unknown> } | null
+  /** Spaces that it had before. */
+  edits: { from_number: number; at: string; by: { name: string } | null }[]
+  eta_s: number | null
   can: { ask: boolean; change: boolean }
 }
 
@@ -40,6 +47,9 @@ export interface Trial {
   params: Record<string, unknown>
   value: Numeric | null
   worker: string | null
+  last_seen_at: string | null
+  started_at: string | null
+  ended_at: string | null
   changed: number
 }
 
@@ -71,8 +81,18 @@ export async function readTrials(id: string, signal?: AbortSignal): Promise<Tria
 
 export const changeSweep = (
   id: string,
-  change: { state?: 'running' | 'paused' | 'stopped'; max_trials?: number | null },
+  change: {
+    state?: 'running' | 'paused' | 'stopped'
+    max_trials?: number | null
+    parameters?: Definition['parameters']
+  },
 ): Promise<SweepView> => patch(path(id), change)
+
+/** Queues failed trials once more, or the parameters of a trial with other seeds. */
+export const queueTrials = (
+  id: string,
+  wanted: { failed: true } | { trial: number; seeds: number[] },
+): Promise<{ numbers: number[] }> => post(`${path(id)}/queue`, wanted)
 
 const ofProject = (slug: string): string => `/api/projects/${encodeURIComponent(slug)}/sweeps`
 

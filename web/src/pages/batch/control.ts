@@ -220,6 +220,15 @@ export function stepText(step: Step): { title: string; note?: string | undefined
       return { title: 'Sweep resumed' }
     case 'sweep_stopped':
       return { title: 'Sweep stopped' }
+    case 'sweep_edited':
+      return { title: 'Space of the sweep edited' }
+    case 'sweep_queued':
+      return {
+        title:
+          detail.trial === undefined
+            ? `${some(Number(detail.failed), 'failed trial')} queued once more`
+            : `Trial ${String(detail.trial)} queued with ${some(Number(detail.seeds), 'other seed')}`,
+      }
     case 'sweep_extended':
       return {
         title:
