@@ -9,6 +9,7 @@ import {
   heatMapOf,
   histogramOf,
 } from '../../web/src/pages/compare/custom-data.ts'
+import { placed } from '../../web/src/pages/compare/custom-frame.tsx'
 
 // What custom charts draw, on data whose right answer is known.
 
@@ -70,6 +71,12 @@ test('a heat map has the mean of each pair of values', () => {
     { column: 1, row: 0, mean: 4, n: 2 },
     { column: 0, row: 0, mean: 6, n: 1 },
   ])
+})
+
+test('an axis of texts labels those that are drawn', () => {
+  const texts = (low: number, high: number) =>
+    placed(axis('param.opt'), [low, high], [0, 100], 6).labels.map(({ text }) => text)
+  expect([texts(0, 0), texts(0, 1)]).toEqual([['adam'], ['adam', 'sgd']])
 })
 
 test('a line is fitted by least squares, also to large values; without a spread of x there is none', () => {

@@ -74,7 +74,9 @@ function nextChart(props: CustomProps, charts: readonly CustomChart[]): CustomCh
 
 /** The chart as another kind. Columns that suit it are kept. */
 function withKind({ rows, axes, metric }: CustomProps, chart: CustomChart, kind: CustomKind): CustomChart {
-  const groupings = groupingAxes(rows, axes)
+  const drawn = complete(rows, metric === undefined ? [] : [metric]).rows
+  const groupings = groupingAxes(drawn, axes)
+  const numeric = groupings.filter((axis) => axis.words === null)
   const has = (id: string | undefined): id is string => axes.some((axis) => axis.id === id)
   const of = has(chart.of) ? chart.of : (metric?.id ?? axes.find((axis) => axis.words === null)?.id ?? '')
   const x = has(chart.x) ? chart.x : (groupings[0]?.id ?? axes[0]?.id ?? '')
@@ -83,7 +85,8 @@ function withKind({ rows, axes, metric }: CustomProps, chart: CustomChart, kind:
     case 'histogram':
       return { kind, x: has(chart.x) ? chart.x : of }
     case 'scatter':
-      return { kind, x, y: has(chart.y) ? chart.y : of }
+      // The one with the most values shows most of a relation.
+      return { kind, x: has(chart.x) ? chart.x : (numeric.at(-1)?.id ?? x), y: has(chart.y) ? chart.y : of }
     case 'heat':
       return { kind, x, y: has(chart.y) && chart.y !== of ? chart.y : other, of }
     default:

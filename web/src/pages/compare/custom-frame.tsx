@@ -22,7 +22,9 @@ export function placed(axis: Axis, [low, high]: Range, [from, to]: Range, most: 
   const range = divisible([low, high], axis.log)
   const at = (value: number): number =>
     from + (low === high ? 0.5 : ROOM + (1 - 2 * ROOM) * shareIn(range, value, axis.log)) * (to - from)
-  return { at, labels: axisLabels({ ...axis, low, high }, most, range).labels }
+  const { labels } = axisLabels({ ...axis, low, high }, most, range)
+  // A column of texts labels all of them, also those of jobs that are not drawn.
+  return { at, labels: axis.words === null ? labels : labels.filter((one) => one.at >= low && one.at <= high) }
 }
 
 /** The frame of a plot with its labels. */

@@ -1,7 +1,7 @@
 import type { Compared } from '../../charts/compared-jobs.ts'
 import { lessIsBetter } from '../../lib/batch-query.ts'
 import { number } from '../../lib/words.ts'
-import { type Axis, differs, shareOf, valueAt } from './axes.ts'
+import { type Axis, shareOf, valueAt } from './axes.ts'
 
 /** A parameter with more distinct numbers is grouped into bins. */
 const MAX_VALUES = 8
@@ -47,17 +47,15 @@ export function jobGroups(rows: readonly Compared[], by: readonly Axis[], metric
     .sort((a, b) => (place(a) === place(b) ? b.rows.length - a.rows.length : place(a) - place(b)))
 }
 
-/** The parameters in which jobs differ, those with the fewest values first. */
+/** The parameters in which these jobs differ, those with the fewest values first; to have none is a value, too. */
 export function groupingAxes(rows: readonly Compared[], axes: readonly Axis[]): Axis[] {
-  const values = (axis: Axis): number => new Set(rows.map((row) => axis.at(row))).size
   return axes
-    .filter((axis) => axis.id.startsWith('param.') && (differs(axis) || rows.some(hasNoValue(axis))))
-    .map((axis) => ({ axis, values: values(axis) }))
+    .filter((axis) => axis.id.startsWith('param.'))
+    .map((axis) => ({ axis, values: new Set(rows.map((row) => axis.at(row))).size }))
+    .filter(({ values }) => values > 1)
     .sort((a, b) => a.values - b.values)
     .map(({ axis }) => axis)
 }
-
-const hasNoValue = (axis: Axis) => (row: Compared) => axis.at(row) === undefined
 
 /** The label of a job's value, or of its bin. */
 function labelling(rows: readonly Compared[], axis: Axis): (row: Compared) => string {
