@@ -20,8 +20,8 @@ const NOT_DATA =
   /^\/(?!api\/)|^\/api\/(openapi\.json|docs|docs\.css|sse|oauth|agents|auth\/identities|notifications|mail|unsubscribe|views|rules\/:id\/messages)/
 /** Not made of events; what is purged has tests beside it (test/files, test/sweeps). */
 const OTHER_DATA = /^\/api\/sweeps\/|\/files\/\*$|\/artifacts\/:name/
-/** What the purge is about. */
-const LOG_LINES = /\/log-lines$/
+/** What the purge is about: lines, and how many of them are stored. */
+const LOG_LINES = /\/(log-lines|stored)$/
 
 /** A path for each thing that the route could be asked about. */
 function pathsOf(url: string, named: Named): string[] {

@@ -111,7 +111,7 @@ async function rowsOf({ sql }: Door): Promise<unknown[]> {
   const points = await sql`
     select b.id batch, j.id job, e.epoch, e.vals, p.series, p.epochs, p.max_step, p.last_step, p.last_value, p.min_value, p.max_value
     from epochs e join jobs j on j.key = e.job_key join batches b on b.key = j.batch_key
-    join job_progress p on p.job_key = j.key order by 1, 2, 3`
+    join job_progress p on p.job_key = j.key order by 1, 2, 3, 4`
   const jobs =
     await sql`select b.id batch, j.id, j.status, j.model from jobs j join batches b on b.key = j.batch_key order by 1, 2`
   return [[...events], [...points], [...jobs]]
