@@ -68,6 +68,48 @@ def test_a_run_that_is_killed_at_once_has_its_name_and_ends(server: FakeIngest, 
     _assert_ended(server, batch_id)
 
 
+@pytest.mark.parametrize("death", ["os._exit(5)", "os.kill(os.getpid(), 9)", "import ctypes; ctypes.string_at(0)"])
+@pytest.mark.parametrize("away", [False, True])
+def test_a_run_that_dies_at_once_leaves_every_step_and_line_of_its_first_moments(
+    server: FakeIngest, proxy: FaultProxy, death: str, away: bool
+) -> None:
+    if away:
+        proxy.refuse()
+    end = f"run.text('a line')\nsys.stdout.flush()\n{death}"
+    ended = process.script(BODY.replace("END", end), {"URL": proxy.url, "SVC_WATCHDOG": "1"})
+    out, _ = ended.communicate(timeout=30)
+    batch_id = out.split()[0]
+    if away:
+        folder = os.path.join(os.environ["HOME"], ".svc-reporter")
+        until(lambda: any('"event_type":"batch_failed"' in text for text in _texts(folder)), 20)
+        proxy.accept()
+        assert _sync(proxy.url) == 0
+    until(lambda: bool(server.of("batch_failed")), 20)
+    assert {event["batch_id"] for event in server.events} == {batch_id}
+    assert [event["data"]["epoch"] for event in server.of("job_epoch")] == [0, 1, 2, 3, 4]
+    assert "a line" in [event["data"]["line"] for event in server.of("log_line")]
+    assert len(server.of("job_start")) == len(server.of("job_failed")) == 1
+
+
+def test_the_watchdog_keeps_no_event_that_is_safe_and_only_those_of_the_first_moments(server: FakeIngest) -> None:
+    end = """
+for step in range(5, 1_000):
+    run.log({"loss": 1.0 / (step + 1)}, step=step)
+assert run.flush(20)
+for _ in range(200):
+    if not run.reporter._watched.early:
+        break
+    time.sleep(0.05)
+print(len(run.reporter._watched.early), run.reporter._pipeline._early_left, flush=True)
+os.kill(os.getpid(), 9)
+"""
+    ended = process.script(BODY.replace("END", end), {"URL": server.url, "SVC_WATCHDOG": "1"})
+    out, _ = ended.communicate(timeout=40)
+    assert out.split()[1:] == ["0", "0"]
+    until(lambda: bool(server.of("batch_failed")), 20)
+    assert [event["data"]["epoch"] for event in server.of("job_epoch")] == list(range(1_000))
+
+
 @pytest.mark.parametrize("seconds", [0.0, 2.0])
 def test_while_the_service_is_away_start_and_end_reach_the_disk(
     server: FakeIngest, proxy: FaultProxy, seconds: float

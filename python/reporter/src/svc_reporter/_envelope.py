@@ -12,6 +12,7 @@ from ._ids import EventIds, timestamp
 from ._messages import Messages
 from ._plain import clean_text
 from ._queue import QueuedEvent
+from ._signals import raise_if_by_signal
 from ._tuning import Tuning
 from ._validate import validate
 
@@ -111,15 +112,18 @@ class EventEncoder:
         """By the names of an epoch's values: upper bound for the bytes of its data."""
 
     def encode(self, event: QueuedEvent) -> EncodedEvent | None:
-        """The encoded event; None, with a log message, if the service would reject it. Never raises."""
+        """The encoded event; None, with a log message, if the service would reject it. Raises what a signal did."""
+        given = event.data
+        if isinstance(given, EncodedEvent):
+            return given
         try:
-            return self._encode(event)
+            return self._encode(event, given() if callable(given) else given)
         except Exception as error:
+            raise_if_by_signal(error)
             self._messages.log(logging.ERROR, f"encode {event.event_type}", f"{event.event_type} dropped: {error!r}")
             return None
 
-    def _encode(self, event: QueuedEvent) -> EncodedEvent | None:
-        data = event.data() if callable(event.data) else event.data
+    def _encode(self, event: QueuedEvent, data: dict[str, Any]) -> EncodedEvent | None:
         template = self._templates.get((event.event_type, event.job_id))
         if template is not None and _fits_schema(event.event_type, data):
             encoded = self._fill(template, event, data)

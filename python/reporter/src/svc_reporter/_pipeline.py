@@ -13,7 +13,7 @@ from ._envelope import EncodedEvent, EventEncoder
 from ._ids import EventIds, now_ms
 from ._messages import Messages
 from ._overflow import Overflow
-from ._queue import EventData, EventQueue
+from ._queue import STARTS_AND_ENDS, EventData, EventQueue, QueuedEvent
 from ._replayer import Replayer
 from ._settings import Settings
 from ._shutdown import Shutdown
@@ -28,6 +28,11 @@ _FLUSH_SHARE = 0.7
 
 _HURRY_S = 1.0
 """Seconds that close() may still take after a signal: enough for the last event, if the service responds."""
+
+_EARLY_S = 0.5
+_EARLY_EVENTS = 300
+"""The watchdog keeps so many events of a run's first half second until the worker has made them safe: a program that
+dies at once would leave none of them. Later, the worker is at most 50 ms behind."""
 
 _WRITE_TIMEOUT_S = 0.5
 """Seconds beyond its deadline that close() waits for a thread that is writing to disk."""
@@ -69,6 +74,8 @@ class Pipeline:
         self._overflow = Overflow(
             self._queue, self._encoder, self._spill_writer, self._counts, self._shutdown, self._worker, messages
         )
+        self._early_left = _EARLY_EVENTS
+        self._early_until = time.monotonic() + _EARLY_S
         self._replayer: Replayer | None = None
         self._replay_transport = self._new_transport()
         if self._replay_transport is not None:
@@ -106,10 +113,26 @@ class Pipeline:
 
     def put(self, event_type: str, job_id: str | None, data: EventData, ms: int | None = None) -> None:
         """Add an event; `ms` is its Unix time in milliseconds, default now."""
-        spills = self._queue.put(event_type, job_id, now_ms() if ms is None else ms, data)
+        at = now_ms() if ms is None else ms
+        if self._early_left > 0 and event_type not in STARTS_AND_ENDS:
+            data = self._keep_early(event_type, job_id, at, data)
+        spills = self._queue.put(event_type, job_id, at, data)
         if spills:
             self._overflow.wake()
         self._worker.pace.wake()
+
+    def _keep_early(self, event_type: str, job_id: str | None, ms: int, data: EventData) -> EventData:
+        """Have the watchdog keep an event of the first moments, which the worker may be too late for."""
+        watched = self.watched
+        self._early_left -= 1
+        if watched is None or time.monotonic() > self._early_until:
+            self._early_left = 0
+            return data
+        encoded = self._encoder.encode(QueuedEvent(0, event_type, job_id, ms, data))
+        if encoded is None:
+            return data  # the worker finds the same, and counts it
+        watched.keep_early(encoded)
+        return encoded
 
     def count_lost(self) -> None:
         """Count a report that could not be turned into an event: as produced and dropped."""

@@ -17,12 +17,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from ._delivery import Counts
 
-EventData = dict[str, Any] | Callable[[], dict[str, Any]]
-"""The worker calls a callable to get the data: reading the state of git must not delay the training."""
+if TYPE_CHECKING:
+    from ._envelope import EncodedEvent
+
+EventData = Union[dict[str, Any], Callable[[], dict[str, Any]], "EncodedEvent"]
+"""The worker calls a callable to get the data: reading the state of git must not delay the training. Events of the
+first moments are encoded already."""
 
 STARTS_AND_ENDS = frozenset({"batch_start", "batch_done", "batch_failed", "job_start", "job_done", "job_failed"})
 STARTS = frozenset({"batch_start", "job_start"})

@@ -43,6 +43,8 @@ class WatchedRun:
 
     def __init__(self, connection: _Connection, facts: dict[str, Any]) -> None:
         self._connection = connection
+        self.early: set[str] = set()
+        """Ids of the events of `keep_early` that are not safe yet."""
         self.key = f"{facts['batch_id']} {id(self)}"
         connection.open(self.key, {"open": self.key, **facts, "start": _as_json(facts["start"])})
 
@@ -51,13 +53,20 @@ class WatchedRun:
         self._connection.send({"run": self.key, "job": job_id, "start": _as_json(start)})
 
     def encoded(self, events: Iterable[EncodedEvent]) -> None:
-        """These start events are about to be sent. If this process dies, the watchdog sends them."""
+        """These events are about to be sent. If this process dies, the watchdog sends them."""
         for event in events:
             message = {"id": event.event_id, "type": event.event_type, "line": event.line.decode("utf-8")}
             self._connection.send({"run": self.key, "encoded": message})
 
+    def keep_early(self, event: EncodedEvent) -> None:
+        """An event of the run's first moments, for which the worker had no time yet: the watchdog keeps it until it is
+        safe."""
+        self.early.add(event.event_id)
+        self.encoded([event])
+
     def safe(self, event_ids: Sequence[str]) -> None:
-        """These start events are stored by the service or spilled."""
+        """These events are stored by the service or spilled."""
+        self.early.difference_update(event_ids)
         self._connection.send({"run": self.key, "safe": list(event_ids)})
 
     def job_ended(self, job_id: str, *, done: bool) -> None:

@@ -46,7 +46,7 @@ class RunState:
         self.job_starts: dict[str, tuple[float, dict[str, Any]]] = {}
         """The data of each `job_start` that the training has not encoded yet, with its Unix time."""
         self.encoded: dict[str, dict[str, str]] = {}
-        """By event id: encoded start events that are neither stored by the service nor spilled."""
+        """By event id: encoded starts and early events that are neither stored by the service nor spilled."""
         self.n_done = self.n_failed = 0
         self.stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         """The last lines that the training wrote to stderr."""
@@ -81,7 +81,7 @@ class RunState:
         self.encoded[event["id"]] = event
         if event["type"] == "batch_start":
             self.start = None
-        else:
+        elif event["type"] == "job_start":
             self.job_starts.pop(str(json.loads(event["line"])["job_id"]), None)
 
 

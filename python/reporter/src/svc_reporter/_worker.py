@@ -341,11 +341,12 @@ class Worker(threading.Thread):
         return encoded
 
     def _notify_watchdog(self, events: Sequence[EncodedEvent]) -> None:
-        """Tell the watchdog which starts are stored or spilled, so that it need not send them if this process dies."""
+        """Tell the watchdog which of its events are stored or spilled: it need not send them if this process dies."""
         if self.watched is not None:
-            starts = [event.event_id for event in events if event.event_type in STARTS]
-            if starts:
-                self.watched.safe(starts)
+            early = self.watched.early
+            safe = [event.event_id for event in events if event.event_type in STARTS or event.event_id in early]
+            if safe:
+                self.watched.safe(safe)
 
     def _record_outcomes(
         self, events: Sequence[EncodedEvent], sent: Sent, spilled: set[str], *, postpones: bool
