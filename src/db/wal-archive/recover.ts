@@ -152,6 +152,8 @@ async function chooseBase(archive: Archive, at: Date | undefined): Promise<BaseB
   return base
 }
 
+const TAR_ENDED = new Set<string | undefined>(['EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'])
+
 /** Unpacks the data folder of a base backup with `tar`, as the account that will run PostgreSQL. */
 async function unpack(
   cluster: string,
@@ -184,10 +186,10 @@ async function unpack(
       yield chunk
     }
   }
-  await pipeline(counted(), child.stdin).catch(async (error) => {
-    // If tar ended early, its own message tells the reason.
-    if ((error as NodeJS.ErrnoException).code === 'EPIPE') await ended
-    throw error
+  await pipeline(counted(), child.stdin).catch((error) => {
+    // tar has closed its end: early, and its own message tells the reason, or at the end of the archive, before Node
+    // had heard that the last bytes were written.
+    if (!TAR_ENDED.has((error as NodeJS.ErrnoException).code)) throw error
   })
   await ended
   if (done !== base.bytes) throw new Error(`the base backup ${base.id} is truncated`)
