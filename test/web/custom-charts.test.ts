@@ -8,8 +8,8 @@ import {
   groupsAlong,
   heatMapOf,
   histogramOf,
+  placed,
 } from '../../web/src/pages/compare/custom-data.ts'
-import { placed } from '../../web/src/pages/compare/custom-frame.tsx'
 
 // What custom charts draw, on data whose right answer is known.
 

@@ -1,6 +1,7 @@
 import type { Compared } from '../../charts/compared-jobs.ts'
-import { extremes } from '../../lib/charts/axis-range.ts'
+import { divisible, extremes, type Range, shareIn } from '../../lib/charts/axis-range.ts'
 import type { Axis } from './axes.ts'
+import { axisLabels } from './axis-labels.ts'
 import { jobGroups, type Spread, spreadOf } from './job-groups.ts'
 
 /** What custom charts draw, computed from the columns of jobs. Pure. */
@@ -127,4 +128,24 @@ export function heatMapOf(rows: readonly Compared[], x: Axis, y: Axis, metric: A
   )
   const [low = 0, high = 0] = extremes(cells.map(({ mean }) => mean)) ?? []
   return { columns, rows: lines, cells, low, high }
+}
+
+/** The share of an axis that stays free at each end. */
+const ROOM = 0.05
+interface Placed {
+  at: (value: number) => number
+  labels: readonly { at: number; text: string }[]
+}
+
+/** A numeric axis over these values between two pixels. */
+export function placed(axis: Axis, [low, high]: Range, [from, to]: Range, most: number): Placed {
+  const range = divisible([low, high], axis.log)
+  const at = (value: number): number =>
+    from + (low === high ? 0.5 : ROOM + (1 - 2 * ROOM) * shareIn(range, value, axis.log)) * (to - from)
+  const { labels } = axisLabels({ ...axis, low, high }, most, range)
+  // A column of texts labels all of them, also those of jobs that are not drawn.
+  return {
+    at,
+    labels: axis.words === null ? labels : labels.filter((one) => one.at >= low && one.at <= high),
+  }
 }

@@ -1,31 +1,12 @@
 import type { ReactNode } from 'react'
-import { divisible, type Range, shareIn } from '../../lib/charts/axis-range.ts'
-import type { Axis } from './axes.ts'
-import { axisLabels } from './axis-labels.ts'
 
 export const H = 260
 export const LEFT = 60
 export const FOOT = 46
 export const PAD = 14
-const ROOM = 0.05
 const MAX_LETTERS = 14
 export const short = (text: string, most = MAX_LETTERS): string =>
   text.length > most ? `${text.slice(0, most - 1)}…` : text
-
-interface Placed {
-  at: (value: number) => number
-  labels: readonly { at: number; text: string }[]
-}
-
-/** A numeric axis over these values between two pixels. */
-export function placed(axis: Axis, [low, high]: Range, [from, to]: Range, most: number): Placed {
-  const range = divisible([low, high], axis.log)
-  const at = (value: number): number =>
-    from + (low === high ? 0.5 : ROOM + (1 - 2 * ROOM) * shareIn(range, value, axis.log)) * (to - from)
-  const { labels } = axisLabels({ ...axis, low, high }, most, range)
-  // A column of texts labels all of them, also those of jobs that are not drawn.
-  return { at, labels: axis.words === null ? labels : labels.filter((one) => one.at >= low && one.at <= high) }
-}
 
 /** The frame of a plot with its labels. */
 export function Frame(props: {

@@ -3,8 +3,8 @@ import { divisible, extremes, type Range, valueIn } from '../../lib/charts/axis-
 import { number, some } from '../../lib/words.ts'
 import { useWidth } from '../../ui/use-width.ts'
 import type { Axis } from './axes.ts'
-import { fitLine, groupsAlong, histogramOf } from './custom-data.ts'
-import { bandLabels, FOOT, Frame, H, LEFT, Note, PAD, placed, short } from './custom-frame.tsx'
+import { fitLine, groupsAlong, histogramOf, placed } from './custom-data.ts'
+import { bandLabels, FOOT, Frame, H, LEFT, Note, PAD, short } from './custom-frame.tsx'
 
 /** More groups than fit are not drawn; the note says so. */
 const MAX_GROUPS = 40
