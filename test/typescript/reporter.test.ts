@@ -1,5 +1,13 @@
 import { execFile, spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -135,6 +143,33 @@ test('while the service is away events wait on disk, in their order, and arrive 
     ...Array(30).keys(),
   ])
   expect(readdirSync(join(folder, '.svc-reporter'))).toEqual([])
+})
+
+test('a file of more than one request is sent in parts, and one that another process took is begun anew', async () => {
+  server.answers = [{ status: 503 }]
+  const run = begin()
+  const text = 'é'.repeat(5_000)
+  for (let step = 0; step < 900; step++) run.log({ loss: step, text })
+  await run.flush(10)
+  await expect.poll(() => run.counts.spilled).toBe(902)
+  server.answers = [undefined]
+  expect(await run.flush(20)).toBe(true)
+  expect(server.events).toHaveLength(902)
+  server.answers = [{ status: 503 }]
+  for (let step = 900; step < 910; step++) run.log({ loss: step })
+  await run.flush(10)
+  await expect.poll(() => run.counts.spilled).toBe(10)
+  const place = join(folder, '.svc-reporter')
+  const [name = ''] = readdirSync(place)
+  const taken = readFileSync(join(place, name), 'utf8')
+  expect(taken.trimEnd().split('\n')).toHaveLength(10)
+  rmSync(join(place, name))
+  for (let step = 910; step < 913; step++) run.log({ loss: step })
+  await expect.poll(() => existsSync(join(place, name))).toBe(true)
+  server.answers = []
+  expect(await run.finish()).toBe(true)
+  expect(server.events.map(({ data }) => data.epoch)).toEqual(expect.arrayContaining([910, 911, 912]))
+  expect(readdirSync(place)).toEqual([])
 })
 
 test('refused tokens and projects keep events for the user, and bad events cost only themselves', async () => {

@@ -12,7 +12,7 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
-  readFileSync,
+  readSync,
   unlinkSync,
   writeSync,
 } from 'node:fs'
@@ -21,6 +21,8 @@ import { basename, join } from 'node:path'
 import type { Store } from './delivery.ts'
 
 const FOLDER = '.svc-reporter'
+/** As much of the file as is read at once; a line is an event of at most 256 KiB. */
+const BLOCK_BYTES = 4 * 1024 * 1024
 const OTHERS_WRITE = 0o022
 /** Only a file of this user, and no link, is read or written. */
 const NO_LINK = constants.O_NOFOLLOW ?? 0
@@ -38,8 +40,11 @@ class SpillFile implements Store {
   private readonly folder: string
   private readonly path: string
   private readonly rejected: string
-  /** Lines of the file that were sent. */
-  private done = 0
+  /** Where in the file the lines begin that were not sent. */
+  private at = 0
+  private inode = 0
+  /** Those that were read last. */
+  private lines: string[] = []
 
   constructor(folder: string, batchId: string, sender: string) {
     this.folder = folder
@@ -52,23 +57,30 @@ class SpillFile implements Store {
   }
 
   first(limit: number): string[] {
+    this.lines = []
     try {
       const file = openOwn(this.path, constants.O_RDONLY)
       try {
-        return readFileSync(file, 'utf8').split('\n').slice(this.done, -1).slice(0, limit)
+        const { ino } = fstatSync(file)
+        // Another process has taken the file that was read before.
+        if (ino !== this.inode) this.at = 0
+        this.inode = ino
+        const block = Buffer.allocUnsafe(BLOCK_BYTES)
+        const text = block.toString('utf8', 0, readSync(file, block, 0, BLOCK_BYTES, this.at))
+        this.lines = text.split('\n').slice(0, -1).slice(0, limit)
       } finally {
         closeSync(file)
       }
     } catch {
-      this.done = 0
-      return []
+      this.at = 0
     }
+    return this.lines
   }
 
   sent(count: number): void {
-    this.done += count
+    for (const line of this.lines.slice(0, count)) this.at += Buffer.byteLength(line) + 1
     if (this.first(1).length > 0) return
-    this.done = 0
+    this.at = 0
     try {
       unlinkSync(this.path)
     } catch {
