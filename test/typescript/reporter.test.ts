@@ -145,7 +145,7 @@ test('while the service is away events wait on disk, in their order, and arrive 
   expect(readdirSync(join(folder, '.svc-reporter'))).toEqual([])
 })
 
-test('a file of more than one request is sent in parts, and one that another process took is begun anew', async () => {
+test('a file of more than one request is sent in parts, and begins again where another process took it', async () => {
   server.answers = [{ status: 503 }]
   const run = begin()
   const text = 'é'.repeat(5_000)
