@@ -5,19 +5,11 @@
 //   node scripts/npm-package.mjs [FOLDER]
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { replaceFile } from './wheels.mjs'
 
 const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
 const SOURCE = join(ROOT, 'typescript/reporter')
@@ -53,13 +45,6 @@ export function buildNpmPackage(folder = join(ROOT, 'dist/npm')) {
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }
-}
-
-/** A reader sees the old file or the new one, whole. */
-function replaceFile(path, content) {
-  const fresh = `${path}.${process.pid}`
-  writeFileSync(fresh, content)
-  renameSync(fresh, path)
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))

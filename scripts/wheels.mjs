@@ -145,7 +145,7 @@ function sourcesIn(folder) {
 const sha256 = (bytes, encoding) => createHash('sha256').update(bytes).digest(encoding)
 
 /** A reader sees the old file or the new one, whole. */
-function replaceFile(path, content) {
+export function replaceFile(path, content) {
   const fresh = `${path}.${process.pid}`
   writeFileSync(fresh, content)
   renameSync(fresh, path)
