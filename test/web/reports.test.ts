@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { reportBlocks } from '../../web/src/lib/report-blocks.ts'
+import { printBlocks, type ReportBlock, reportBlocks } from '../../web/src/lib/report-blocks.ts'
 import { pageFixture } from './page-fixture.ts'
 import { sendRanBatch } from './ran-batch.ts'
 import { seriousFindings } from './visit.ts'
@@ -21,10 +21,62 @@ test('lines that embed a run are recognised; mistakes in them are explained; cod
     { kind: 'jobs', id: 'x' },
   ])
   expect(reportBlocks('@graph(x)\n@batch()')).toMatchObject([
-    { kind: 'wrong', why: 'There is no @graph: use @batch, @chart or @jobs' },
+    { kind: 'wrong', why: 'There is no @graph: use @batch, @chart, @jobs, @sweep, @runs or @view' },
     { kind: 'wrong', why: '@batch needs the id of a batch' },
   ])
   expect(reportBlocks('```\n@batch(x)\n```')).toEqual([{ kind: 'text', text: '```\n@batch(x)\n```' }])
+})
+
+test('blocks are printed as text that has the same blocks', () => {
+  const blocks = [
+    { kind: 'text', text: '# Title\n\nwith text' },
+    { kind: 'chart', id: 'a, b', series: ['val/loss', 'x, y'] },
+    { kind: 'sweep', id: 'night' },
+    { kind: 'runs', query: 'lr<0.1 (tag:a OR "b c":d)' },
+    { kind: 'view', id: '6f1c' },
+    { kind: 'wrong', text: '@graph(x)', why: expect.any(String) },
+  ] as ReportBlock[]
+  expect(reportBlocks(printBlocks(blocks))).toEqual(blocks)
+  expect(printBlocks([{ kind: 'text', text: ' ' }])).toBe('')
+})
+
+test('a report is edited in place: blocks are added, moved by keyboard and removed', async () => {
+  const { page, context, complaints } = await web.asAda()
+  await page.goto('/p/digits/reports')
+  await page.getByRole('button', { name: 'New report' }).click()
+  await page.getByLabel('Title').fill('In blocks')
+  await page.getByRole('button', { name: 'Add text' }).click()
+  await page.getByLabel('Text of block 1, in Markdown').fill('The **first** run.')
+  for (const kind of ['chart', 'table', 'sweep plot', 'run set', 'run'])
+    await page.getByRole('button', { name: `Add ${kind}`, exact: true }).click()
+  const kinds = () =>
+    page.locator('[data-block]').evaluateAll((all) => all.map((one) => one.getAttribute('data-block')))
+  expect(await kinds()).toEqual(['text', 'chart', 'jobs', 'sweep', 'runs', 'batch'])
+  await page.locator('[data-block=chart] [data-points]').first().waitFor()
+  await page.getByRole('table', { name: 'Jobs' }).getByText('good').waitFor()
+  await page.getByRole('button', { name: 'Remove the run, block 6' }).click()
+  await page.getByLabel('Query of the run set').fill('status:failed')
+  await page.getByRole('table', { name: 'Runs of status:failed' }).getByText('night').waitFor()
+  await page.getByRole('button', { name: 'Move the chart, block 2' }).focus()
+  await page.keyboard.press('Space')
+  const said = page.getByRole('status').filter({ hasText: 'block 1' })
+  await said.first().waitFor({ state: 'attached' })
+  await page.keyboard.press('ArrowUp')
+  await said.filter({ hasText: /over droppable area block 0/ }).waitFor({ state: 'attached' })
+  await page.keyboard.press('Space')
+  await expect.poll(kinds).toEqual(['chart', 'text', 'jobs', 'sweep', 'runs'])
+  expect(await seriousFindings(page)).toEqual([])
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('heading', { name: 'In blocks' }).waitFor()
+  const [report] = (await web.app.call('GET', '/api/reports?project=digits', { token: web.ada.token })).body
+    .items
+  const { body } = await web.app.call('GET', `/api/reports/${report.id}`, { token: web.ada.token })
+  expect(body.body).toBe(
+    '@chart(night)\n\nThe **first** run.\n\n@jobs(night)\n\n@sweep(night)\n\n@runs(status:failed)',
+  )
+  await web.app.call('DELETE', `/api/reports/${report.id}`, { token: web.ada.token })
+  expect(complaints).toEqual([])
+  await context.close()
 })
 
 test('a report can be created from selected batches, edited, read by link without an account, and revoked', async () => {
@@ -33,7 +85,8 @@ test('a report can be created from selected batches, edited, read by link withou
   await page.getByLabel('Select night').check()
   await page.getByRole('link', { name: 'Report', exact: true }).click()
   await page.getByLabel('Title').fill('What the night taught')
-  const text = page.getByLabel('Text, in Markdown')
+  await page.getByRole('button', { name: 'Markdown' }).click()
+  const text = page.getByLabel('Text, in Markdown', { exact: true })
   await expect.poll(() => text.inputValue()).toContain('@chart(night)')
   await text.fill(
     'The **first** run.\n\n@batch(night)\n@chart(night, val_loss)\n@jobs(night)\n\n@batch(other)',

@@ -1,10 +1,13 @@
 /**
  * The blocks of a report: Markdown, and lines that embed a run. `@batch(id)` shows its state, `@chart(id, series, …)`
- * live charts of its jobs, `@jobs(id)` a table of its jobs. Ids with a comma or parenthesis are quoted.
+ * live charts of its jobs, `@jobs(id)` a table of its jobs, `@sweep(id)` its parameters and results. `@runs(query)` lists
+ * the batches of the project that a query finds, `@view(id)` names a saved view. Ids with a comma or parenthesis are quoted.
  */
 export type ReportBlock =
   | { kind: 'text'; text: string }
-  | { kind: 'batch' | 'jobs'; id: string }
+  | { kind: 'batch' | 'jobs' | 'sweep'; id: string }
+  | { kind: 'view'; id: string }
+  | { kind: 'runs'; query: string }
   | { kind: 'chart'; id: string; series: string[] }
   | { kind: 'wrong'; text: string; why: string }
 
@@ -27,7 +30,11 @@ export function reportBlocks(body: string): ReportBlock[] {
     if (name === undefined) text.push(line)
     else {
       endText()
-      blocks.push(embedded(line.trim(), name, argumentsOf(rest)))
+      blocks.push(
+        name === 'runs'
+          ? { kind: 'runs', query: rest.trim() }
+          : embedded(line.trim(), name, argumentsOf(rest)),
+      )
     }
   }
   endText()
@@ -40,15 +47,45 @@ const argumentsOf = (text: string): string[] =>
     .filter((one) => one !== '')
 
 function embedded(text: string, name: string, [id, ...series]: string[]): ReportBlock {
-  if (name !== 'batch' && name !== 'jobs' && name !== 'chart')
-    return { kind: 'wrong', text, why: `There is no @${name}: use @batch, @chart or @jobs` }
-  if (id === undefined) return { kind: 'wrong', text, why: `@${name} needs the id of a batch` }
+  if (name !== 'batch' && name !== 'jobs' && name !== 'chart' && name !== 'sweep' && name !== 'view')
+    return {
+      kind: 'wrong',
+      text,
+      why: `There is no @${name}: use @batch, @chart, @jobs, @sweep, @runs or @view`,
+    }
+  if (id === undefined)
+    return {
+      kind: 'wrong',
+      text,
+      why: `@${name} needs the id of a ${name === 'view' ? 'saved view' : 'batch'}`,
+    }
   if (name !== 'chart') return { kind: name, id }
   return { kind: 'chart', id, series }
 }
 
 /** An id as an argument, quoted if necessary. */
 export const quotedId = (id: string): string => (/[,()]/.test(id) ? `"${id}"` : id)
+
+/** The text of a report with these blocks; parsed, it has the same blocks, but for neighbouring texts, which it joins. */
+export const printBlocks = (blocks: readonly ReportBlock[]): string =>
+  blocks
+    .map(printBlock)
+    .filter((text) => text.trim() !== '')
+    .join('\n\n')
+
+function printBlock(block: ReportBlock): string {
+  switch (block.kind) {
+    case 'text':
+    case 'wrong':
+      return block.text
+    case 'runs':
+      return `@runs(${block.query.replaceAll(/\s+/g, ' ').trim()})`
+    case 'chart':
+      return `@chart(${[block.id, ...block.series].map(quotedId).join(', ')})`
+    default:
+      return `@${block.kind}(${quotedId(block.id)})`
+  }
+}
 
 /** The initial text of a new report about these batches. */
 export const draftOf = (ids: readonly string[]): string =>

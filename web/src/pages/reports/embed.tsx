@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from 'react'
 import { ChartCard } from '../../charts/chart-card.tsx'
 import {
   fetchShared,
@@ -31,7 +31,9 @@ import { applyPayload } from '../batch/arrivals.ts'
 import { createBatchContext, InBatch, useBatchContext } from '../batch/context.ts'
 import { useJobs } from '../batch/use-jobs.ts'
 
-type Embedded = Extract<ReportBlock, { id: string }>
+const SweepPlot = lazy(() => import('./sweep-plot.tsx').then((file) => ({ default: file.SweepPlot })))
+
+type Embedded = Exclude<Extract<ReportBlock, { id: string }>, { kind: 'view' }>
 const MAX_CURVES = 20
 const MAX_ROWS = 50
 
@@ -45,6 +47,12 @@ export function Embed({ block, token }: { block: Embedded; token: string | undef
 }
 
 function Shown({ block, batch }: { block: Embedded; batch: Batch }) {
+  if (block.kind === 'sweep')
+    return (
+      <Suspense fallback={<Waiting rows={4} />}>
+        <SweepPlot batch={batch} />
+      </Suspense>
+    )
   if (block.kind === 'chart') return <Curves wanted={block.series} />
   return block.kind === 'batch' ? <BatchLine batch={batch} /> : <JobsTable />
 }

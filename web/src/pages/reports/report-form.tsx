@@ -1,17 +1,26 @@
-import { useId, useState } from 'react'
+import { lazy, Suspense, useId, useState } from 'react'
 import { errorText } from '../../lib/api/request.ts'
 import { Button, Field, inputLook } from '../../ui/controls.tsx'
-import { Failure } from '../../ui/notice.tsx'
+import { Failure, Waiting } from '../../ui/notice.tsx'
 import { ReportBody } from './report-body.tsx'
+
+const ReportEditor = lazy(() =>
+  import('./report-editor.tsx').then((file) => ({ default: file.ReportEditor })),
+)
 
 const EMBEDS = [
   ['@batch(id)', 'the state of a batch'],
   ['@chart(id, val_loss)', 'live curves of its jobs; without a series its loss'],
   ['@jobs(id)', 'a table of its jobs'],
+  ['@sweep(id)', 'its parameters and results'],
+  ['@runs(query)', 'the runs of the project that a query finds'],
+  ['@view(id)', 'a link to a saved view'],
 ] as const
 
-/** The title and text of a report, with a preview. */
+/** The title and content of a report: blocks edited in their places, or its text with a preview. */
 export function ReportForm(props: {
+  /** The slug of the report's project. */
+  project: string
   title: string
   body: string
   error: unknown
@@ -20,6 +29,7 @@ export function ReportForm(props: {
   onCancel: () => void
 }) {
   const [body, setBody] = useState(props.body)
+  const [isText, setIsText] = useState(false)
   const id = useId()
   return (
     <form
@@ -31,7 +41,20 @@ export function ReportForm(props: {
       }}
     >
       <Field label="Title" name="title" defaultValue={props.title} maxLength={128} required autoFocus />
-      <div className="grid gap-4 xl:grid-cols-2">
+      <div className="flex gap-1" role="group" aria-label="Way to edit">
+        <Button look={isText ? 'plain' : 'on'} aria-pressed={!isText} onClick={() => setIsText(false)}>
+          Blocks
+        </Button>
+        <Button look={isText ? 'on' : 'plain'} aria-pressed={isText} onClick={() => setIsText(true)}>
+          Markdown
+        </Button>
+      </div>
+      {!isText && (
+        <Suspense fallback={<Waiting rows={6} />}>
+          <ReportEditor project={props.project} body={body} onBody={setBody} />
+        </Suspense>
+      )}
+      <div className="grid gap-4 xl:grid-cols-2" hidden={!isText}>
         <div className="flex flex-col gap-1">
           <label htmlFor={id} className="text-muted">
             Text, in Markdown
@@ -55,7 +78,7 @@ export function ReportForm(props: {
           </dl>
         </div>
         <section aria-label="Preview" className="min-w-0 rounded-md border border-line p-3">
-          <ReportBody body={body} />
+          {isText && <ReportBody body={body} project={props.project} />}
         </section>
       </div>
       {props.error !== null && <Failure>{errorText(props.error)}</Failure>}

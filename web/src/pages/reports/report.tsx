@@ -60,6 +60,7 @@ function OneReport({ report }: { report: Report }) {
     return (
       <div className="max-w-[100rem] p-4">
         <ReportForm
+          project={report.project}
           title={report.title}
           body={report.body}
           error={save.error}
@@ -98,7 +99,7 @@ function OneReport({ report }: { report: Report }) {
           )}
         </div>
       </header>
-      <ReportBody body={report.body} />
+      <ReportBody body={report.body} project={report.project} />
       {open === 'share' && <ShareReport report={report} onChange={() => void refresh()} onClose={close} />}
       {open === 'delete' && (
         <Confirm

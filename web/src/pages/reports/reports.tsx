@@ -50,6 +50,7 @@ export function Reports() {
       <ProjectTabs slug={slug} />
       {writing ? (
         <ReportForm
+          project={slug}
           title=""
           body={draftOf(about ?? [])}
           error={create.error}
