@@ -53,11 +53,11 @@ test('a report is edited in place: blocks are added, moved by keyboard and remov
     page.locator('[data-block]').evaluateAll((all) => all.map((one) => one.getAttribute('data-block')))
   expect(await kinds()).toEqual(['text', 'chart', 'jobs', 'sweep', 'runs', 'batch'])
   await page.locator('[data-block=chart] [data-points]').first().waitFor()
-  await page.getByRole('table', { name: 'Jobs' }).getByText('good').waitFor()
+  await page.getByRole('region', { name: 'Jobs' }).getByText('good').waitFor()
   await page.getByRole('button', { name: 'Remove the run, block 6' }).click()
   await page.getByLabel('Query of the run set').fill('status:failed')
-  await page.getByRole('table', { name: 'Runs of status:failed' }).getByText('night').waitFor()
-  await page.getByRole('button', { name: 'Move the chart, block 2' }).focus()
+  await page.getByRole('region', { name: 'Runs of status:failed' }).getByText('night').waitFor()
+  await page.getByRole('button', { name: 'Move the chart, block 2', exact: true }).focus()
   await page.keyboard.press('Space')
   const said = page.getByRole('status').filter({ hasText: 'block 1' })
   await said.first().waitFor({ state: 'attached' })
@@ -66,7 +66,7 @@ test('a report is edited in place: blocks are added, moved by keyboard and remov
   await page.keyboard.press('Space')
   await expect.poll(kinds).toEqual(['chart', 'text', 'jobs', 'sweep', 'runs'])
   expect(await seriousFindings(page)).toEqual([])
-  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByRole('heading', { name: 'In blocks' }).waitFor()
   const [report] = (await web.app.call('GET', '/api/reports?project=digits', { token: web.ada.token })).body
     .items
@@ -93,7 +93,7 @@ test('a report can be created from selected batches, edited, read by link withou
   )
   await page.locator('[data-report] [data-points]').first().waitFor()
   expect(await seriousFindings(page)).toEqual([])
-  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
 
   await page.getByRole('heading', { name: 'What the night taught' }).waitFor()
   const shown = page.locator('[data-report]')

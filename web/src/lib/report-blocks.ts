@@ -42,7 +42,7 @@ export function reportBlocks(body: string): ReportBlock[] {
 }
 
 const argumentsOf = (text: string): string[] =>
-  [...text.matchAll(/"([^"]*)"|[^,]+/g)]
+  [...text.matchAll(/\s*"([^"]*)"\s*|[^,]+/g)]
     .map(([all, quoted]) => quoted ?? all.trim())
     .filter((one) => one !== '')
 
