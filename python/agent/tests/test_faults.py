@@ -17,6 +17,12 @@ from .kit.real_server import Service
 from .kit.wait import until
 
 COUNTED = 'echo "$SVC_CMD_ID" >> started; sleep {seconds}; echo "$SVC_CMD_ID" >> finished'
+GATED = 'echo "$SVC_CMD_ID" >> started; until [ -e go ]; do sleep 0.05; done; echo "$SVC_CMD_ID" >> finished'
+"""Ends after `let_end`, so that no slow machine ends it before a test has seen it run."""
+
+
+def let_end(host: Host) -> None:
+    (host.work / "go").touch()
 
 
 def lines(path: Path) -> list[str]:
@@ -59,9 +65,10 @@ def test_processes_outlive_the_daemon_and_the_next_one_reports_how_they_ended(
     host: Host, number: signal.Signals
 ) -> None:
     host.run()
-    batch, cmd_id = host.rerun(COUNTED.format(seconds="2") + "; exit 5")
+    batch, cmd_id = host.rerun(GATED + "; exit 5")
     host.until_state(batch, cmd_id, "in_flight")
     assert host.kill(number) == (0 if number is signal.SIGTERM else -signal.SIGKILL)
+    let_end(host)
     until(lambda: lines(host.work / "finished"), "for the process to go on")
     host.run()
     assert host.until_state(batch, cmd_id, "failed")["exit_code"] == 5
@@ -90,13 +97,14 @@ def test_a_killed_process_is_reported_with_its_signal(host: Host) -> None:
 
 def test_a_process_whose_shim_was_killed_keeps_running_and_its_end_is_reported_without_an_exit_code(host: Host) -> None:
     host.run()
-    batch, cmd_id = host.rerun("for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.25; done; touch through")
+    batch, cmd_id = host.rerun("echo before; until [ -e go ]; do sleep 0.05; done; echo after; touch through")
     pid = host.until_state(batch, cmd_id, "in_flight")["pid"]
     os.kill(_parent(pid), signal.SIGKILL)
+    let_end(host)
     found = host.until_state(batch, cmd_id, "failed")
     assert (found["exit_code"], found["failure_reason"]) == (None, "process_lost")
     assert (host.work / "through").exists()
-    assert found["output_tail"].split() == list("12345678")
+    assert found["output_tail"].split() == ["before", "after"]
 
 
 def test_after_a_reboot_nothing_is_started_again_and_a_reused_pid_is_not_mistaken_for_the_process(host: Host) -> None:
@@ -122,11 +130,12 @@ def test_results_of_commands_during_an_outage_of_the_service_are_reported_once_i
     host = make_host(own_service)
     host.register()
     host.run()
-    batch, cmd_id = host.rerun(COUNTED.format(seconds="1"))
+    batch, cmd_id = host.rerun(GATED)
     waiting, waiting_id = host.rerun(COUNTED.format(seconds="0"), None)
     host.until_state(waiting, waiting_id, "done", "in_flight")
     host.until_state(batch, cmd_id, "in_flight")
     own_service.kill()
+    let_end(host)
     until(lambda: host.record(cmd_id, "exit.json"), "for the process to end")
     until(lambda: list((host.folder / "spool").glob("*.json")), "for the result to be spooled")
     # The result outlives the daemon too.
@@ -140,12 +149,13 @@ def test_results_of_commands_during_an_outage_of_the_service_are_reported_once_i
 
 def test_a_revoked_agent_exits_with_77_at_its_next_poll_and_its_process_keeps_running(host: Host) -> None:
     host.run()
-    batch, cmd_id = host.rerun(COUNTED.format(seconds="3"))
+    batch, cmd_id = host.rerun(GATED)
     host.until_state(batch, cmd_id, "in_flight")
     agent_id = host.token_file()["agent_id"]
     host.service.ok("DELETE", f"/api/hosts/{agent_id}", host.person.session)
     assert host.ended() == 77
     assert "does not accept this agent's token" in host.log()
+    let_end(host)
     until(lambda: lines(host.work / "finished") == [cmd_id], "for the process to go on")
     command = host.service.command(host.person, batch, cmd_id)
     assert (command["state"], command["failure_reason"]) == ("failed", "agent_revoked")
@@ -153,13 +163,14 @@ def test_a_revoked_agent_exits_with_77_at_its_next_poll_and_its_process_keeps_ru
 
 def test_registering_the_host_again_ends_the_old_daemon_and_the_new_one_adopts_its_processes(host: Host) -> None:
     host.run()
-    batch, cmd_id = host.rerun(COUNTED.format(seconds="3"))
+    batch, cmd_id = host.rerun(GATED)
     host.until_state(batch, cmd_id, "in_flight")
     before = host.token_file()
     after = host.register()
     assert (before["agent_id"], before["agent_token"] == after["agent_token"]) == (after["agent_id"], False)
     assert host.ended() == 77
     host.run()
+    let_end(host)
     assert host.until_state(batch, cmd_id, "done")["exit_code"] == 0
     assert lines(host.work / "started") == [cmd_id]
 
