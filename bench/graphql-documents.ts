@@ -1,31 +1,19 @@
 /**
- * Statements and time of ten GraphQL documents, those of the page among them, and of pages of 50 and 500 rows, in this
- * process. `npx tsx bench/graphql-documents.ts` prints them; copied into another checkout it measures that one, and
- * `BEFORE=<its output as JSON>` prints the ratios.
+ * Statements and time of GraphQL documents, those of the page among them, and of pages of 50 and 500 rows.
+ * `npx tsx bench/graphql-documents.ts [folder of another checkout]` prints them; with another checkout both are asked in
+ * turn, and the table has the ratios. A document of the page is that of the checkout, as fields were added since.
  */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { type DocumentNode, parse, print, separateOperations } from 'graphql'
-import { migrate } from '../src/db/migrate.ts'
-import { openGraph } from '../src/db/prisma.ts'
-import { openSql, PAGED_READS, type Sql } from '../src/db/sql.ts'
-import type { Known } from '../src/domain/caller.ts'
-import { createContext } from '../src/graphql/context.ts'
-import { createGraphql, type Graphql } from '../src/graphql/handlers.ts'
-import { servedSchema } from '../src/graphql/schema.ts'
-import { workLimits } from '../test/kit/work-limits.ts'
+import type { Asked, Measured } from './kit/graphql-side.ts'
 import { type Figure, median, printFigures } from './kit/report.ts'
-import { startDatabase } from './kit/server.ts'
 
-const ROUNDS = 25
-const ME = '00000000-0000-4000-8000-000000000001'
-const QUERIES = join(import.meta.dirname, '../web/src/lib/api')
-
-/** All documents of the page, whose operations share fragments. */
-const PAGE = readdirSync(QUERIES)
-  .filter((file) => file.endsWith('.graphql'))
-  .map((file) => readFileSync(join(QUERIES, file), 'utf8'))
-  .join('\n')
+const ROUNDS = 40
+const WARM_UP = 8
+const HERE = join(import.meta.dirname, '..')
 
 const DOCUMENTS: Record<string, { query: string; variables?: Record<string, unknown> }> = {
   'batches(50), every column': {
@@ -74,116 +62,83 @@ const OF_PAGE: Record<string, Record<string, unknown>> = {
   ProjectParts: { slug: 'p', head: true, fields: true, members: true, rules: true, links: true },
   Projects: {},
 }
-const operations = separateOperations(parse(PAGE))
-for (const [name, variables] of Object.entries(OF_PAGE))
-  DOCUMENTS[`page: ${name}`] = { query: print(operations[name] as DocumentNode), variables }
 
-async function main(): Promise<Figure[]> {
-  const database = await startDatabase()
-  let statements = 0
-  const onStatement = (): void => void statements++
-  const sql = openSql(database.url, { name: 'bench', max: 4, settings: PAGED_READS, onStatement })
-  const graph = openGraph(database.url, { max: 4, onStatement })
+/** The documents that are sent to a checkout, by what they read. */
+function documentsOf(checkout: string): Record<string, Asked> {
+  const folder = join(checkout, 'web/src/lib/api')
+  const page = readdirSync(folder)
+    .filter((file) => file.endsWith('.graphql'))
+    .map((file) => readFileSync(join(folder, file), 'utf8'))
+  // Its operations share fragments.
+  const operations = separateOperations(parse(page.join('\n')))
+  const documents = { ...DOCUMENTS }
+  for (const [name, variables] of Object.entries(OF_PAGE)) {
+    const operation = operations[name] as DocumentNode
+    documents[`page: ${name}`] = { query: print(operation), variables }
+  }
+  return documents
+}
+
+async function start(checkout: string): Promise<ChildProcess> {
+  const child = fork(join(import.meta.dirname, 'kit/graphql-side.ts'), [checkout], {
+    execArgv: [
+      '--import',
+      'tsx',
+      ...(process.env.BENCH_PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${process.env.BENCH_PROFILE}`] : []),
+    ],
+  })
+  child.once('exit', (code) => code !== 0 && process.exit(1))
+  await once(child, 'message')
+  return child
+}
+
+async function ask(child: ChildProcess, what: string, asked: Asked): Promise<Measured> {
+  child.send(asked)
+  const [answer]: Measured[] = (await once(child, 'message')) as Measured[]
+  if (answer === undefined || answer.errors !== undefined)
+    throw new Error(`${what}: ${JSON.stringify(answer?.errors)}`)
+  return answer
+}
+
+const shown = (rounds: readonly Measured[]): string => {
+  const middle = (of: (one: Measured) => number): string => median(rounds.map(of)).toFixed(1)
+  return `${rounds[0]?.statements} statements, ${middle(({ ms }) => ms)} ms, CPU ${middle(({ cpuMs }) => cpuMs)}`
+}
+
+async function main(before: string | undefined): Promise<Figure[]> {
+  const checkouts = before === undefined ? [HERE] : [HERE, resolve(before)]
+  const sides = await Promise.all(checkouts.map(start))
+  const documents = checkouts.map(documentsOf)
+  const only = process.env.BENCH_ONLY
   try {
-    await migrate(sql, join(import.meta.dirname, '..', 'prisma', 'migrations'), { log: () => {} })
-    await fill(sql)
-    const graphql = endpoint(sql, graph.prisma)
-    const before: Record<string, Measured> = JSON.parse(process.env.BEFORE ?? '{}')
-    const found: Record<string, Measured> = {}
     const figures: Figure[] = []
-    for (const [what, { query, variables }] of Object.entries(DOCUMENTS)) {
-      const times: number[] = []
-      for (let round = 0; round < ROUNDS + 5; round++) {
-        statements = 0
-        const begun = performance.now()
-        await ask(graphql, query, variables)
-        if (round >= 5) times.push(performance.now() - begun)
-      }
-      const one = { statements, ms: median(times) }
-      found[what] = one
-      const old = before[what]
+    for (const what of Object.keys(documents[0] ?? {})) {
+      if (only !== undefined && !what.includes(only)) continue
+      const rounds: Measured[][] = sides.map(() => [])
+      for (let round = 0; round < ROUNDS + WARM_UP; round++)
+        for (const [n, side] of sides.entries()) {
+          const one = await ask(side, what, documents[n]?.[what] as Asked)
+          if (round >= WARM_UP) rounds[n]?.push(one)
+        }
+      const [now = [], then] = rounds
+      const time = (of: readonly Measured[]): number => median(of.map(({ ms }) => ms))
       figures.push({
         what,
-        value: `${one.statements} statements, ${one.ms.toFixed(1)} ms`,
-        limit: old === undefined ? '' : `${old.statements} statements, ${old.ms.toFixed(1)} ms`,
-        ratio: old === undefined ? 1 : one.ms / old.ms,
+        value: shown(now),
+        limit: then === undefined ? '' : shown(then),
+        ...(then !== undefined && {
+          ratio: time(now) / time(then),
+          aim: { most: what.startsWith('page: ') ? 1.5 : 3 },
+        }),
       })
     }
-    if (process.env.BENCH_OUT !== undefined) writeFileSync(process.env.BENCH_OUT, JSON.stringify(found))
     return figures
   } finally {
-    await graph.close()
-    await sql.end()
-    await database.stop()
+    for (const side of sides) {
+      side.send('end')
+      await once(side, 'exit')
+    }
   }
 }
 
-interface Measured {
-  statements: number
-  ms: number
-}
-
-function endpoint(sql: Sql, prisma: ReturnType<typeof openGraph>['prisma']): Graphql {
-  const caller: Known = {
-    kind: 'known',
-    via: 'session',
-    credentialId: '',
-    user: { id: ME, email: 'one@example.com', name: 'One', role: 'admin' },
-  }
-  return createGraphql({
-    schema: servedSchema(),
-    ...workLimits(),
-    log: { error: (about: unknown) => console.error(about) } as never,
-    contextFor: () =>
-      createContext({
-        caller,
-        db: sql,
-        prisma,
-        clock: {
-          now: new Date(),
-          startedAt: new Date(0),
-          stallTimeoutMin: 15,
-          lostAfterMin: 60,
-          idleJobThresholdMin: 10,
-        },
-        live: { cursor: 0, follow: () => Promise.reject(new Error('nothing is followed here')) },
-      }),
-  })
-}
-
-async function ask(graphql: Graphql, query: string, variables: Record<string, unknown> = {}): Promise<void> {
-  const body = { query, variables }
-  const headers = { 'content-type': 'application/json' }
-  const admin = { kind: 'known', via: 'session', credentialId: '', user: { id: ME } } as Known
-  const answer = await graphql.answer({ method: 'POST', url: '/graphql', headers, body }, admin)
-  const { errors } = JSON.parse(answer.body)
-  if (errors !== undefined) throw new Error(JSON.stringify(errors))
-}
-
-/** A project of 500 batches; every tenth runs, and the first has 500 jobs, the others 20. */
-async function fill(sql: Sql): Promise<void> {
-  await sql`insert into users (id, email, email_key, name, role) values (${ME}, 'one@example.com', 'one@example.com', 'One', 'admin')`
-  await sql`insert into projects (slug, display_name, owner_id)
-    select case when n = 1 then 'p' else 'p' || n end, 'Project ' || n, ${ME} from generate_series(1, 60) n`
-  await sql`insert into batches (id, project_key, owner_id, status, started_at, host, experiment_type, n_total, command, commit_sha,
-      username, tags, config, env_snapshot)
-    select 'b' || n, (select key from projects where slug = 'p'), ${ME}, case when n % 10 = 0 then 'running' else 'completed' end,
-      now() - n * interval '1 hour', 'host-' || n, 'sweep', 20, 'python train.py', 'abc', 'one', '{a,b}',
-      '{"lr": 0.1, "model": {"depth": 18}}', '{"cwd": "/work", "command": "python train.py"}' from generate_series(1, 500) n`
-  await sql`insert into batch_progress (batch_key, first_seen_at, last_seen_at, n_jobs, n_completed)
-    select key, started_at, started_at, case when id = 'b1' then 500 else 20 end, 20 from batches`
-  await sql`insert into jobs (batch_key, project_key, id, status, started_at, model, dataset, params, metrics)
-    select b.key, b.project_key, 'j' || n, 'completed', b.started_at + n * interval '1 second', 'resnet', 'cifar',
-      jsonb_build_object('lr', 0.1 / n, 'depth', 18), '{"acc": 0.9}'
-    from batches b cross join lateral generate_series(1, case when b.id = 'b1' then 500 else 20 end) n`
-  await sql`insert into job_progress (job_key, batch_key, first_seen_at, last_seen_at, epochs, max_step, series, last_step,
-      last_value, min_value, max_value)
-    select key, batch_key, started_at, started_at, 50, 49, '{loss,acc}', '{49,49}', '{0.1,0.9}', '{0.1,0.1}', '{1,0.9}' from jobs`
-  await sql`insert into log_lines (batch_key, db_id, job_key, ts, level, rank, line)
-    select batch_key, key * 10 + n, key, started_at, 'info', 20, 'line ' || n from jobs, generate_series(1, 5) n`
-  await sql`insert into resource_snapshots (batch_key, db_id, job_key, ts, gpu_util_pct, ram_mb)
-    select batch_key, key * 10 + n, key, started_at + n * interval '1 minute', 90, 1000 from jobs, generate_series(1, 5) n`
-  await sql`analyze`
-}
-
-if (process.argv[1] === import.meta.filename) printFigures('graphql', await main())
+printFigures('graphql', await main(process.argv[2]))

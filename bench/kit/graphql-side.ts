@@ -1,0 +1,134 @@
+/**
+ * One side of `bench/graphql-documents.ts`: the GraphQL of a checkout, over a database of its own with the same rows. Its
+ * parent sends documents and gets statements and time back.
+ */
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Sql } from '../../src/db/sql.ts'
+import type { Known } from '../../src/domain/caller.ts'
+import type { Graphql } from '../../src/graphql/handlers.ts'
+import { startDatabase } from './server.ts'
+
+export interface Asked {
+  query: string
+  variables?: Record<string, unknown>
+}
+export interface Measured {
+  statements: number
+  ms: number
+  /** Processor time of this process. */
+  cpuMs: number
+  errors?: unknown
+}
+
+const ME = '00000000-0000-4000-8000-000000000001'
+const ADMIN: Known = {
+  kind: 'known',
+  via: 'session',
+  credentialId: '',
+  user: { id: ME, email: 'one@example.com', name: 'One', role: 'admin' },
+}
+
+/** @param checkout the folder of the source that is measured */
+async function serve(checkout: string): Promise<void> {
+  const load = (file: string) => import(pathToFileURL(join(checkout, file)).href)
+  const { openSql, PAGED_READS }: typeof import('../../src/db/sql.ts') = await load('src/db/sql.ts')
+  const { openGraph }: typeof import('../../src/db/prisma.ts') = await load('src/db/prisma.ts')
+  const { migrate }: typeof import('../../src/db/migrate.ts') = await load('src/db/migrate.ts')
+  const database = await startDatabase()
+  let statements = 0
+  const onStatement = (): void => void statements++
+  const sql = openSql(database.url, { name: 'bench', max: 4, settings: PAGED_READS, onStatement })
+  const graph = openGraph(database.url, { max: 4, onStatement })
+  await migrate(sql, join(checkout, 'prisma', 'migrations'), { log: () => {} })
+  await fill(sql)
+  const graphql = await endpoint(load, sql, graph.prisma)
+  process.on('message', async (asked: Asked | 'end') => {
+    if (asked === 'end') {
+      await graph.close()
+      await sql.end()
+      await database.stop()
+      process.disconnect()
+      return
+    }
+    statements = 0
+    const cpu = process.cpuUsage()
+    const begun = performance.now()
+    const errors = await ask(graphql, asked)
+    const ms = performance.now() - begun
+    const { user, system } = process.cpuUsage(cpu)
+    process.send?.({ statements, ms, cpuMs: (user + system) / 1000, errors } satisfies Measured)
+  })
+  process.send?.('ready')
+}
+
+/** Older checkouts have `servedSchemas`, and a schema for each kind of operation. */
+async function endpoint(
+  load: (file: string) => Promise<unknown>,
+  sql: Sql,
+  prisma: unknown,
+): Promise<Graphql> {
+  const schemas = (await load('src/graphql/schema.ts')) as Record<string, () => object>
+  const { createGraphql } = (await load('src/graphql/handlers.ts')) as {
+    createGraphql: (options: object) => Graphql
+  }
+  const { createContext } = (await load('src/graphql/context.ts')) as {
+    createContext: (given: object) => unknown
+  }
+  const { workLimits } = (await load('test/kit/work-limits.ts')) as { workLimits: () => object }
+  const { servedSchema, servedSchemas } = schemas
+  return createGraphql({
+    ...(servedSchema === undefined ? servedSchemas?.() : { schema: servedSchema() }),
+    ...workLimits(),
+    log: { error: (about: unknown) => console.error(about) },
+    contextFor: () =>
+      createContext({
+        caller: ADMIN,
+        db: sql,
+        prisma,
+        clock: {
+          now: new Date(),
+          startedAt: new Date(0),
+          stallTimeoutMin: 15,
+          lostAfterMin: 60,
+          idleJobThresholdMin: 10,
+        },
+        live: { cursor: 0, follow: () => Promise.reject(new Error('nothing is followed here')) },
+      }),
+  })
+}
+
+async function ask(graphql: Graphql, { query, variables = {} }: Asked): Promise<unknown> {
+  const headers = { 'content-type': 'application/json' }
+  const request = { method: 'POST', url: '/graphql', headers, body: { query, variables } }
+  const answer = await graphql.answer(request, ADMIN)
+  return JSON.parse(answer.body).errors
+}
+
+/** A project of 500 batches; every tenth runs, and the first has 500 jobs, the others 20. */
+async function fill(sql: Sql): Promise<void> {
+  await sql`insert into users (id, email, email_key, name, role) values (${ME}, 'one@example.com', 'one@example.com', 'One', 'admin')`
+  await sql`insert into projects (slug, display_name, owner_id)
+    select case when n = 1 then 'p' else 'p' || n end, 'Project ' || n, ${ME} from generate_series(1, 60) n`
+  await sql`insert into batches (id, project_key, owner_id, status, started_at, host, experiment_type, n_total, command, commit_sha,
+      username, tags, config, env_snapshot)
+    select 'b' || n, (select key from projects where slug = 'p'), ${ME}, case when n % 10 = 0 then 'running' else 'completed' end,
+      now() - n * interval '1 hour', 'host-' || n, 'sweep', 20, 'python train.py', 'abc', 'one', '{a,b}',
+      '{"lr": 0.1, "model": {"depth": 18}}', '{"cwd": "/work", "command": "python train.py"}' from generate_series(1, 500) n`
+  await sql`insert into batch_progress (batch_key, first_seen_at, last_seen_at, n_jobs, n_completed)
+    select key, started_at, started_at, case when id = 'b1' then 500 else 20 end, 20 from batches`
+  await sql`insert into jobs (batch_key, project_key, id, status, started_at, model, dataset, params, metrics)
+    select b.key, b.project_key, 'j' || n, 'completed', b.started_at + n * interval '1 second', 'resnet', 'cifar',
+      jsonb_build_object('lr', 0.1 / n, 'depth', 18), '{"acc": 0.9}'
+    from batches b cross join lateral generate_series(1, case when b.id = 'b1' then 500 else 20 end) n`
+  await sql`insert into job_progress (job_key, batch_key, first_seen_at, last_seen_at, epochs, max_step, series, last_step,
+      last_value, min_value, max_value)
+    select key, batch_key, started_at, started_at, 50, 49, '{loss,acc}', '{49,49}', '{0.1,0.9}', '{0.1,0.1}', '{1,0.9}' from jobs`
+  await sql`insert into log_lines (batch_key, db_id, job_key, ts, level, rank, line)
+    select batch_key, key * 10 + n, key, started_at, 'info', 20, 'line ' || n from jobs, generate_series(1, 5) n`
+  await sql`insert into resource_snapshots (batch_key, db_id, job_key, ts, gpu_util_pct, ram_mb)
+    select batch_key, key * 10 + n, key, started_at + n * interval '1 minute', 90, 1000 from jobs, generate_series(1, 5) n`
+  await sql`analyze`
+}
+
+await serve(process.argv[2] ?? join(import.meta.dirname, '../..'))
