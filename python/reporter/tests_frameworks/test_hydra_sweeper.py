@@ -79,7 +79,8 @@ def test_all_ranks_of_torchrun_get_the_trial_of_rank_0(tmp_path: Path) -> None:
         "import sys, torch.distributed as dist, svc_reporter as svc\n"
         "dist.init_process_group('gloo')\n"
         "while (params := svc.ask(sys.argv[1])) is not None:\n"
-        "    print('got', params.n, flush=True)\n"
+        # One write: the ranks share a pipe, and torchrun makes their output unbuffered.
+        "    sys.stdout.write(f'got {params.n}\\n')\n"
         "    with svc.init(quiet=True, console=False) as run:\n"
         "        run.log({'loss': float(params.n)}, step=0)\n"
         "dist.destroy_process_group()\n"
