@@ -8,13 +8,14 @@ import math
 import struct
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from svc_reporter._cli import main
 from svc_reporter._tuning import DEFAULT
-from svc_reporter.importing import _tfrecord, _wandb_log
+from svc_reporter.importing import _tfrecord, _wandb, _wandb_log
 from svc_reporter.importing._channel import DerivedIds
 from svc_reporter.importing._counts import Counts, Own, counts_of, difference, table
 from svc_reporter.importing._csv import open_source, time_in
@@ -207,7 +208,7 @@ def test_event_files_are_read_up_to_a_partial_record_and_past_a_damaged_one() ->
     damaged = bytearray(_framed(b"second"))
     damaged[13] ^= 1
     file = io.BytesIO(_framed(b"first") + bytes(damaged) + _framed(b"third") + _framed(b"fourth")[:-3])
-    assert list(_tfrecord.frames(file)) == [b"first", None, b"third"]
+    assert [data for _, data in _tfrecord.frames(file)] == [b"first", None, b"third"]
     file.seek(0)
     broken = io.BytesIO(_framed(b"first") + b"\1" * 40)
     with pytest.raises(_tfrecord.Torn, match="byte 21"):
@@ -314,3 +315,21 @@ def test_media_of_a_step_that_come_again_keep_both() -> None:
     shown = [event["data"] for event in events if event["event_type"] == "job_epoch"]
     assert [sorted(data) for data in shown] == [["epoch", "h"], ["epoch", "h~1"]]
     assert shown[1]["h~1"] == [shown[0]["h"]] * 2
+
+
+def _of_summary(update: dict[tuple[str, ...], str], remove: tuple[str, ...] = ()) -> SimpleNamespace:
+    """A record of W&B's summary."""
+    items = [
+        SimpleNamespace(key=path[0], nested_key=list(path) if len(path) > 1 else [], value_json=text)
+        for path, text in update.items()
+    ]
+    return SimpleNamespace(update=items, remove=[SimpleNamespace(key=key, nested_key=[]) for key in remove])
+
+
+def test_the_summary_of_wandb_has_the_last_value_of_each_key() -> None:
+    summary = _wandb._Latest()
+    summary.update(_of_summary({("loss",): "1.5", ("acc", "top1"): "0.1", ("gone", "a"): "1", ("bad",): "1 2"}))
+    summary.update(_of_summary({("loss",): " 0.5", ("acc", "top5"): "0.2", ("text",): '"a"'}, remove=("gone",)))
+    assert summary.values() == {"loss": 0.5, "acc": {"top1": 0.1, "top5": 0.2}, "text": "a"}
+    summary.update(_of_summary({("acc",): '{"top1": 0.9}'}))
+    assert summary.values()["acc"] == {"top1": 0.9}

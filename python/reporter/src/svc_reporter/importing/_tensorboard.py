@@ -39,12 +39,13 @@ class _Files:
                 at = self._offsets.get(path, 0)
                 file.seek(at)
                 try:
-                    for data in frames(file):
-                        end = file.tell()
+                    for end, data in frames(file):
                         size, at = end - at, end
                         self._offsets[path] = end
-                        fault = Fault(path.name, f"the record that ends at byte {end:,} is damaged")
-                        yield size, fault if data is None else data
+                        if data is None:
+                            yield size, Fault(path.name, f"the record that ends at byte {end:,} is damaged")
+                        else:
+                            yield size, data
                 except Torn as torn:
                     self._torn.add(path)
                     yield path.stat().st_size - at, Fault(path.name, f"{torn}; the rest of the file is left out")
@@ -150,12 +151,13 @@ class _Run:
                 continue
             ms = round(event.wall_time * 1000)
             self._last_ms = max(self._last_ms, ms)
+            step = event.step
             for value in event.summary.value:
                 if value.WhichOneof("value") == "simple_value":
-                    yield Row(event.step, ms, {value.tag: value.simple_value})
+                    yield Row(step, ms, {value.tag: value.simple_value})
                     continue
                 try:
-                    yield from self._value(value, event.step, ms)
+                    yield from self._value(value, step, ms)
                 except (ValueError, TypeError, OSError, ImportError) as error:
                     yield Fault(f"{value.tag} at step {event.step}", f"{type(error).__name__}: {error}")
 
