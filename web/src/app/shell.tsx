@@ -1,5 +1,5 @@
 import { Link, Outlet, useMatches, useRouterState } from '@tanstack/react-router'
-import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
+import { Suspense, useCallback, useEffect, useState } from 'react'
 import type { Batch, User } from '../lib/api/types.ts'
 import { links } from '../lib/links.ts'
 import { batchStore } from '../lib/live/batches.ts'
@@ -7,6 +7,7 @@ import { reconnect, useChannel, useStreamState } from '../lib/live/stream.ts'
 import { meQuery, useMe } from '../lib/queries.ts'
 import { queryClient } from '../lib/query-client.ts'
 import { Button, buttonLook } from '../ui/controls.tsx'
+import { part } from '../ui/part.tsx'
 import { useLater } from '../ui/use-later.ts'
 import { Invitations } from './invitations.tsx'
 import { Keyboard } from './keyboard.tsx'
@@ -14,8 +15,8 @@ import { Rail } from './rail.tsx'
 import { Title } from './title.tsx'
 import { TopBar } from './top-bar.tsx'
 
-const RequiredFactor = lazy(() =>
-  import('../pages/sign-in/required-factor.tsx').then((file) => ({ default: file.RequiredFactor })),
+const RequiredFactor = part(() =>
+  import('../pages/sign-in/required-factor.tsx').then((file) => file.RequiredFactor),
 )
 const loadPalette = () => import('./palette.tsx').then((file) => file.Palette)
 

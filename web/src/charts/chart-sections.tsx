@@ -1,13 +1,12 @@
 import { ChevronRight } from 'lucide-react'
-import { lazy, Suspense } from 'react'
+import { Suspense } from 'react'
 import { arranged } from '../lib/charts/layout.ts'
 import { some } from '../lib/words.ts'
 import { Waiting } from '../ui/notice.tsx'
+import { part } from '../ui/part.tsx'
 import { ChartGrid, type SectionsProps } from './chart-grid.tsx'
 
-const ChartArranger = lazy(() =>
-  import('./chart-arranger.tsx').then((file) => ({ default: file.ChartArranger })),
-)
+const ChartArranger = part(() => import('./chart-arranger.tsx').then((file) => file.ChartArranger))
 
 /** All charts of a page, in collapsible sections if there are several. */
 export function ChartSections(props: SectionsProps) {

@@ -1,9 +1,10 @@
 import { Sigma } from 'lucide-react'
-import { lazy, Suspense } from 'react'
+import { Suspense } from 'react'
 import { buttonLook } from '../ui/controls.tsx'
+import { part } from '../ui/part.tsx'
 import { PopoverLater } from '../ui/popover-later.tsx'
 
-const FormulaForm = lazy(() => import('./formula-form.tsx').then((file) => ({ default: file.FormulaForm })))
+const FormulaForm = part(() => import('./formula-form.tsx').then((file) => file.FormulaForm))
 
 /** Adds a chart of a formula. */
 export function FormulaButton(props: {

@@ -1,4 +1,4 @@
-import { lazy, Suspense } from 'react'
+import { Suspense } from 'react'
 import { errorText } from '../lib/api/request.ts'
 import { served } from '../lib/served.ts'
 import { bytesText } from '../lib/words.ts'
@@ -7,9 +7,10 @@ import { Frame } from '../media/stored-content.tsx'
 import { TextContent } from '../media/text-content.tsx'
 import { type Content, useStart } from '../media/use-content.ts'
 import { Failure } from '../ui/notice.tsx'
+import { part } from '../ui/part.tsx'
 import { nameOf } from './tree.ts'
 
-const CsvContent = lazy(() => import('./csv-content.tsx').then((file) => ({ default: file.CsvContent })))
+const CsvContent = part(() => import('./csv-content.tsx').then((file) => file.CsvContent))
 
 /** A file that can be shown. */
 export interface ShownFile extends Content {

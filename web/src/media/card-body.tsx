@@ -1,12 +1,13 @@
-import { lazy, Suspense, useEffect, useMemo, useRef, useState } from 'react'
+import { Suspense, useEffect, useMemo, useRef, useState } from 'react'
 import type { MediaItem, MediaKey } from '../lib/api/media.ts'
 import { number } from '../lib/words.ts'
 import { Button } from '../ui/controls.tsx'
+import { part } from '../ui/part.tsx'
 import { Gallery, imagesOf, type ShownImage } from './gallery.tsx'
 import { createTogether, PlayTogether } from './player.tsx'
 import { placeOf } from './step-slider.tsx'
 
-const LargeView = lazy(() => import('./large-view.tsx').then((file) => ({ default: file.LargeView })))
+const LargeView = part(() => import('./large-view.tsx').then((file) => file.LargeView))
 
 export interface CardProps {
   of: MediaKey

@@ -1,14 +1,13 @@
-import { lazy, Suspense } from 'react'
+import { Suspense } from 'react'
 import type { StoredMedia } from '../lib/api/media.ts'
 import { downloadAt, served } from '../lib/served.ts'
 import { bytesText } from '../lib/words.ts'
+import { part } from '../ui/part.tsx'
 import { Player } from './player.tsx'
 
-const TableContent = lazy(() =>
-  import('./table-content.tsx').then((file) => ({ default: file.TableContent })),
-)
-const PlotContent = lazy(() => import('./plot-content.tsx').then((file) => ({ default: file.PlotContent })))
-const TextContent = lazy(() => import('./text-content.tsx').then((file) => ({ default: file.TextContent })))
+const TableContent = part(() => import('./table-content.tsx').then((file) => file.TableContent))
+const PlotContent = part(() => import('./plot-content.tsx').then((file) => file.PlotContent))
+const TextContent = part(() => import('./text-content.tsx').then((file) => file.TextContent))
 
 /** A value that is not an image. */
 export function StoredContent(props: {

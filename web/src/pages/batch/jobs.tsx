@@ -1,18 +1,8 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import {
-  lazy,
-  Suspense,
-  useCallback,
-  useEffect,
-  useMemo,
-  useRef,
-  useState,
-  useSyncExternalStore,
-} from 'react'
+import { Suspense, useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { CHART_HEIGHT } from '../../charts/plot-height.ts'
 import { seriesNames } from '../../charts/series-names.ts'
 import type { Batch, Job, Status } from '../../lib/api/types.ts'
-import { loadedChunk } from '../../lib/availability.ts'
 import { jobNames } from '../../lib/job-query.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
@@ -21,6 +11,7 @@ import { inAddress, type Selection, useSelection } from '../../lib/selection.ts'
 import { some } from '../../lib/words.ts'
 import { Button, Choice } from '../../ui/controls.tsx'
 import { Notice } from '../../ui/notice.tsx'
+import { part } from '../../ui/part.tsx'
 import { QueryField } from '../../ui/query-field.tsx'
 import { Board } from './board.tsx'
 import { useBatchContext } from './context.ts'
@@ -35,9 +26,7 @@ import { useMatches } from './use-matches.ts'
 const MAX_CURVES = 20
 
 /** Loaded after the table: the plotting code is as large as everything else here. */
-const SeriesCharts = lazy(async () => ({
-  default: (await loadedChunk(import('../../charts/series-charts.tsx'))).SeriesCharts,
-}))
+const SeriesCharts = part(() => import('../../charts/series-charts.tsx').then((file) => file.SeriesCharts))
 
 const route = getRouteApi('/b/$batchId/jobs')
 

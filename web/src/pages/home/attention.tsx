@@ -1,11 +1,11 @@
 import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
-import { lazy, Suspense, useState } from 'react'
+import { Suspense, useState } from 'react'
 import type { Batch } from '../../lib/api/types.ts'
-import { loadedChunk } from '../../lib/availability.ts'
 import { itemAt } from '../../lib/checked.ts'
 import { count, some } from '../../lib/words.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
+import { part } from '../../ui/part.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusShape } from '../../ui/status.tsx'
 import { useKeptOpen } from '../../ui/use-kept-open.ts'
@@ -13,9 +13,7 @@ import { Section } from './section.tsx'
 import { useDismissed } from './use-dismissed.ts'
 import { type Need, useNeeds } from './use-needs.ts'
 
-const RerunFrom = lazy(async () => ({
-  default: (await loadedChunk(import('../batch/rerun-from.tsx'))).RerunFrom,
-}))
+const RerunFrom = part(() => import('../batch/rerun-from.tsx').then((file) => file.RerunFrom))
 const MAX_ROWS = 40
 
 /** Dismissed problems by what they are and when they happened. */

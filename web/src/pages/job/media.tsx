@@ -1,13 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense, useMemo } from 'react'
+import { Suspense, useMemo } from 'react'
 import type { MediaChoices } from '../../lib/media-search.ts'
 import type { SearchChange } from '../../lib/search-change.ts'
 import { mediaKeysQuery } from '../../media/media-queries.ts'
+import { part } from '../../ui/part.tsx'
 import { useBatchContext } from '../batch/context.ts'
 
-const MediaSections = lazy(() =>
-  import('../../media/media-sections.tsx').then((file) => ({ default: file.MediaSections })),
-)
+const MediaSections = part(() => import('../../media/media-sections.tsx').then((file) => file.MediaSections))
 
 /** The media of one job; nothing if its batch has none. */
 export function JobMedia(props: {

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { lazy, type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from 'react'
+import { type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from 'react'
 import { ChartCard } from '../../charts/chart-card.tsx'
 import {
   fetchShared,
@@ -25,13 +25,14 @@ import { useTheme } from '../../lib/theme.ts'
 import { count, duration, number, some } from '../../lib/words.ts'
 import { Progress } from '../../ui/controls.tsx'
 import { Waiting } from '../../ui/notice.tsx'
+import { part } from '../../ui/part.tsx'
 import { StatusBadge, StatusShape } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { applyPayload } from '../batch/arrivals.ts'
 import { createBatchContext, InBatch, useBatchContext } from '../batch/context.ts'
 import { useJobs } from '../batch/use-jobs.ts'
 
-const SweepPlot = lazy(() => import('./sweep-plot.tsx').then((file) => ({ default: file.SweepPlot })))
+const SweepPlot = part(() => import('./sweep-plot.tsx').then((file) => file.SweepPlot))
 
 type Embedded = Exclude<Extract<ReportBlock, { id: string }>, { kind: 'view' }>
 const MAX_CURVES = 20

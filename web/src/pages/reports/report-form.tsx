@@ -1,12 +1,11 @@
-import { lazy, Suspense, useId, useState } from 'react'
+import { Suspense, useId, useState } from 'react'
 import { errorText } from '../../lib/api/request.ts'
 import { Button, Field, inputLook } from '../../ui/controls.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
+import { part } from '../../ui/part.tsx'
 import { ReportBody } from './report-body.tsx'
 
-const ReportEditor = lazy(() =>
-  import('./report-editor.tsx').then((file) => ({ default: file.ReportEditor })),
-)
+const ReportEditor = part(() => import('./report-editor.tsx').then((file) => file.ReportEditor))
 
 const EMBEDS = [
   ['@batch(id)', 'the state of a batch'],

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useEffect, useMemo } from 'react'
+import { Suspense, useEffect, useMemo } from 'react'
 import { ChartsView } from '../../charts/charts-view.tsx'
 import { fetchShared, sharedLogOf, sharedMetricsOf, sharedResourcesOf } from '../../lib/api/batches.ts'
 import { sharedFilesOf } from '../../lib/api/files.ts'
@@ -15,6 +15,7 @@ import { LogView } from '../../logs/log-view.tsx'
 import { mediaKeysQuery } from '../../media/media-queries.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
+import { part } from '../../ui/part.tsx'
 import { applyPayload } from '../batch/arrivals.ts'
 import { createBatchContext, InBatch } from '../batch/context.ts'
 import { FailingHeader } from '../batch/failing-header.tsx'
@@ -24,12 +25,8 @@ import { readShareSearch, SHARE_TABS, type ShareSearch, type ShareTab } from './
 
 const route = getRouteApi('/s/$token')
 
-const FilesView = lazy(() =>
-  import('../../files/files-view.tsx').then((file) => ({ default: file.FilesView })),
-)
-const MediaView = lazy(() =>
-  import('../../media/media-view.tsx').then((file) => ({ default: file.MediaView })),
-)
+const FilesView = part(() => import('../../files/files-view.tsx').then((file) => file.FilesView))
+const MediaView = part(() => import('../../media/media-view.tsx').then((file) => file.MediaView))
 
 /** The shared page of a batch: charts, jobs, log and resources, live but without actions. */
 export function SharedPage() {
