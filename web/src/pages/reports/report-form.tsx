@@ -40,14 +40,22 @@ export function ReportForm(props: {
       }}
     >
       <Field label="Title" name="title" defaultValue={props.title} maxLength={128} required autoFocus />
-      <div className="flex gap-1" role="group" aria-label="Way to edit">
-        <Button look={isText ? 'plain' : 'on'} aria-pressed={!isText} onClick={() => setIsText(false)}>
-          Blocks
-        </Button>
-        <Button look={isText ? 'on' : 'plain'} aria-pressed={isText} onClick={() => setIsText(true)}>
-          Markdown
+      {/* Above the blocks, whose charts arrive late: below them, Save would move away under the pointer. */}
+      <div className="sticky top-0 z-10 flex flex-wrap gap-2 bg-bg py-1">
+        <div className="flex flex-1 gap-1" role="group" aria-label="Way to edit">
+          <Button look={isText ? 'plain' : 'on'} aria-pressed={!isText} onClick={() => setIsText(false)}>
+            Blocks
+          </Button>
+          <Button look={isText ? 'on' : 'plain'} aria-pressed={isText} onClick={() => setIsText(true)}>
+            Markdown
+          </Button>
+        </div>
+        <Button onClick={props.onCancel}>Cancel</Button>
+        <Button look="primary" type="submit" disabled={props.saving}>
+          Save
         </Button>
       </div>
+      {props.error !== null && <Failure>{errorText(props.error)}</Failure>}
       {!isText && (
         <Suspense fallback={<Waiting rows={6} />}>
           <ReportEditor project={props.project} body={body} onBody={setBody} />
@@ -79,13 +87,6 @@ export function ReportForm(props: {
         <section aria-label="Preview" className="min-w-0 rounded-md border border-line p-3">
           {isText && <ReportBody body={body} project={props.project} />}
         </section>
-      </div>
-      {props.error !== null && <Failure>{errorText(props.error)}</Failure>}
-      <div className="flex gap-2">
-        <Button look="primary" type="submit" disabled={props.saving}>
-          Save
-        </Button>
-        <Button onClick={props.onCancel}>Cancel</Button>
       </div>
     </form>
   )
