@@ -210,14 +210,29 @@ def test_events_on_disk_are_sent_after_the_end_events(server: FakeIngest, proxy:
     assert not list(spill.glob("b.jsonl*"))
 
 
-def test_with_the_service_away_the_ends_wait_on_disk_and_the_watchdog_is_gone_within_ten_seconds(
+def test_with_the_service_away_the_ends_wait_on_disk_and_are_sent_once_it_is_back(
     server: FakeIngest, proxy: FaultProxy, spill: Path
 ) -> None:
     running = _start(proxy.url, "time.sleep(600)")
     proxy.refuse()
     running.kill()
     running.communicate(timeout=20)
-    until(lambda: _watchdogs() == [], 10)
+    until(lambda: (spill / "b.jsonl").exists(), 15)
+    proxy.accept()
+    until(lambda: bool(server.of("batch_failed")), 60)
+    assert [kind for kind, _ in _ends(server)] == ["job_failed", "batch_failed"]
+    until(lambda: _watchdogs() == [], 20)
+    assert not list(spill.glob("b.jsonl*"))
+
+
+def test_it_leaves_what_is_on_disk_to_the_next_run_if_the_setting_says_so(
+    server: FakeIngest, proxy: FaultProxy, spill: Path
+) -> None:
+    running = _start(proxy.url, "time.sleep(600)", SVC_SEND_AFTER_END_S="0")
+    proxy.refuse()
+    running.kill()
+    running.communicate(timeout=20)
+    until(lambda: _watchdogs() == [], 20)
     assert [event["event_type"] for event in lines_of(spill / "b.jsonl")] == ["job_failed", "batch_failed"]
 
 

@@ -23,6 +23,8 @@ from ._transport import Target, Transport, Unreachable
 from ._tuning import DEFAULT
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ._watchdog_child import RunState
 
 _TIMEOUT_S = 3.0
@@ -118,13 +120,20 @@ def send_spilled(facts: dict[str, Any], deadline: float, *, once: bool = False) 
         transport.close()
 
 
-def has_files(facts: dict[str, Any]) -> bool:
-    """Whether files of a batch wait on disk for a service."""
+def has_unsent(facts: dict[str, Any]) -> bool:
+    """Whether events or files of a batch wait on disk for a service."""
     from ._file_store import FileStore
 
-    return bool(facts.get("url") and facts.get("token")) and FileStore(facts.get("folder")).counts(
-        str(facts["batch_id"])
-    ) != (0, 0)
+    if not facts.get("url") or not facts.get("token"):
+        return False
+    batch_id, folder = str(facts["batch_id"]), facts.get("folder")
+    return bool(_spill_files(batch_id, SpillFolder.of(folder))) or FileStore(folder).counts(batch_id) != (0, 0)
+
+
+def _spill_files(batch_id: str, folder: SpillFolder) -> list[Path]:
+    """The batch's spill files that can be claimed, least recently modified first."""
+    name = file_name(batch_id)[: -len("jsonl")]
+    return [path for path in in_order(folder.sources, DEFAULT) if path.name.startswith(name)]
 
 
 def _send_files(facts: dict[str, Any], transport: Transport, deadline: float) -> bool:
@@ -141,15 +150,12 @@ def _replay_files(
     batch_id: str, spill_writer: SpillWriter, sender: Sender, messages: Messages, deadline: float, *, once: bool = False
 ) -> bool:
     """Send the batch's spill files. False if something stopped it before the end."""
-    name = file_name(batch_id)[: -len("jsonl")]
 
     def settle(event: EncodedEvent, outcome: Outcome, reason: str) -> None:
         if outcome is Outcome.REJECTED:
             spill_writer.reject_from_other_batch(event, reason)
 
-    for path in in_order(spill_writer.folder.sources, DEFAULT):
-        if not path.name.startswith(name):
-            continue
+    for path in _spill_files(batch_id, spill_writer.folder):
         if time.monotonic() > deadline:
             return False
         held = claim(path)

@@ -3,10 +3,11 @@
 Run as a script: `python -S _watchdog_child.py PID START_TIME`. Standard input is a socket on which the training sends,
 as one JSON object per line, which runs and jobs are open. The script imports most modules only when they are needed.
 
-After the training's death it has SEND_S seconds to send the ends of jobs and batches, and spilled events. An alarm then
-ends it, because a Slurm step or a container waits for every process in it.
+After the training's death it has SEND_S seconds to send the ends of jobs and batches; what it cannot send it writes to
+disk. An alarm ends it if that takes longer.
 
-After a run with events on disk it sends these, at low priority, for up to SVC_SEND_AFTER_END_S seconds.
+After a run with events on disk, however it ended, it sends these, at low priority, for up to SVC_SEND_AFTER_END_S
+seconds. SIGTERM ends it then: a Slurm step or a container waits for every process in it.
 """
 
 from __future__ import annotations
@@ -186,7 +187,7 @@ def main(pid: int, start_time: str) -> int:
     runs: dict[str, RunState] = {}
     leases: dict[str, dict[str, Any]] = {}
     unsent: list[dict[str, Any]] = []
-    """Facts of runs that have ended and left events on disk."""
+    """Facts of runs that have ended and left events or files on disk."""
     buffer = b""
     listening = True
     while True:
@@ -215,14 +216,14 @@ def main(pid: int, start_time: str) -> int:
     after = oom_kills()
     if kills is not None and after is not None and after > kills:
         cause += " (out of memory: the control group counted an oom kill)"
-    from svc_reporter._crash_report import has_ended, has_files, send_crash_report
+    from svc_reporter._crash_report import has_ended, has_unsent, send_crash_report
 
     deadline = time.monotonic() + SEND_S
     for run in runs.values():
         if not has_ended(run, pid):
             send_crash_report(run, cause, deadline)
     signal.setitimer(signal.ITIMER_REAL, 0)
-    unsent.extend(run.facts for run in runs.values() if has_files(run.facts))
+    unsent.extend(run.facts for run in runs.values() if has_unsent(run.facts))
     return _send_rest(unsent, parent)
 
 
