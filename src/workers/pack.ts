@@ -52,10 +52,12 @@ export function createPacker({
       batches.set(batchKey, [...(batches.get(batchKey) ?? []), jobKey])
     for (const [batchKey, jobs] of batches) {
       let left = jobs
+      // Late events may dissolve a long job's chunks faster than they are packed.
+      const started = new Set<number>()
       while (left.length > 0 && signal?.aborted !== true) {
         const begun = performance.now()
         left = await commit(writer, async (tx) => ({
-          result: await packJobs(tx, batchKey, left, sizes),
+          result: await packJobs(tx, batchKey, left, sizes, started),
           changes: [],
         }))
         // Leaves half of the time to transactions that wait for the batch's lock.

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readSeries, readTimedSeries, type SeriesQuery } from '../../src/domain/metrics/index.ts'
-import { createWriter } from '../../src/stream/commit.ts'
+import { packJobs, readSeries, readTimedSeries, type SeriesQuery } from '../../src/domain/metrics/index.ts'
+import { commit, createWriter } from '../../src/stream/commit.ts'
 import { createPacker } from '../../src/workers/pack.ts'
 import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
 import { assertProperty, patienceMs, propertyBounds } from '../kit/effort.ts'
@@ -170,4 +170,23 @@ test('the latest epochs of a running job stay unpacked, because they may still b
   expect(await packedTo()).toBe(335)
   await door.send(makeEvent('job_epoch', { batch_id: 'running', data: { epoch: 3, acc: 0.5 } }))
   expect(await packedTo()).toBe(null)
+})
+
+test('a job whose chunks late events dissolve while it is packed is left to a later round', async () => {
+  const epoch = (n: number) => makeEvent('job_epoch', { batch_id: 'late', data: { epoch: n, loss: n } })
+  await door.sendAll([...Array(60).keys()].map((n) => epoch(2 * n)))
+  const [job] = await door.sql<{ batch_key: number; key: number }[]>`
+    select j.batch_key, j.key from jobs j join batches b on b.key = j.batch_key where b.id = 'late'`
+  const { batch_key: batchKey, key } = job as { batch_key: number; key: number }
+  const begun = new Set<number>()
+  const pack = () =>
+    commit(createWriter(door.sql), async (tx) => ({
+      result: await packJobs(tx, batchKey, [key], SMALL, begun),
+      changes: [],
+    }))
+  expect(await pack()).toEqual([key])
+  expect(await pack()).toEqual([key])
+  await door.send(epoch(1))
+  expect(await pack()).toEqual([])
+  expect(await door.sql`select from metric_chunks where batch_key = ${batchKey}`).toEqual([])
 })

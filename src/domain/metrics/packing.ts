@@ -143,6 +143,7 @@ async function planJobs(
 
 /**
  * Packs jobs of one batch, as many as fit into one transaction.
+ * @param begun jobs that this round has begun to pack; one of them whose chunks were dissolved meanwhile is left out
  * @returns the remaining jobs
  */
 export async function packJobs(
@@ -150,6 +151,7 @@ export async function packJobs(
   batchKey: number,
   jobKeys: readonly number[],
   sizes: PackingSizes = PACKING_SIZES,
+  begun = new Set<number>(),
 ): Promise<number[]> {
   // Updated, not only locked: a server that has the batch's jobs in its cache must read them again.
   await tx`/* packing.lock */ update batch_progress set last_seen_at = last_seen_at where batch_key = ${batchKey}`
@@ -159,10 +161,12 @@ export async function packJobs(
   let left = sizes.mostValues
   const undone: number[] = []
   for (const plan of plans) {
+    if (plan.packedTo === null && begun.has(plan.jobKey)) continue
     if (left <= 0) {
       undone.push(plan.jobKey)
       continue
     }
+    begun.add(plan.jobKey)
     const values = plan.series + 1
     // A job of very many series gets shorter chunks, so that one transaction stays short.
     const chunk = Math.min(sizes.chunk, Math.max(sizes.runningKeeps, Math.floor(sizes.mostValues / values)))
