@@ -10,6 +10,7 @@ import {
   dueDelivery,
   type Facts,
   holdMail,
+  isQuiet,
   messageOf,
   openEndpoint,
   readFacts,
@@ -53,7 +54,7 @@ export function createChannelSender({ config, sql, writer, now, log }: Services)
   }
 
   return {
-    /** Writes the message of a firing for each of these channels, if the budgets allow it; else a digest has it. */
+    /** Writes the message of a firing for each of these channels, if budgets and quiet hours allow it; else a digest has it. */
     async write(facts: Facts, channels: readonly Channel[], page: string): Promise<void> {
       const message = messageOf(facts, page, 'message')
       for (const channel of channels) {
@@ -61,7 +62,8 @@ export function createChannelSender({ config, sql, writer, now, log }: Services)
         await write(async (tx) => {
           const of = { projectKey: facts.project.key, address }
           if (await isWritten(tx, facts.firing, address)) return
-          if (await reserveMail(tx, of, config.mail, now()))
+          const quiet = facts.trigger !== null && isQuiet(facts.rule.quiet, now())
+          if (!quiet && (await reserveMail(tx, of, config.mail, now())))
             await writeDelivery(tx, facts.firing, channel, message, now())
           else await holdMail(tx, { firing: facts.firing, address }, now())
         })

@@ -60,7 +60,7 @@ async function writeChannelDigest(
   destination: string,
   channelId: string,
 ): Promise<void> {
-  const held = await heldMails(sql, destination)
+  const held = await heldMails(sql, destination, now())
   const newest = held[0]
   if (newest === undefined) return
   const firings = held.map(({ firing }) => firing)
@@ -83,7 +83,7 @@ async function sendDigest(
 ): Promise<void> {
   const write = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
     commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
-  const waiting = await heldMails(sql, addressKey)
+  const waiting = await heldMails(sql, addressKey, now())
   const tokens = await write((tx) => tokensOf(tx, addressKey, waiting, config.mail.allowedDomains))
   const blocked = waiting.filter(({ ruleId }) => !tokens.has(ruleId)).map(({ firing }) => firing)
   if (blocked.length > 0) await write((tx) => dropHeld(tx, addressKey, blocked))

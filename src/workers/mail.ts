@@ -6,6 +6,7 @@ import { releaseMail, requestConfirmations, reserveMail } from '../domain/addres
 import {
   type Facts,
   holdMail,
+  isQuiet,
   type Message,
   markEnded,
   markStarted,
@@ -122,12 +123,14 @@ class Mailer {
     if (failures[0] !== undefined) throw failures[0]
   }
 
-  /** Whether this hour's limits allow the mail; if not, it waits for a digest. */
+  /** Whether this hour's limits and the rule's quiet hours allow the mail; if not, it waits for a digest. */
   #isWithinLimits(facts: Facts, mail: Mail): Promise<boolean> {
     const { config, now } = this.#services
     const of = { projectKey: facts.project.key, address: mail.address }
     return this.#write(async (tx) => {
-      if (await reserveMail(tx, of, config.mail, now())) return true
+      const isTest = facts.trigger === null
+      if ((isTest || !isQuiet(facts.rule.quiet, now())) && (await reserveMail(tx, of, config.mail, now())))
+        return true
       await holdMail(tx, mail, now())
       return false
     })

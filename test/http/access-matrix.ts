@@ -548,6 +548,17 @@ export const MATRIX: Row[] = [
     answers: '401 401 403 403 404 403 403 403 201 201',
   },
   {
+    route: 'GET /api/projects/:slug/rules',
+    path: () => '/api/projects/vision/rules?personal=true',
+    answers: '401 401 403 403 404 200 200 200 200 200',
+  },
+  {
+    route: 'POST /api/projects/:slug/rules',
+    path: () => '/api/projects/vision/rules',
+    body: () => ({ trigger: 'batch_done', enabled: false, personal: true }),
+    answers: '401 401 403 403 404 201 201 201 201 201',
+  },
+  {
     route: 'POST /api/projects/:slug/rules/preview',
     path: () => '/api/projects/vision/rules/preview',
     body: () => ({ trigger: 'batch_done' }),

@@ -178,7 +178,7 @@ export async function timelinesOf(
       select 1, max(m.at), null, 'mail_' || m.state, 'mail', null, 'service', null,
         jsonb_build_object('rule', r.name, 'trigger', f.trigger, 'recipients', count(*))
       from batch b
-      join notification_rules r on r.project_key = b.project_key
+      join notification_rules r on r.project_key = b.project_key and r.person_id is null
       join notification_firings f on f.rule_id = r.id and f.batch_key = b.key
       join notification_mails m on m.firing_id = f.id and m.kind = 'mail'
         and m.state in ('sent', 'unknown', 'refused', 'logged')

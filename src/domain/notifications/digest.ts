@@ -7,7 +7,7 @@ export interface DigestEntry {
   url: string
 }
 
-/** Writes one message about everything that the hourly budgets held back. This file does no I/O. */
+/** Writes one message about everything that budgets and quiet hours held back. This file does no I/O. */
 export function digestOf(digest: {
   /** The number of all of them, including those that are not named. */
   total: number
@@ -31,7 +31,9 @@ export function digestOf(digest: {
     headline,
     rows: [],
     lines,
-    notes: ['More happened than may be sent in an hour, so this one message covers all of it.'],
+    notes: [
+      'They came in quiet hours, or were more than may be sent in an hour: this one message covers all of them.',
+    ],
     page: home,
     open: 'Open the experiment monitor',
     data: { held_back: total, entries, url: home },

@@ -1,6 +1,7 @@
 import { itemAt } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
 import { mainLosses } from '../metrics/index.ts'
+import type { Quiet } from './quiet.ts'
 import type { Condition, Detail, Trigger } from './rule.ts'
 
 /** The data of a job in a mail. */
@@ -17,7 +18,7 @@ export interface JobFacts {
 export interface Facts {
   firing: number
   /** The name is null where none was given: the service then calls the rule by its trigger. */
-  rule: { id: string; name: string | null; condition: Condition | null }
+  rule: { id: string; name: string | null; condition: Condition | null; quiet: Quiet | null }
   project: { key: number; slug: string; name: string }
   /** Null for a test mail. */
   trigger: Trigger | null
@@ -46,6 +47,7 @@ interface FiringRow {
   rule_id: string
   rule_name: string | null
   condition: Condition | null
+  quiet: Quiet | null
   project_key: number
   slug: string
   display_name: string
@@ -73,7 +75,7 @@ const MAX_JOBS = 10
  */
 export async function readFacts(db: Db, firing: number): Promise<Facts | undefined> {
   const [row] = await db<FiringRow[]>`/* notifications.facts */
-    select f.id firing, r.id rule_id, nullif(r.name, r.trigger) rule_name, r.condition, p.key project_key, p.slug, p.display_name, f.trigger,
+    select f.id firing, r.id rule_id, nullif(r.name, r.trigger) rule_name, r.condition, r.quiet, p.key project_key, p.slug, p.display_name, f.trigger,
       f.happened_at, f.detail, f.job_key, f.batch_key, b.id batch_id, b.status, b.failure_reason,
       coalesce((b.reported->>'elapsed_s')::float8, extract(epoch from g.last_seen_at - b.started_at)::float8) elapsed_s,
       coalesce((b.reported->>'n_done')::int, g.n_completed) done,
@@ -96,7 +98,7 @@ export async function readFacts(db: Db, firing: number): Promise<Facts | undefin
   const jobs = row.batch_key === null ? [] : await readJobs(db, row.batch_key, row.job_key)
   return {
     firing: row.firing,
-    rule: { id: row.rule_id, name: row.rule_name, condition: row.condition },
+    rule: { id: row.rule_id, name: row.rule_name, condition: row.condition, quiet: row.quiet },
     project: { key: row.project_key, slug: row.slug, name: row.display_name },
     trigger: row.trigger,
     happenedAt: row.happened_at,

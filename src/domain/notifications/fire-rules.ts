@@ -2,6 +2,7 @@ import { entryOf } from '../../checked.ts'
 import { instantOf } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
 import { OUTBOX_TASK } from '../outbox.ts'
+import { seesProjectSql } from './recipients.ts'
 import type { EnabledRule, Happening } from './rule.ts'
 
 interface Match {
@@ -10,6 +11,8 @@ interface Match {
 }
 
 interface LockedRule extends EnabledRule {
+  /** Whose batches alone it fires for. */
+  of_owner: string | null
   project_key: number
   cooldown_s: number
   last_mail_at: string | null
@@ -30,25 +33,39 @@ export async function fireRules(tx: Tx, happenings: readonly Happening[], now: D
   return enqueueMails(tx, fired, now)
 }
 
-/** The rules stay locked until the commit, so that two servers never fire one within its cooldown. */
+/**
+ * The rules stay locked until the commit, so that two servers never fire one within its cooldown. One of a person fires
+ * as long as the person sees the project.
+ */
 async function matchRules(tx: Tx, happenings: readonly Happening[]): Promise<Match[]> {
   const rules = await tx<LockedRule[]>`/* notifications.match */
-    select r.id, r.project_key, r.trigger, r.cooldown_s, r.last_mail_at
+    select r.id, r.project_key, r.trigger, r.cooldown_s, r.last_mail_at, case when r.own_runs then r.person_id end of_owner
     from notification_rules r
     where r.enabled and (r.project_key, r.trigger) in (
       select * from unnest(${happenings.map((h) => h.projectKey)}::int[], ${happenings.map((h) => h.trigger)}::text[]))
+      and (r.person_id is null or exists (
+        select from users u join projects p on p.key = r.project_key
+        where u.id = r.person_id and u.disabled_at is null and ${seesProjectSql(tx)}))
     order by r.id
-    for no key update`
+    for no key update of r`
+  const owners = rules.some((rule) => rule.of_owner !== null) ? await ownersOf(tx, happenings) : new Map()
   return happenings.flatMap((happening) =>
     rules
       .filter(
         (rule) =>
           rule.project_key === happening.projectKey &&
           rule.trigger === happening.trigger &&
-          (happening.ruleId === undefined || happening.ruleId === rule.id),
+          (happening.ruleId === undefined || happening.ruleId === rule.id) &&
+          (rule.of_owner === null || rule.of_owner === owners.get(happening.batchKey)),
       )
       .map((rule) => ({ rule, happening })),
   )
+}
+
+async function ownersOf(tx: Tx, happenings: readonly Happening[]): Promise<Map<number | null, string>> {
+  const rows = await tx<{ key: number; owner_id: string }[]>`/* notifications.owners */
+    select key, owner_id from batches where key = any (${happenings.map((one) => one.batchKey)}::bigint[])`
+  return new Map(rows.map((row) => [row.key, row.owner_id]))
 }
 
 interface Fired {

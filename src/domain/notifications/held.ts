@@ -1,7 +1,8 @@
 import { instantOf } from '../../db/instant.ts'
 import type { Db, Tx } from '../../db/sql.ts'
+import { isQuiet, type Quiet } from './quiet.ts'
 
-/** Mails that the hourly budgets held back, until a digest reports them (specification §6.4). */
+/** Mails that the hourly budgets or the quiet hours of a rule held back, until a digest reports them (specification §6.4). */
 
 /** Stores a mail for the digest. No effect if it is stored already, or its rule was deleted. */
 export async function holdMail(tx: Tx, mail: { firing: number; address: string }, now: Date): Promise<void> {
@@ -26,18 +27,20 @@ export interface HeldMail {
   ruleId: string
   projectKey: number
   project: string
+  quiet: Quiet | null
 }
 
-/** The held mails of a recipient, newest first. */
-export async function heldMails(db: Db, addressKey: string): Promise<HeldMail[]> {
-  return db<HeldMail[]>`/* notifications.held_mails */
-    select h.firing_id firing, h.address, r.id "ruleId", p.key "projectKey", p.slug project
+/** The held mails of a recipient, newest first, without those of rules whose quiet hours last. */
+export async function heldMails(db: Db, addressKey: string, now: Date): Promise<HeldMail[]> {
+  const held = await db<HeldMail[]>`/* notifications.held_mails */
+    select h.firing_id firing, h.address, r.id "ruleId", r.quiet, p.key "projectKey", p.slug project
     from mail_held h
     join notification_firings f on f.id = h.firing_id
     join notification_rules r on r.id = f.rule_id
     join projects p on p.key = r.project_key
     where h.address_key = ${addressKey} and h.state = 'waiting'
     order by h.firing_id desc`
+  return held.filter(({ quiet }) => !isQuiet(quiet, now))
 }
 
 /** Marks the mails of a digest as sent, before it is sent; false if another server did so first. */

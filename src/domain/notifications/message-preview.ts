@@ -35,7 +35,12 @@ export async function previewMessage(
   const now = new Date()
   const facts = (last && (await readFacts(db, last.id))) ?? {
     ...NOTHING,
-    rule: { id: rule.id, name: rule.name === rule.trigger ? null : rule.name, condition: rule.condition },
+    rule: {
+      id: rule.id,
+      name: rule.name === rule.trigger ? null : rule.name,
+      condition: rule.condition,
+      quiet: null,
+    },
     project: { key: project.key, slug: project.slug, name: project.slug },
     happenedAt: instantOf(now),
   }

@@ -16,12 +16,13 @@ const MAX_MS = 20_000
 /**
  * How often a rule would have sent mail in the last days, counted from stored data by the times of the events, with its
  * cooldown. Deleted batches do not count.
+ * @param rule.ownerId for batches of this person alone
  * @throws Problem unavailable if there is too much to count
  */
 export async function previewRule(
   sql: Sql,
   projectKey: number,
-  rule: Pick<RuleFields, 'trigger' | 'condition' | 'cooldown_s'>,
+  rule: Pick<RuleFields, 'trigger' | 'condition' | 'cooldown_s'> & { ownerId?: string | null },
   now: Date,
 ): Promise<{ fired: number; since: string; days: number }> {
   const since = instantOf(new Date(now.getTime() - PREVIEW_DAYS * 86_400_000))
@@ -64,7 +65,11 @@ type Within = (times: Fragment) => PromiseLike<Times>
 async function timesOf(
   db: Db,
   projectKey: number,
-  { trigger, condition }: Pick<RuleFields, 'trigger' | 'condition'>,
+  {
+    trigger,
+    condition,
+    ownerId = null,
+  }: Pick<RuleFields, 'trigger' | 'condition'> & { ownerId?: string | null },
   since: string,
   within: Within,
 ): Promise<Times> {
@@ -73,6 +78,7 @@ async function timesOf(
     select b.key, b.status, b.host, b.owner_id, b.stop_requested_at, g.last_seen_at
     from batches b join batch_progress g on g.batch_key = b.key
     where b.project_key = ${projectKey} and b.deleted_at is null and b.purged_at is null
+      and (${ownerId}::uuid is null or b.owner_id = ${ownerId}::uuid)
       and g.last_seen_at >= ${since}::timestamptz - interval '7 days'`
   switch (trigger) {
     case 'batch_done':

@@ -15,15 +15,19 @@ export interface RulePosition {
   id: string
 }
 
-/** The rules of a project, newest first: `limit` after `after`. */
+/** The rules of a project, or of a person in it, newest first: `limit` after `after`. */
 export async function listRules(
   prisma: PrismaClient,
   projectKey: number,
-  { limit, after }: { limit: number; after: RulePosition | undefined },
+  {
+    limit,
+    after,
+    personId = null,
+  }: { limit: number; after: RulePosition | undefined; personId?: string | null },
 ): Promise<Rule[]> {
   const { channels: _, ...select } = record.select
   const found = await prisma.notificationRule.findMany({
-    where: { projectKey, ...(after !== undefined && olderThan('createdAt', after)) },
+    where: { projectKey, personId, ...(after !== undefined && olderThan('createdAt', after)) },
     relationLoadStrategy: 'join',
     select: {
       ...select,
@@ -50,6 +54,12 @@ const besideRule = {
     of: (emails: string[]) => (emails.length === 0 ? null : emails),
   },
   channels: { sql: CHANNELS_OF_RULE, from: 'channels', of: channelsShown },
+  personal: {
+    sql: '(r.person_id is not null)',
+    from: 'personId',
+    of: (personId: string | null) => personId !== null,
+  },
+  quiet: { sql: 'r.quiet', from: 'quiet' },
 } as const satisfies Besides
 const record = recordRows<Rule>(ruleFields, besideRule)
 const COLUMNS = sqlWords(`${columnsOf(ruleFields, 'r')}, ${besideColumns(besideRule)}`)
@@ -73,8 +83,8 @@ export async function administeredProject(db: Db, caller: Caller, slug: string):
 }
 
 /**
- * A rule and its project, for callers that may administer it.
- * @throws Problem rule_not_found, also if its project is not visible; forbidden
+ * A rule and its project, for callers that may change it: those who may administer its project, or its person.
+ * @throws Problem rule_not_found, also if its project is not visible or it is of another person; forbidden
  */
 export async function administeredRule(
   db: Db,
@@ -82,11 +92,16 @@ export async function administeredRule(
   id: string,
 ): Promise<{ rule: Rule; project: VisibleProject }> {
   const [found] = isUuid(id)
-    ? await db<{ slug: string }[]>`/* notifications.find_rule */
-        select p.slug from notification_rules r join projects p on p.key = r.project_key where r.id = ${id}::uuid`
+    ? await db<{ slug: string; person: string | null }[]>`/* notifications.find_rule */
+        select p.slug, r.person_id person from notification_rules r join projects p on p.key = r.project_key where r.id = ${id}::uuid`
     : []
-  if (found === undefined) throw new Problem('rule_not_found')
-  const project = await administeredProject(db, caller, found.slug).catch((error) => {
+  if (
+    found === undefined ||
+    (found.person !== null && (caller.kind !== 'known' || found.person !== caller.user.id))
+  )
+    throw new Problem('rule_not_found')
+  const projectOf = found.person === null ? administeredProject : visibleProject
+  const project = await projectOf(db, caller, found.slug).catch((error) => {
     throw error instanceof Problem && error.code === 'project_not_found'
       ? new Problem('rule_not_found')
       : error

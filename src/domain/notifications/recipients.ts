@@ -1,5 +1,5 @@
 import { instantOf } from '../../db/instant.ts'
-import type { Db, Tx } from '../../db/sql.ts'
+import type { Db, Fragment, Tx } from '../../db/sql.ts'
 import { makeSecret } from '../../secrets.ts'
 import { mayBeMailed, resumeAllMail, stopAllMail } from '../addresses/index.ts'
 import { isStorable } from '../storable-text.ts'
@@ -14,8 +14,13 @@ export interface Recipient {
   confirmed: boolean
 }
 
+/** SQL: whether a user `u` sees a project `p`. */
+export const seesProjectSql = (db: Db): Fragment => db`(
+  u.role = 'admin' or u.id = p.owner_id or p.visibility = 'public'
+  or exists (select from project_members m where m.project_key = p.key and m.user_id = u.id))`
+
 /**
- * The recipients of a rule's mail: its own, else the project's, else the project's owner. Addresses that ended such
+ * The recipients of a rule's mail: its person, or its own, else the project's, else the project's owner. Addresses that ended such
  * mail are left out, as are accounts that are disabled or may not see the project.
  * @param domains that need no confirmation
  */
@@ -32,15 +37,15 @@ export async function recipientsOf(
     from notification_rules r
     join projects p on p.key = r.project_key
     join users o on o.id = p.owner_id
+    left join users person on person.id = r.person_id
     cross join lateral unnest(case
+      when person.id is not null then array[person.email]
       when cardinality(r.recipients) > 0 then r.recipients
       when cardinality(p.recipients) > 0 then p.recipients
       else array[o.email] end) with ordinality as a (address, n)
     left join users u on u.email_key = lower(a.address)
     where r.id = ${of.ruleId}
-      and (u.id is null or (u.disabled_at is null and (
-        u.role = 'admin' or u.id = p.owner_id or p.visibility = 'public'
-        or exists (select from project_members m where m.project_key = p.key and m.user_id = u.id))))
+      and (u.id is null or (u.disabled_at is null and ${seesProjectSql(tx)}))
     order by lower(a.address), a.n`
   if (wanted.length === 0) return []
   const keys = wanted.map(({ key }) => key)

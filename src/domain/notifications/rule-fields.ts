@@ -13,6 +13,7 @@ import {
   word,
 } from '../field.ts'
 import { channelShape } from './channel-fields.ts'
+import { quietShape } from './quiet.ts'
 import { OPS, TRIGGERS } from './rule.ts'
 
 /** The fields of a rule, for callers that may administer its project (contract §7). */
@@ -49,10 +50,29 @@ export const ruleFields = {
     column: 'cooldown_s',
     public: 'hidden',
   },
+  personal: {
+    type: flag,
+    means: 'A rule of the caller, which no one else sees; absent for rules of the project',
+    optional: true,
+    public: 'hidden',
+  },
+  own_runs: {
+    type: flag,
+    means: 'Of a personal rule: it fires for batches of its person alone',
+    column: 'own_runs',
+    optional: true,
+    public: 'hidden',
+  },
+  quiet: {
+    type: nullable(jsonOf(quietShape)),
+    means: 'When it sends nothing: from, to and time_zone; absent without such hours',
+    optional: true,
+    public: 'hidden',
+  },
   created_at: { type: instant, column: 'created_at', public: 'hidden' },
 } as const satisfies Fields
 
 /** A rule in the API. */
 export type RuleView = ViewOf<typeof ruleFields>
 /** A rule as stored; domain/addresses knows which of its recipients are confirmed. */
-export type Rule = Omit<RuleView, 'unconfirmed'>
+export type Rule = Required<Omit<RuleView, 'unconfirmed'>>

@@ -3,7 +3,7 @@ import { required } from '../../checked.ts'
 import { instantOf } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
-import { visibleBatch } from '../access.ts'
+import { visibleBatch, visibleProject } from '../access.ts'
 import { type AuditEntry, recordAudit } from '../audit.ts'
 import type { Known } from '../caller.ts'
 import type { ChannelWish } from './channel-fields.ts'
@@ -15,31 +15,46 @@ import type { Rule } from './rule-fields.ts'
 
 /** The most rules of a project: each costs every group of its events a little. */
 export const MAX_RULES = 100
+/** The most rules of a person in a project, and of all persons. */
+const MAX_PERSONAL = 20
+const MAX_OF_PERSONS = 500
 
 export type RuleFields = Pick<Rule, 'name' | 'trigger' | 'recipients' | 'enabled' | 'cooldown_s'> & {
   condition: Condition | null
   /** Undefined: as they are; of a new rule, mail. */
   channels?: ChannelWish[] | undefined
-}
+} & Partial<Pick<Rule, 'own_runs' | 'quiet'>>
 
-/** @throws Problem project_not_found, forbidden, too_many_rules */
+/**
+ * @param fields.personal a rule of the actor, who needs to see the project only
+ * @throws Problem project_not_found, forbidden, too_many_rules
+ */
 export async function createRule(
   tx: Tx,
   actor: Known,
   slug: string,
-  fields: RuleFields,
+  fields: RuleFields & { personal?: boolean },
   settings: ChannelSettings,
   now: Date,
 ): Promise<Rule> {
-  const project = await administeredProject(tx, actor, slug)
+  const personId = fields.personal === true ? actor.user.id : null
+  const project = await (personId === null ? administeredProject : visibleProject)(tx, actor, slug)
   await tx`/* notifications.lock_project */ select from projects where key = ${project.key} for no key update`
-  const [count] = await tx<{ n: number }[]>`/* notifications.count_rules */
-    select count(*)::int n from notification_rules where project_key = ${project.key}`
-  if ((count?.n ?? 0) >= MAX_RULES) throw new Problem('too_many_rules')
+  const [counted] = await tx<
+    { shared: number; own: number; personal: number }[]
+  >`/* notifications.count_rules */
+    select count(*) filter (where person_id is null)::int shared, count(*) filter (where person_id = ${personId}::uuid)::int own,
+      count(person_id)::int personal
+    from notification_rules where project_key = ${project.key}`
+  const { shared, own, personal } = required(counted)
+  if (personId === null ? shared >= MAX_RULES : own >= MAX_PERSONAL || personal >= MAX_OF_PERSONS)
+    throw new Problem('too_many_rules')
   const [row] = await tx<{ id: string }[]>`/* notifications.create_rule */
-    insert into notification_rules (project_key, name, trigger, condition, recipients, enabled, cooldown_s, created_at)
+    insert into notification_rules
+      (project_key, name, trigger, condition, recipients, enabled, cooldown_s, created_at, person_id, own_runs, quiet)
     values (${project.key}, ${fields.name}, ${fields.trigger}, ${conditionJson(fields)}::text::jsonb,
-      ${fields.recipients}::text[], ${fields.enabled}, ${fields.cooldown_s}, ${instantOf(now)})
+      ${fields.recipients}::text[], ${fields.enabled}, ${fields.cooldown_s}, ${instantOf(now)}, ${personId}::uuid,
+      ${fields.own_runs === true}, ${jsonText(fields.quiet)}::text::jsonb)
     returning id`
   const { id } = required(row)
   const made = await replaceChannels(tx, id, fields.channels ?? [], settings, now)
@@ -75,6 +90,7 @@ export async function updateRule(
     update notification_rules set name = ${wanted.name}, trigger = ${wanted.trigger},
       condition = ${conditionJson(wanted)}::text::jsonb, recipients = ${wanted.recipients}::text[],
       enabled = ${wanted.enabled}, cooldown_s = ${wanted.cooldown_s},
+      own_runs = ${wanted.own_runs === true}, quiet = ${jsonText(wanted.quiet)}::text::jsonb,
       last_mail_at = case when trigger = ${wanted.trigger} and (enabled or not ${wanted.enabled}) then last_mail_at end
     where id = ${id}`
   await audit(
@@ -149,6 +165,9 @@ export async function muteBatch(
 
 const conditionJson = ({ condition }: RuleFields): string | null =>
   condition === null ? null : JSON.stringify({ ...condition, value: condition.value ?? undefined })
+
+const jsonText = (value: object | null | undefined): string | null =>
+  value == null ? null : JSON.stringify(value)
 
 const audit = (
   tx: Tx,

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
+import { visibleProject } from '../../domain/access.ts'
 import {
   administeredProject,
   administeredRule,
@@ -35,9 +36,22 @@ function previewNewRuleRoute(routes: Routes, { sql, now }: Services): void {
       },
     },
     async (request) => {
-      const project = await administeredProject(sql, await request.person(), request.params.slug)
-      const { trigger, cooldown_s } = request.body
-      const rule = { trigger, cooldown_s, condition: conditionOf(request.body.condition) }
+      const caller = await request.person()
+      const { trigger, cooldown_s, personal, own_runs } = request.body
+      const project = await (personal ? visibleProject : administeredProject)(
+        sql,
+        caller,
+        request.params.slug,
+      )
+      const ownerId = own_runs ? caller.user.id : null
+      const rule = {
+        trigger,
+        cooldown_s,
+        personal,
+        own_runs,
+        ownerId,
+        condition: conditionOf(request.body.condition),
+      }
       refuseMismatch(rule)
       return previewRule(sql, project.key, rule, now())
     },
@@ -58,8 +72,10 @@ function previewRuleRoute(routes: Routes, { sql, now }: Services): void {
       },
     },
     async (request) => {
-      const { rule, project } = await administeredRule(sql, await request.person(), request.params.id)
-      return previewRule(sql, project.key, rule, now())
+      const caller = await request.person()
+      const { rule, project } = await administeredRule(sql, caller, request.params.id)
+      const ownerId = rule.own_runs ? caller.user.id : null
+      return previewRule(sql, project.key, { ...rule, ownerId }, now())
     },
   )
 }

@@ -28,11 +28,17 @@ export const cooldown = z
   .int()
   .min(0)
   .max(30 * 86_400)
+export const ownRuns = z.boolean().describe('Only of a personal rule: fire for batches of the caller alone')
 /** The fields that a preview depends on. */
 export const counted = {
   trigger,
   condition: condition.nullish().describe('Only for the trigger `metric`'),
   cooldown_s: cooldown.default(600).describe('Seconds without a further mail after each mail'),
+  personal: z
+    .boolean()
+    .default(false)
+    .describe('A rule of the caller, which no one else sees; for all who see the project'),
+  own_runs: ownRuns.default(false),
 }
 
 export const ruleShape = shapeOf(ruleFields)
@@ -46,8 +52,10 @@ export const previewShape = z.object({
 })
 
 /** @param open addresses that may not be mailed yet, in lower case */
-export const show = (rule: Rule, open: ReadonlySet<string>): RuleView => ({
+export const show = ({ personal, own_runs, quiet, ...rule }: Rule, open: ReadonlySet<string>): RuleView => ({
   ...rule,
+  ...(personal && { personal, own_runs }),
+  ...(quiet !== null && { quiet }),
   unconfirmed: (rule.recipients ?? []).filter((email) => open.has(email.toLowerCase())),
 })
 
@@ -66,10 +74,18 @@ export const ownRecipients = (emails: string[] | null | undefined): string[] | n
     ? null
     : [...new Map(emails.map((email) => [email.toLowerCase(), email])).values()]
 
-/** @throws Problem invalid_body when trigger and condition do not go together */
-export function refuseMismatch({ trigger, condition }: Pick<RuleFields, 'trigger' | 'condition'>): void {
+/** @throws Problem invalid_body when trigger and condition, or the fields of a personal rule, do not go together */
+export function refuseMismatch(
+  rule: Pick<RuleFields, 'trigger' | 'condition' | 'own_runs'> &
+    Partial<Pick<Rule, 'recipients' | 'personal'>>,
+): void {
+  const { trigger, condition } = rule
   const fault = (path: string, message: string) =>
     new Problem('invalid_body', { detail: `${path}: ${message}`, errors: [{ path, message }] })
+  if (rule.own_runs === true && rule.personal !== true)
+    throw fault('own_runs', 'belongs to personal rules alone')
+  if (rule.personal === true && rule.recipients != null)
+    throw fault('recipients', 'a personal rule mails its person alone')
   if (trigger !== 'metric') {
     if (condition !== null) throw fault('condition', 'belongs to the trigger metric alone')
     return

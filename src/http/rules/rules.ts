@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Db, Tx } from '../../db/sql.ts'
+import { visibleProject } from '../../domain/access.ts'
 import { addressesOf, requestConfirmations } from '../../domain/addresses/index.ts'
 import type { Known } from '../../domain/caller.ts'
 import { cursorOf } from '../../domain/cursors.ts'
@@ -10,6 +11,7 @@ import {
   createRule,
   deleteRule,
   listRules,
+  quietShape,
   type Rule,
   type RuleFields,
   testRule,
@@ -30,6 +32,7 @@ import {
   counted,
   mailShape,
   ownRecipients,
+  ownRuns,
   recipients,
   refuseMismatch,
   ruleShape,
@@ -59,6 +62,8 @@ async function unconfirmedOf({ config }: Services, db: Db, projectKey: number): 
 /** Sends confirmation links to the new addresses of a rule. @returns those that may not be mailed yet, in lower case */
 async function requestForRule(services: Services, tx: Tx, caller: Known, rule: Rule): Promise<Set<string>> {
   const { config, now } = services
+  // A personal rule mails the account's own address.
+  if (rule.personal) return new Set()
   const { key: projectKey } = await administeredProject(tx, caller, rule.project)
   if (config.smtp !== undefined) {
     const of = { projectKey, requestedBy: caller.user.id }
@@ -76,7 +81,10 @@ interface Context {
 const tags = ['rules']
 const ofRule = { tags, params: shapes.byId, querystring: shapes.nothing }
 
-/** Rules that mail (contract §4 "Projects", §7): for a project's owner and administrators. */
+/**
+ * Rules that mail (contract §4 "Projects", §7): for a project's owner and administrators. Personal ones are for their
+ * person: all who see the project may have some.
+ */
 export function ruleRoutes(app: FastifyInstance, services: Services): void {
   // A test mail goes to any address that a rule names.
   const tests = createAttemptLimits({ account: 10, address: 30 })
@@ -99,17 +107,34 @@ function listRulesRoute(routes: Routes, { services }: Context): void {
         tags,
         summary: 'The rules of a project, newest first, and whether mail is sent at all',
         params: bySlug,
-        querystring: z.strictObject(pageQuery),
+        querystring: z.strictObject({
+          ...pageQuery,
+          personal: z
+            .enum(['true', 'false'])
+            .optional()
+            .describe('The caller’s own rules instead of those of the project'),
+        }),
         response: { 200: pageOf(ruleShape).extend({ mail: mailShape }) },
       },
     },
     async (request) => {
-      const project = await administeredProject(sql, await request.person(), request.params.slug)
+      const caller = await request.person()
       const { limit, cursor: text } = request.query
+      const personal = request.query.personal === 'true'
+      const project = await (personal ? visibleProject : administeredProject)(
+        sql,
+        caller,
+        request.params.slug,
+      )
       const cursor = cursorFor(project.key)
-      const found = await listRules(prisma, project.key, { limit: limit + 1, after: cursor.read(text) })
+      const personId = personal ? caller.user.id : null
+      const found = await listRules(prisma, project.key, {
+        limit: limit + 1,
+        after: cursor.read(text),
+        personId,
+      })
       const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
-      const open = await unconfirmedOf(services, sql, project.key)
+      const open = personal ? new Set<string>() : await unconfirmedOf(services, sql, project.key)
       return { items: rows.map((rule) => show(rule, open)), next_cursor, mail: mailOf(services) }
     },
   )
@@ -132,6 +157,7 @@ function createRuleRoute(routes: Routes, { services }: Context): void {
           recipients: recipients.nullish().describe("Instead of the project's recipients"),
           channels: channels.nullish(),
           enabled: z.boolean().default(true),
+          quiet: quietShape.nullish().describe('Hours without messages; what fires then comes in a digest'),
         }),
         response: { 201: ruleShape },
       },
@@ -139,7 +165,7 @@ function createRuleRoute(routes: Routes, { services }: Context): void {
     async (request, reply) => {
       const caller = await request.person()
       const { body } = request
-      const fields: RuleFields = {
+      const fields: RuleFields & { personal: boolean } = {
         name: body.name ?? body.trigger,
         trigger: body.trigger,
         condition: conditionOf(body.condition),
@@ -147,6 +173,9 @@ function createRuleRoute(routes: Routes, { services }: Context): void {
         channels: wishesOf(body.channels),
         enabled: body.enabled,
         cooldown_s: body.cooldown_s,
+        personal: body.personal,
+        own_runs: body.own_runs,
+        quiet: body.quiet ?? null,
       }
       refuseMismatch(fields)
       const done = await write(services, async (tx) => {
@@ -176,6 +205,8 @@ function updateRuleRoute(routes: Routes, { services }: Context): void {
             channels: channels.nullish(),
             enabled: z.boolean().optional(),
             cooldown_s: cooldown.optional(),
+            own_runs: ownRuns.optional(),
+            quiet: quietShape.nullish(),
           })
           .refine(
             (body) => Object.values(body).some((value) => value !== undefined),
@@ -186,7 +217,7 @@ function updateRuleRoute(routes: Routes, { services }: Context): void {
     },
     async (request) => {
       const caller = await request.person()
-      const { name, trigger, enabled, cooldown_s, ...given } = request.body
+      const { name, trigger, enabled, cooldown_s, own_runs, quiet, ...given } = request.body
       const to = recipientsIn(given.channels, given.recipients)
       const change: Partial<RuleFields> = {
         ...(name !== undefined && { name }),
@@ -196,6 +227,8 @@ function updateRuleRoute(routes: Routes, { services }: Context): void {
         ...(given.channels !== undefined && { channels: wishesOf(given.channels) }),
         ...(enabled !== undefined && { enabled }),
         ...(cooldown_s !== undefined && { cooldown_s }),
+        ...(own_runs !== undefined && { own_runs }),
+        ...(quiet !== undefined && { quiet }),
       }
       const done = await write(services, async (tx) => {
         const rule = await updateRule(

@@ -11,7 +11,7 @@ import {
 } from './api/identity.ts'
 import { fetchAddresses, fetchInvitations, fetchPending, fetchVerification } from './api/invitations.ts'
 import { fetchFields, fetchMembers, fetchProject, fetchProjects } from './api/projects.ts'
-import { fetchDeliveries, fetchRules } from './api/rules.ts'
+import { fetchDeliveries, fetchOwnRules, fetchRules } from './api/rules.ts'
 import { fetchProjectLinks } from './api/shares.ts'
 import type { Batch } from './api/types.ts'
 import { fetchViews } from './api/views.ts'
@@ -75,7 +75,9 @@ export const projectLinksQuery = (slug: string) =>
 export const deliveriesQuery = (ruleId: string) =>
   queryOptions({ queryKey: ['deliveries', ruleId], queryFn: () => fetchDeliveries(ruleId) })
 export const rulesQuery = (slug: string) =>
-  queryOptions({ queryKey: ['rules', slug], queryFn: () => fetchRules(slug) })
+  queryOptions({ queryKey: ['rules', slug, 'project'], queryFn: () => fetchRules(slug) })
+export const ownRulesQuery = (slug: string) =>
+  queryOptions({ queryKey: ['rules', slug, 'own'], queryFn: () => fetchOwnRules(slug) })
 /**
  * The batch that the page was opened with. It is read before its channel is followed, so the first response is
  * complete.

@@ -3,11 +3,9 @@
 Run as a script: `python -S _watchdog_child.py PID START_TIME`. Standard input is a socket on which the training sends,
 as one JSON object per line, which runs and jobs are open. The script imports most modules only when they are needed.
 
-After the training's death it has SEND_S seconds to send the ends of jobs and batches; what it cannot send it writes to
-disk. An alarm ends it if that takes longer.
-
-After a run with events on disk, however it ended, it sends these, at low priority, for up to SVC_SEND_AFTER_END_S
-seconds. SIGTERM ends it then: a Slurm step or a container waits for every process in it.
+After the training's death it has SEND_S seconds, up to an alarm, to send the ends of jobs and batches, or to write them
+to disk. After a run with events on disk, however it ended, it sends these, at low priority, for up to
+SVC_SEND_AFTER_END_S seconds. SIGTERM ends it then: a Slurm step or a container waits for every process in it.
 """
 
 from __future__ import annotations

@@ -51,6 +51,19 @@ export interface RuleFields {
   recipients: string[] | null
   enabled: boolean
   cooldown_s: number
+  /** A rule of the reader alone; absent for rules of the project. */
+  personal?: boolean | null
+  /** Of a personal rule: it fires for batches of its person alone. */
+  own_runs?: boolean | null
+  /** Hours without messages. */
+  quiet?: Quiet | null
+}
+export interface Quiet {
+  /** `22:00` */
+  from: string
+  to: string
+  /** `Europe/Berlin` */
+  time_zone: string
 }
 export interface Rule extends RuleFields {
   id: string
@@ -76,16 +89,22 @@ export async function fetchRules(slug: string): Promise<Rules> {
   if (rules == null) throw forbidden()
   const { mailConfigured } = rules
   const items = rules.items.map(
-    ({ trigger, condition, channels, ...rule }): Rule => ({
+    ({ trigger, condition, channels, quiet, ...rule }): Rule => ({
       ...wireRow(rule),
       project,
       trigger: trigger as Trigger,
       condition: condition as Condition | null,
       // The scalar JSON is an object to the generated types; this one is a list.
       channels: channels as unknown as Channel[],
+      quiet: quiet as Quiet | null,
     }),
   )
   return { items: items.reverse(), mail: { configured: mailConfigured } }
+}
+/** The reader's own rules in a project, oldest first. */
+export async function fetchOwnRules(slug: string): Promise<Rules> {
+  const { items, mail } = await get<Rules>(`${of(slug)}/rules?personal=true&limit=100`)
+  return { items: items.reverse(), mail }
 }
 type Change = Partial<RuleFields> & { channels?: ChannelWish[] }
 export const createRule = (slug: string, fields: Change & { trigger: Trigger }): Promise<Rule> =>
@@ -120,11 +139,10 @@ export interface Preview {
   since: string
   days: number
 }
-export const previewRule = (
-  slug: string,
-  rule: Pick<RuleFields, 'trigger' | 'condition' | 'cooldown_s'>,
-  signal: AbortSignal,
-): Promise<Preview> => post(`${of(slug)}/rules/preview`, rule, signal)
+/** What a preview depends on. */
+export type Previewed = Pick<RuleFields, 'trigger' | 'condition' | 'cooldown_s' | 'personal' | 'own_runs'>
+export const previewRule = (slug: string, rule: Previewed, signal: AbortSignal): Promise<Preview> =>
+  post(`${of(slug)}/rules/preview`, rule, signal)
 
 export const setRecipients = (slug: string, emails: readonly string[]): Promise<{ emails: string[] }> =>
   put(`${of(slug)}/recipients`, { emails })

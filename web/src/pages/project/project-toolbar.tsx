@@ -126,8 +126,8 @@ export function ProjectToolbar(props: {
             Members
           </Link>
         )}
-        {(project?.role === 'owner' || me?.role === 'admin') && (
-          <Link {...links.rules(slug)} className={buttonLook('quiet')} title="Rules that send mail">
+        {me && (
+          <Link {...links.rules(slug)} className={buttonLook('quiet')} title="Rules that send messages">
             Rules
           </Link>
         )}

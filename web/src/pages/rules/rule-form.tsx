@@ -20,6 +20,7 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { ChannelsField, draftsOf, isWhole, wishOf } from './channels-field.tsx'
 import { MailTo } from './mail-to.tsx'
+import { QuietField } from './quiet-field.tsx'
 import { usePreview } from './use-preview.ts'
 import { isNamed, KINDS, operatorText, ruleName, standardName } from './words.ts'
 
@@ -29,12 +30,14 @@ const COOLDOWNS = [0, 60, 600, 3600, 6 * 3600, 86_400]
 export function RuleForm(props: {
   slug: string
   rule: Rule | null
-  /** The default recipients, as text. */
+  /** The default recipients, as text; of a personal rule, the reader. */
   usual: string
+  /** A rule that only the reader sees and gets messages of. */
+  personal: boolean
   onDone: (rule: Rule) => void
   onClose: () => void
 }) {
-  const { slug, rule, usual, onDone, onClose } = props
+  const { slug, rule, usual, personal, onDone, onClose } = props
   const members = useQuery(membersQuery(slug)).data?.items ?? []
   const [name, setName] = useState(rule !== null && isNamed(rule) ? rule.name : '')
   const [trigger, setTrigger] = useState<Trigger>(rule?.trigger ?? 'job_failed')
@@ -44,6 +47,8 @@ export function RuleForm(props: {
   const [emails, setEmails] = useState<string[]>(rule?.recipients ?? [])
   const [mails, setMails] = useState(rule?.channels.some(({ kind }) => kind === 'mail') ?? true)
   const [channels, setChannels] = useState(() => draftsOf(rule?.channels ?? []))
+  const [mine, setMine] = useState(rule === null ? personal : rule.own_runs === true)
+  const [quiet, setQuiet] = useState(rule?.quiet ?? null)
   const [submitted, setSubmitted] = useState(false)
 
   const kind = KINDS[trigger]
@@ -51,7 +56,10 @@ export function RuleForm(props: {
   const whole = trigger !== 'metric' || condition !== null
   // A cooldown that the user did not choose follows the trigger.
   const cooldown_s = cooldown ?? kind.cooldown
-  const preview = usePreview(slug, whole ? { trigger, condition, cooldown_s } : null)
+  const preview = usePreview(
+    slug,
+    whole ? { trigger, condition, cooldown_s, personal, own_runs: mine } : null,
+  )
   const standard = standardName({ trigger, condition })
   const save = useMutation({
     mutationFn: () => {
@@ -62,12 +70,14 @@ export function RuleForm(props: {
         condition,
         recipients: own && emails.length > 0 ? emails : null,
         cooldown_s,
+        own_runs: mine,
+        quiet,
         channels: [
           ...(mails ? [{ kind: 'mail' as const, ...(mail?.id != null && { id: mail.id }) }] : []),
           ...channels.map(wishOf),
         ],
       }
-      return rule === null ? createRule(slug, fields) : changeRule(rule.id, fields)
+      return rule === null ? createRule(slug, { ...fields, personal }) : changeRule(rule.id, fields)
     },
     onSuccess: onDone,
   })
@@ -76,7 +86,11 @@ export function RuleForm(props: {
     if (whole && (mails || channels.length > 0) && channels.every(isWhole)) save.mutate()
   }
   return (
-    <Dialog title={rule === null ? 'New rule' : `Change “${ruleName(rule)}”`} onClose={onClose} size="wide">
+    <Dialog
+      title={rule === null ? (personal ? 'My new rule' : 'New rule') : `Change “${ruleName(rule)}”`}
+      onClose={onClose}
+      size="wide"
+    >
       <form
         className="flex flex-col gap-3"
         noValidate
@@ -97,6 +111,12 @@ export function RuleForm(props: {
         {trigger === 'metric' && (
           <MetricFields slug={slug} draft={metric} onChange={setMetric} asked={submitted} />
         )}
+        {personal && (
+          <label className="flex items-center gap-1.5">
+            <input type="checkbox" checked={mine} onChange={() => setMine(!mine)} />
+            <span>Only for my runs</span>
+          </label>
+        )}
         <Field
           label="Name, shown in the mail"
           value={name}
@@ -107,9 +127,9 @@ export function RuleForm(props: {
         <Cooldown value={cooldown_s} suggested={kind.cooldown} why={kind.why} onChange={setCooldown} />
         <label className="flex items-center gap-1.5">
           <input type="checkbox" checked={mails} onChange={() => setMails(!mails)} />
-          <span>Send mail</span>
+          <span>{personal ? `Send mail to ${usual}` : 'Send mail'}</span>
         </label>
-        {mails && (
+        {mails && !personal && (
           <MailTo
             usual={usual}
             own={own}
@@ -120,6 +140,7 @@ export function RuleForm(props: {
           />
         )}
         <ChannelsField value={channels} onChange={setChannels} asked={submitted} />
+        <QuietField value={quiet} onChange={setQuiet} />
         {submitted && !mails && channels.length === 0 && (
           <p role="alert" className="text-failed">
             Send mail, or add a channel.

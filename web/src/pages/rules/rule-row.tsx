@@ -2,21 +2,29 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { errorText } from '../../lib/api/request.ts'
 import { changeRule, createRule, deleteRule, type Rule, type Rules, testRule } from '../../lib/api/rules.ts'
-import { rulesQuery } from '../../lib/queries.ts'
+import { ownRulesQuery, rulesQuery } from '../../lib/queries.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { Deliveries } from './deliveries.tsx'
-import { channelTitle, conditionText, cooldownText, KINDS, ruleName, standardName } from './words.ts'
+import {
+  channelTitle,
+  conditionText,
+  cooldownText,
+  KINDS,
+  quietText,
+  ruleName,
+  standardName,
+} from './words.ts'
 
 /** A rule: its trigger, its recipients, and whether it is enabled. */
 export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }) {
   const { rule, usual, onEdit } = props
   const name = ruleName(rule)
   const queries = useQueryClient()
-  const { queryKey } = rulesQuery(rule.project)
+  const { queryKey } = (rule.personal ? ownRulesQuery : rulesQuery)(rule.project)
   const [asking, setAsking] = useState(false)
   const [reading, setReading] = useState(false)
   const refresh = () => queries.invalidateQueries({ queryKey })
@@ -51,9 +59,9 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
     onError: (error) => showToast(`No test mail was sent: ${errorText(error)}`, { bad: true }),
   })
   const again = async (): Promise<void> => {
-    const { name, trigger, condition, recipients, enabled, cooldown_s } = rule
+    const { id: _id, project, created_at: _at, channels: _mail, ...fields } = rule
     try {
-      await createRule(rule.project, { name, trigger, condition, recipients, enabled, cooldown_s })
+      await createRule(project, fields)
       await refresh()
     } catch (error) {
       showToast(`“${name}” was not made again: ${errorText(error)}`, { bad: true })
@@ -108,6 +116,13 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
             </>
           )}
         </p>
+        {(rule.own_runs || rule.quiet) && (
+          <p className="text-muted">
+            {[rule.own_runs && 'My runs only', rule.quiet && quietText(rule.quiet)]
+              .filter(Boolean)
+              .join(' · ')}
+          </p>
+        )}
         <p className="truncate text-muted" title={places}>
           To{' '}
           {others.length > 0

@@ -5,7 +5,14 @@ import { errorText } from '../../lib/api/request.ts'
 import { type Rule, setRecipients } from '../../lib/api/rules.ts'
 import type { Project } from '../../lib/api/types.ts'
 import { faultOf } from '../../lib/availability.ts'
-import { addressesQuery, membersQuery, projectQuery, rulesQuery, useMe } from '../../lib/queries.ts'
+import {
+  addressesQuery,
+  membersQuery,
+  ownRulesQuery,
+  projectQuery,
+  rulesQuery,
+  useMe,
+} from '../../lib/queries.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
@@ -48,71 +55,119 @@ export function RulesPage() {
           change them.
         </p>
       )}
+      <OwnRules key={`own ${slug}`} slug={slug} email={me.email} />
     </Sheet>
   )
 }
 
 function Administered({ slug, project }: { slug: string; project: Project }) {
-  const queries = useQueryClient()
   const rules = useQuery(rulesQuery(slug))
-  const [open, setOpen] = useState<Rule | 'new' | null>(null)
-  const [made, setMade] = useState<Rule | null>(null)
-  if (rules.error && rules.data === undefined) {
-    return (
-      <Notice title={errorText(rules.error)} bad>
-        <Button onClick={() => void rules.refetch()}>Try again</Button>
-      </Notice>
-    )
-  }
-  if (rules.data === undefined) return <Waiting />
-  const { items, mail } = rules.data
   const set = project.recipients ?? []
   const defaultRecipients =
     set.length === 0
       ? `the project’s owner, ${project.owner.name}`
       : `the project’s recipients (${some(set.length, 'address', 'addresses')})`
+  if (rules.data === undefined) return <Unread rules={rules} />
   return (
     <>
-      {!mail.configured && (
+      {!rules.data.mail.configured && (
         <p role="status" className="rounded bg-amber-soft px-2 py-1.5 text-amber">
           No mail server is set, so mails are only written to the service’s log. Set{' '}
           <code className="font-mono text-xs">SVC_SMTP_URL</code> and start the service again to send them.
         </p>
       )}
-      <section aria-labelledby="rules" className="flex flex-col gap-2">
+      <RuleList
+        slug={slug}
+        title="Rules"
+        add="New rule"
+        items={rules.data.items}
+        usual={defaultRecipients}
+        none="No rules yet: this project sends no messages. A good first rule is “a job fails”."
+        note="A rule applies from the next event on. You can mute a single batch on its page, under More."
+      />
+      <Recipients slug={slug} project={project} />
+      <Unconfirmed slug={slug} />
+    </>
+  )
+}
+
+/** Rules of the reader, for runs of this project. */
+function OwnRules({ slug, email }: { slug: string; email: string }) {
+  const rules = useQuery(ownRulesQuery(slug))
+  if (rules.data === undefined) return <Unread rules={rules} />
+  return (
+    <RuleList
+      slug={slug}
+      title="My rules"
+      add="Add my rule"
+      items={rules.data.items}
+      usual={email}
+      personal
+      none="None yet. Rules of yours send only to you, by mail or a channel of yours; no one else sees them."
+      note="Rules of yours send only to you, as long as you see this project. No one else sees them."
+    />
+  )
+}
+
+function Unread({ rules }: { rules: { error: Error | null; refetch: () => Promise<unknown> } }) {
+  if (rules.error === null) return <Waiting />
+  return (
+    <Notice title={errorText(rules.error)} bad>
+      <Button onClick={() => void rules.refetch()}>Try again</Button>
+    </Notice>
+  )
+}
+
+function RuleList(props: {
+  slug: string
+  title: string
+  /** The label of the button. */
+  add: string
+  items: Rule[]
+  usual: string
+  personal?: boolean
+  none: string
+  note: string
+}) {
+  const { slug, title, items, usual, personal = false } = props
+  const queries = useQueryClient()
+  const [open, setOpen] = useState<Rule | 'new' | null>(null)
+  const [made, setMade] = useState<Rule | null>(null)
+  const id = personal ? 'own-rules' : 'rules'
+  return (
+    <>
+      <section aria-labelledby={id} className="flex flex-col gap-2">
         <div className="flex items-center gap-3">
-          <h2 id="rules" className="font-semibold">
-            Rules
+          <h2 id={id} className="font-semibold">
+            {title}
           </h2>
           {items.length > 0 && <span className="text-muted">{some(items.length, 'rule')}</span>}
           <span className="flex-1" />
-          <Button look="primary" onClick={() => setOpen('new')}>
-            New rule
+          <Button look={personal ? 'plain' : 'primary'} onClick={() => setOpen('new')}>
+            {props.add}
           </Button>
         </div>
         {items.length === 0 ? (
-          <p className="border-y border-line px-2 py-6 text-center text-muted">
-            No rules yet: this project sends no messages. A good first rule is “a job fails”.
-          </p>
+          <p className="border-y border-line px-2 py-6 text-center text-muted">{props.none}</p>
         ) : (
-          <ul aria-label="Rules of the project" className="border-b border-line">
+          <ul
+            aria-label={personal ? 'My rules for the project' : 'Rules of the project'}
+            className="border-b border-line"
+          >
             {items.map((rule) => (
-              <RuleRow key={rule.id} rule={rule} usual={defaultRecipients} onEdit={() => setOpen(rule)} />
+              <RuleRow key={rule.id} rule={rule} usual={usual} onEdit={() => setOpen(rule)} />
             ))}
           </ul>
         )}
-        <p className="text-xs text-muted">
-          A rule applies from the next event on. You can mute a single batch on its page, under More.
-        </p>
+        {(items.length > 0 || !personal) && <p className="text-xs text-muted">{props.note}</p>}
       </section>
-      <Recipients slug={slug} project={project} />
-      <Unconfirmed slug={slug} />
       {made !== null && <Secrets rule={made} onClose={() => setMade(null)} />}
       {open !== null && (
         <RuleForm
           slug={slug}
           rule={open === 'new' ? null : open}
-          usual={defaultRecipients}
+          usual={usual}
+          personal={personal}
           onClose={() => setOpen(null)}
           onDone={(rule) => {
             setOpen(null)
@@ -120,7 +175,7 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
             showToast(
               open === 'new' ? `“${ruleName(rule)}” is made, and is on.` : `“${ruleName(rule)}” is saved.`,
             )
-            void queries.invalidateQueries({ queryKey: rulesQuery(slug).queryKey })
+            void queries.invalidateQueries({ queryKey: ['rules', slug] })
             void queries.invalidateQueries({ queryKey: addressesQuery(slug).queryKey })
           }}
         />

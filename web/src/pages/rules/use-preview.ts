@@ -1,14 +1,11 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import { previewRule, type RuleFields } from '../../lib/api/rules.ts'
+import { type Previewed, previewRule } from '../../lib/api/rules.ts'
 
 const PAUSE_MS = 400
 
 /** How often a rule would have sent mail, recounted once typing pauses. Null if the rule is incomplete. */
-export function usePreview(
-  slug: string,
-  rule: Pick<RuleFields, 'trigger' | 'condition' | 'cooldown_s'> | null,
-) {
+export function usePreview(slug: string, rule: Previewed | null) {
   const wanted = rule === null ? '' : JSON.stringify(rule)
   const [late, setLate] = useState(wanted)
   useEffect(() => {

@@ -1,4 +1,4 @@
-import type { ChannelKind, Condition, Op, RuleFields, Trigger } from '../../lib/api/rules.ts'
+import type { ChannelKind, Condition, Op, Quiet, RuleFields, Trigger } from '../../lib/api/rules.ts'
 import { duration, number } from '../../lib/words.ts'
 
 /** The texts of rules: what each trigger watches for, with a suitable cooldown (docs/notifications.md). */
@@ -115,3 +115,6 @@ export const CHANNELS: Record<Exclude<ChannelKind, 'mail'>, ChannelWords> = {
   },
 }
 export const channelTitle = (kind: ChannelKind): string => (kind === 'mail' ? 'Mail' : CHANNELS[kind].title)
+
+/** `Quiet 22:00–07:00 (Europe/Berlin)` */
+export const quietText = ({ from, to, time_zone }: Quiet): string => `Quiet ${from}–${to} (${time_zone})`
