@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { debianPackage } from './debian.ts'
@@ -37,6 +37,52 @@ export async function runCaddy(sites: string, port: number, folder: string): Pro
   const root = await debianPackage('caddy')
   const args = ['run', '--config', file, '--adapter', 'caddyfile']
   return runProxy(join(root, 'usr/bin/caddy'), args, port, folder)
+}
+
+/** The program of that name on this machine; undefined if it is not installed. */
+export const installed = (name: string): string | undefined =>
+  [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/usr/local/sbin']
+    .map((folder) => join(folder, name))
+    .find((file) => existsSync(file))
+
+/** @param text its configuration; a frontend listens on `port` */
+export function runHaproxy(
+  program: string,
+  text: string,
+  port: number,
+  folder: string,
+): Promise<RunningProxy> {
+  const file = join(folder, 'haproxy.cfg')
+  writeFileSync(file, `${text}\n`)
+  return runProxy(program, ['-db', '-f', file], port, folder)
+}
+
+/** @param hosts the virtual hosts; one listens on `port`. It has the modules of Debian. */
+export function runApache(
+  program: string,
+  hosts: string,
+  port: number,
+  folder: string,
+): Promise<RunningProxy> {
+  const modules = ['mpm_event', 'authz_core', 'proxy', 'proxy_http', 'proxy_balancer', 'lbmethod_byrequests']
+  const loaded = [...modules, 'slotmem_shm', 'headers'].map(
+    (name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`,
+  )
+  const file = join(folder, 'apache.conf')
+  const account = process.getuid?.() === 0 ? 'User www-data\nGroup www-data' : ''
+  writeFileSync(
+    file,
+    `${loaded.join('\n')}
+ServerName 127.0.0.1
+PidFile ${folder}/apache.pid
+DefaultRuntimeDir ${folder}
+ErrorLog ${folder}/error.log
+Listen 127.0.0.1:${port}
+${account}
+${hosts}
+`,
+  )
+  return runProxy(program, ['-D', 'FOREGROUND', '-f', file], port, folder)
 }
 
 async function runProxy(command: string, args: string[], port: number, cwd: string): Promise<RunningProxy> {

@@ -6,12 +6,12 @@ import { makeEvent } from '../ingest/sending.ts'
 import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { freePort } from '../kit/free-port.ts'
-import { type RunningProxy, runCaddy, runNginx } from '../kit/proxy.ts'
+import { installed, type RunningProxy, runApache, runCaddy, runHaproxy, runNginx } from '../kit/proxy.ts'
 import { buildPage } from '../web/built-page.ts'
 import { visit } from '../web/visit.ts'
 
 // A service below a path of its host (SVC_PUBLIC_URL with a path), behind an nginx that passes the path on and a Caddy
-// that removes it.
+// that removes it; where they are installed, also behind an HAProxy and an Apache that remove it.
 
 const PATH = '/monitor'
 const root = memoryFolder('svc-below-').path
@@ -40,11 +40,41 @@ const kinds = {
       port,
       folder,
     ),
+  haproxy: (target: string, port: number, folder: string) =>
+    runHaproxy(
+      installed('haproxy') ?? '',
+      `defaults
+  mode http
+  timeout connect 2s
+  timeout client 75s
+  timeout server 75s
+frontend lab
+  bind 127.0.0.1:${port}
+  http-request replace-path ${PATH}/(.*) /\\1
+  default_backend svc
+backend svc
+  server svc ${new URL(target).host}`,
+      port,
+      folder,
+    ),
+  apache2: (target: string, port: number, folder: string) =>
+    runApache(
+      installed('apache2') ?? '',
+      `<VirtualHost 127.0.0.1:${port}>
+  AllowEncodedSlashes NoDecode
+  ProxyPreserveHost On
+  ProxyPass ${PATH}/ ${target}/ nocanon flushpackets=on
+</VirtualHost>`,
+      port,
+      folder,
+    ),
 }
+const others = (['haproxy', 'apache2'] as const).filter((name) => installed(name) !== undefined)
 
 test.each([
   'nginx',
   'caddy',
+  ...others,
 ] as const)('behind %s page, stream, docs, GraphiQL, Swagger and packages are below the path', async (kind) => {
   const port = await freePort()
   const publicUrl = `http://127.0.0.1:${port}${PATH}`
