@@ -9,7 +9,7 @@ import { warnOfFewConnections } from './db/connection-limit.ts'
 import { type EmbeddedPostgres, startEmbedded } from './db/embedded.ts'
 import { pendingMigrations } from './db/migrate.ts'
 import { openPipeline } from './db/pipeline.ts'
-import { refuseTransactionPooler } from './db/pooler.ts'
+import { refusePooler } from './db/pooler.ts'
 import { openGraph } from './db/prisma.ts'
 import { openSql, PAGED_READS, POINT_LOOKUPS, type Sql, STREAM_READS } from './db/sql.ts'
 import { settleArtifacts } from './domain/artifacts/index.ts'
@@ -367,7 +367,7 @@ async function openDatabase(
   log: Logger,
 ): Promise<{ url: string; dataFolder: string | undefined; close: () => Promise<void> }> {
   if (config.databaseUrl !== undefined) {
-    await refuseTransactionPooler(config.databaseUrl)
+    await refusePooler(config.databaseUrl)
     return { url: config.databaseUrl, dataFolder: undefined, close: async () => {} }
   }
   const logTo = (message: string) => log.info(message)

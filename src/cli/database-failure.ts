@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
 import { MAX_CONNECTIONS } from '../db/connection-limit.ts'
-import { TransactionPoolerError, transactionPooler } from '../db/pooler.ts'
+import { PoolerError } from '../db/pooler.ts'
 import { TLS_FAULT } from '../db/tls.ts'
 import { codeOf, messageOf } from '../thrown.ts'
 import { NoDatabase } from './database.ts'
@@ -21,8 +21,8 @@ export function databaseFailure(error: unknown, { databaseUrl, dataDir }: Config
       `there is none in ${resolve(dataDir)}`,
       'Correct SVC_DATA_DIR, or start the service, which creates the database.',
     )
-  if (error instanceof TransactionPoolerError) {
-    const { text, advice } = transactionPooler()
+  if (error instanceof PoolerError) {
+    const { text, advice } = error.fault
     return fail(text, advice)
   }
   const text = failureLine(error, databaseUrl) ?? messageOf(error)

@@ -4,7 +4,7 @@ import { detectDistribution } from '../db/cluster.ts'
 import { hasNoDatabase } from '../db/embedded/home.ts'
 import { startEmbedded } from '../db/embedded.ts'
 import { pendingMigrations } from '../db/migrate.ts'
-import { refuseTransactionPooler } from '../db/pooler.ts'
+import { refusePooler } from '../db/pooler.ts'
 import { openSql, type Sql } from '../db/sql.ts'
 import { Problem } from '../problem.ts'
 
@@ -28,7 +28,7 @@ export async function onDatabase<T>(
   { create = false } = {},
 ): Promise<T> {
   if (config.databaseUrl !== undefined) {
-    await refuseTransactionPooler(config.databaseUrl)
+    await refusePooler(config.databaseUrl)
     await detectDistribution(config.databaseUrl)
     return work(config.databaseUrl)
   }

@@ -1,6 +1,6 @@
 import { ConfigError } from '../config.ts'
 import { addressOf, placeOf } from '../db/address.ts'
-import { TransactionPoolerError } from '../db/pooler.ts'
+import { PoolerError } from '../db/pooler.ts'
 import { codeOf, fieldOf } from '../thrown.ts'
 import { NoDatabase } from './database.ts'
 
@@ -21,7 +21,7 @@ const FILE_FAULT = /^(ENOENT|ENOTDIR|EISDIR|EACCES|EPERM|EROFS|ENOSPC|EDQUOT)$/
  */
 export function failureLine(error: unknown, databaseUrl: string | undefined): string | undefined {
   if (!(error instanceof Error)) return undefined
-  if (error instanceof NoDatabase || error instanceof TransactionPoolerError) return error.message
+  if (error instanceof NoDatabase || error instanceof PoolerError) return error.message
   const code = codeOf(error)
   const [syscall, address, port] = ['syscall', 'address', 'port'].map((name) => fieldOf(error, name))
   if (syscall === 'listen' || syscall === 'getaddrinfo' || syscall === 'bind') {

@@ -6,6 +6,8 @@ export interface Pooler {
   present: boolean
   /** Whether it gives a connection to another client between two transactions. */
   perTransaction: boolean
+  /** Whether it is Pgpool-II. */
+  pgpool: boolean
 }
 
 /**
@@ -25,45 +27,81 @@ export async function findPooler(url: string): Promise<Pooler> {
   try {
     const seen: Set<number>[] = []
     let present = false
+    let pgpool = false
     for (const [i, client] of clients.entries()) {
       await client.connect()
-      const pid = await backendOf(client)
+      const { pid, port } = await backendOf(client)
       seen[i] = new Set([pid])
-      // The number in PostgreSQL's greeting is that of the backend; a pooler makes one up.
-      present ||= (client as unknown as { processID: number }).processID !== pid
+      const { processID, connection } = client as unknown as Connected
+      // The number in PostgreSQL's greeting is that of the backend; a pooler makes one up, or passes it on: then the
+      // backend's client has another port.
+      present ||= processID !== pid || port !== (connection.stream.localPort ?? null)
+      if (present) pgpool ||= await isPgpool(client)
     }
     const [first, second] = clients as [PrimaryClient, PrimaryClient]
     // Without a pooler one look would do, but a pooler may well pass the greeting on.
     for (let round = 0; round < ROUNDS; round++)
       for (const client of round % 2 === 0 ? [second, first] : [first, second])
-        seen[clients.indexOf(client)]?.add(await backendOf(client))
+        seen[clients.indexOf(client)]?.add((await backendOf(client)).pid)
     const perTransaction =
       seen.some((pids) => pids.size > 1) || [...(seen[0] ?? [])].some((pid) => seen[1]?.has(pid))
-    return { present: present || perTransaction, perTransaction }
+    return { present: present || perTransaction, perTransaction, pgpool }
   } finally {
     await Promise.all(clients.map((client) => client.end().catch(() => {})))
   }
 }
 
-async function backendOf(client: PrimaryClient): Promise<number> {
-  const { rows } = await client.query('/* pooler.backend */ select pg_backend_pid() pid')
-  return Number(rows[0]?.pid)
+interface Connected {
+  processID: number
+  connection: { stream: { localPort?: number } }
 }
 
-/** What is wrong with the address in a setting, and what to do. */
-export const transactionPooler = (setting = 'SVC_DATABASE_URL') => ({
-  text: 'a connection pooler in transaction mode answers',
-  advice: `Name PostgreSQL itself in ${setting}, or set the pooler to session mode (PgBouncer: pool_mode = session).`,
-})
+/** The backend that answers, and the port of its client; null over a Unix socket. */
+async function backendOf(client: PrimaryClient): Promise<{ pid: number; port: number | null }> {
+  const { rows } = await client.query(
+    '/* pooler.backend */ select pg_backend_pid() pid, inet_client_port() port',
+  )
+  return rows[0] as { pid: number; port: number | null }
+}
 
-export class TransactionPoolerError extends Error {
-  constructor(setting?: string) {
-    const { text, advice } = transactionPooler(setting)
-    super(`${text}. ${advice}`)
+/** Pgpool-II answers this itself; PostgreSQL does not know the name. */
+const isPgpool = (client: PrimaryClient): Promise<boolean> =>
+  client.query('show pool_version').then(
+    () => true,
+    () => false,
+  )
+
+interface Fault {
+  text: string
+  advice: string
+}
+
+/** What is wrong with the address in a setting, and what to do; undefined if the service can work through the pooler. */
+export function poolerFault(pooler: Pooler, setting = 'SVC_DATABASE_URL'): Fault | undefined {
+  const direct = `Name PostgreSQL itself in ${setting}`
+  if (pooler.pgpool)
+    return {
+      text: 'Pgpool-II answers, which does not pass on statements that are sent before the last one is answered',
+      advice: `${direct}, or PgBouncer with pool_mode = session.`,
+    }
+  if (pooler.perTransaction)
+    return {
+      text: 'a connection pooler in transaction mode answers',
+      advice: `${direct}, or set the pooler to session mode (PgBouncer: pool_mode = session).`,
+    }
+  return undefined
+}
+
+export class PoolerError extends Error {
+  readonly fault: Fault
+  constructor(fault: Fault) {
+    super(`${fault.text}. ${fault.advice}`)
+    this.fault = fault
   }
 }
 
-/** @throws Error with one line for the operator, for a pooler that this service cannot work through */
-export async function refuseTransactionPooler(url: string, setting?: string): Promise<void> {
-  if ((await findPooler(url)).perTransaction) throw new TransactionPoolerError(setting)
+/** @throws PoolerError with one line for the operator, for a pooler that this service cannot work through */
+export async function refusePooler(url: string, setting?: string): Promise<void> {
+  const fault = poolerFault(await findPooler(url), setting)
+  if (fault !== undefined) throw new PoolerError(fault)
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../thrown.ts'
-import { refuseTransactionPooler, TransactionPoolerError } from './pooler.ts'
+import { PoolerError, refusePooler } from './pooler.ts'
 import { openSql, type Sql } from './sql.ts'
 
 /**
@@ -101,14 +101,14 @@ export function openReplica(
   // A pooler that shares connections would mix up the answers of reads: it is found out once, before the first of them.
   let sessions: Promise<void> | undefined
   const needsSessions = (): Promise<void> => {
-    sessions ??= refuseTransactionPooler(url, 'SVC_DATABASE_READ_URL').catch((error) => {
+    sessions ??= refusePooler(url, 'SVC_DATABASE_READ_URL').catch((error) => {
       sessions = undefined
       throw error
     })
     return sessions
   }
   needsSessions().catch((error) => {
-    if (error instanceof TransactionPoolerError) failed(error)
+    if (error instanceof PoolerError) failed(error)
   })
 
   return {
