@@ -6,7 +6,7 @@ import {
   attemptsOfJobs,
   pointsOf,
   rerunsOfJobs,
-  spanOf,
+  spansOf,
 } from '../domain/attempts/index.ts'
 import { drawSeries } from '../domain/metrics/index.ts'
 import { sharedAttempt } from '../domain/shares/index.ts'
@@ -77,8 +77,9 @@ builder.objectFields(JobType, (t) => ({
     },
     resolve: (job) => job,
   }),
-  attemptMetrics: t.field({
+  attemptMetrics: t.loadable({
     type: PointsType,
+    byPath: true,
     nullable: true,
     // Expensive: the events of a job are stored among those of others and have to be scanned.
     complexity: { field: 2_500, multiplier: 1 },
@@ -90,21 +91,32 @@ builder.objectFields(JobType, (t) => ({
       sampling: t.arg({ type: Sampling, description: 'Every point without it' }),
     },
     validate: keysArg,
-    resolve: async ({ row, share }, given, context) => {
-      const { n, keys, ...drawing } = await storedNames(context, share, row.batch_key, given)
-      const span = await spanOf(context.db, row, n, context.clock.now)
-      if (span === undefined) return null
-      const asked = drawingOf(drawing)
-      if (asked.x !== 'epoch' || asked.xKey !== undefined)
+    load: async (jobs: JobNode[], context, given) => {
+      // A query opens at most one batch through a share.
+      const [first] = jobs
+      const asked = first ? await storedNames(context, first.share, first.row.batch_key, given) : given
+      const drawing = drawingOf(asked)
+      if (drawing.x !== 'epoch' || drawing.xKey !== undefined)
         throw new Problem('invalid_query', { detail: 'Attempts have series over epochs only' })
-      const { series, complete } = await pointsOf(context.db, row, span, keys ?? undefined)
-      const shown = series.flatMap((one): Metric[] => {
-        const drawn = drawSeries(one, asked)
-        if (drawn === undefined) return []
-        spend(context, drawn.returnedPoints)
-        return [{ job: one.jobId, key: one.key, ...drawn }]
+      const rows = jobs.map(({ row }) => row)
+      const spans = await spansOf(context.db, rows, asked.n, context.clock.now)
+      const attempts = rows.flatMap((job) => {
+        const span = spans.get(job.key)
+        return span === undefined ? [] : [{ job, span }]
       })
-      return { series: shownSeries(share, shown), complete }
+      const found = await pointsOf(context.db, attempts, asked.keys ?? undefined)
+      return jobs.map(({ row, share }) => {
+        const points = found.get(row.key)
+        if (points === undefined) return null
+        const shown = points.series.flatMap((one): Metric[] => {
+          const drawn = drawSeries(one, drawing)
+          if (drawn === undefined) return []
+          spend(context, drawn.returnedPoints)
+          return [{ job: one.jobId, key: one.key, ...drawn }]
+        })
+        return { series: shownSeries(share, shown), complete: points.complete }
+      })
     },
+    resolve: (job) => job,
   }),
 }))

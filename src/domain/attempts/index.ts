@@ -3,5 +3,5 @@
 export { type Attempt, attemptFields } from './attempt-fields.ts'
 export type { AttemptedJob } from './latest.ts'
 export { type AttemptPoints, pointsOf } from './points.ts'
-export { attemptsOfJobs, spanOf } from './reads.ts'
+export { attemptsOfJobs, spansOf } from './reads.ts'
 export { rerunsOfJobs } from './reruns.ts'

@@ -1,6 +1,7 @@
 import { entryOf } from '../../checked.ts'
+import { byBatch } from '../../db/by-batch.ts'
 import { canonicalInstant } from '../../db/instant.ts'
-import type { Db } from '../../db/sql.ts'
+import type { Db, Fragment } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { payloadText, seriesOf, typeCodes, withTemplate } from '../events/index.ts'
 import type { Series } from '../metrics/index.ts'
@@ -20,72 +21,121 @@ const MAX_VALUES = 4_000_000
 /** How many events are read at a time. */
 const PAGE_SIZE = 1_000
 
+/** An attempt of a job whose points are asked for. */
+export interface AskedAttempt {
+  job: AttemptedJob
+  span: Span
+}
+
 /**
- * The points that one attempt of a job reported, from the payloads of its events: as they were before a later attempt
- * reported the same epochs. Within the attempt the later event wins per series, as everywhere.
+ * The points that attempts reported, from the payloads of their events: as they were before a later attempt reported the
+ * same epochs. Within an attempt the later event wins per series, as everywhere.
+ * @param asked one attempt of each job
  * @param keys names of series; undefined: all
+ * @returns those of each job, by key
  * @throws Problem too_many_points if they do not fit into memory
  */
 export async function pointsOf(
   db: Db,
-  job: AttemptedJob,
-  { from, before }: Span,
+  asked: readonly AskedAttempt[],
   keys: readonly string[] | undefined,
-): Promise<AttemptPoints> {
-  const wanted = keys === undefined ? undefined : new Set(keys)
-  const columns = new Map<string, Map<number, number>>()
-  let held = 0
-  const put = (name: string, epoch: number, value: number): void => {
-    if (wanted?.has(name) === false) return
-    let column = columns.get(name)
-    if (column === undefined) {
-      column = new Map()
-      columns.set(name, column)
+): Promise<Map<number, AttemptPoints>> {
+  const found = new Map(asked.map(({ job }) => [job.key, newColumns(job, keys)]))
+  const budget = { held: 0 }
+  await eachPage<EventRow>(db, asked, eventsOf, ({ job_key, db_id, payload }) => {
+    const of = entryOf(found, job_key)
+    if (payload === null) {
+      of.purged.push(db_id)
+      return
     }
-    if (!column.has(epoch) && ++held > MAX_VALUES) {
-      throw new Problem('too_many_points', {
-        detail: `The attempt has more than ${MAX_VALUES.toLocaleString('en')} values: ask for fewer series`,
-      })
-    }
-    column.set(epoch, value)
-  }
-  const kept = await seriesNames(db, job)
-  const purged: number[] = []
-  await warm(db, { batches: [job.batch_key] })
-  const rows = db<{ db_id: number; payload: string | null }[]>`/* attempts.points */
-    select e.db_id, ${payloadText(db)} payload from events e ${withTemplate(db)}
-    where e.batch_key = ${job.batch_key} and e.job_key = ${job.key} and e.type in (${typeCodes(db, 'job_epoch')}) and e.ts >= ${from}::timestamptz
-      and ${before === null ? db`e.ts <= ${job.last_seen_at}::timestamptz` : db`e.ts < ${before}::timestamptz`}
-    order by e.ts, e.event_id`
-  for await (const page of rows.cursor(PAGE_SIZE)) {
-    for (const { db_id, payload } of page) {
-      if (payload === null) {
-        purged.push(db_id)
-        continue
-      }
-      const { data } = JSON.parse(payload) as { data: Record<string, unknown> & { epoch: number } }
-      const { series } = seriesOf(data)
-      for (const [i, name] of series.names.entries())
-        if (kept.has(name)) put(name, data.epoch, series.values[i] ?? Number.NaN)
-    }
-  }
-  let complete = true
-  if (purged.length > 0) {
-    const whole = await currentValues(db, job, { from, before }, put)
-    complete = purged.every((dbId) => whole.has(dbId))
-  }
-  return {
-    series: [...columns].map(([key, column]) => seriesFrom(job.id, key, column)).sort(byKey),
-    complete,
-  }
+    const { data } = JSON.parse(payload) as { data: Record<string, unknown> & { epoch: number } }
+    const { series } = seriesOf(data)
+    for (const [i, name] of series.names.entries())
+      put(of, budget, name, data.epoch, series.values[i] ?? Number.NaN)
+  })
+  const lacking = asked.filter(({ job }) => entryOf(found, job.key).purged.length > 0)
+  const whole = lacking.length === 0 ? new Set() : await addCurrentValues(db, lacking, found, budget)
+  return new Map(
+    asked.map(({ job }) => {
+      const { columns, purged } = entryOf(found, job.key)
+      const series = [...columns].map(([key, column]) => seriesFrom(job.id, key, column)).sort(byKey)
+      return [job.key, { series, complete: purged.every((dbId) => whole.has(dbId)) }]
+    }),
+  )
 }
 
-/** The job's series. Values beyond the limit of series were not stored. */
-async function seriesNames(db: Db, job: AttemptedJob): Promise<Set<string>> {
-  const [row] = await db<{ series: string[] }[]>`/* attempts.series_names */
-    select series from job_progress where job_key = ${job.key}`
-  return new Set(row?.series)
+/** What was found of one attempt. */
+interface Columns {
+  /** The names that are wanted: of series that are stored, not those beyond the limit of series. */
+  wanted: ReadonlySet<string>
+  /** By name: value by epoch. */
+  columns: Map<string, Map<number, number>>
+  /** The db_ids of events whose payload was purged. */
+  purged: number[]
 }
+
+function newColumns(job: AttemptedJob, keys: readonly string[] | undefined): Columns {
+  const named = keys && new Set(keys)
+  const wanted = new Set(job.series.filter((name) => named?.has(name) !== false))
+  return { wanted, columns: new Map(), purged: [] }
+}
+
+/** @throws Problem too_many_points */
+function put(
+  { wanted, columns }: Columns,
+  budget: { held: number },
+  name: string,
+  epoch: number,
+  value: number,
+): void {
+  if (!wanted.has(name)) return
+  let column = columns.get(name)
+  if (column === undefined) {
+    column = new Map()
+    columns.set(name, column)
+  }
+  if (!column.has(epoch) && ++budget.held > MAX_VALUES) {
+    throw new Problem('too_many_points', {
+      detail: `The attempts have more than ${MAX_VALUES.toLocaleString('en')} values: ask for fewer series`,
+    })
+  }
+  column.set(epoch, value)
+}
+
+type Place = AskedAttempt & { batchKey: number }
+
+/** Calls `each` with every row that a statement finds for these attempts, a page of rows in memory at a time. */
+async function eachPage<Row extends object>(
+  db: Db,
+  asked: readonly AskedAttempt[],
+  rowsOf: (db: Db, own: readonly Place[], batch: Fragment) => { cursor(size: number): AsyncIterable<Row[]> },
+  each: (row: Row) => void,
+): Promise<void> {
+  await warm(db, { batches: [...new Set(asked.map(({ job }) => job.batch_key))] })
+  const places = asked.map((one): Place => ({ ...one, batchKey: one.job.batch_key }))
+  await byBatch(db, places, async (own, batch) => {
+    for await (const page of rowsOf(db, own, batch).cursor(PAGE_SIZE)) for (const row of page) each(row)
+    return []
+  })
+}
+
+interface EventRow {
+  job_key: number
+  db_id: number
+  payload: string | null
+}
+
+const eventsOf = (db: Db, own: readonly Place[], batch: Fragment) =>
+  db<EventRow[]>`/* attempts.points */
+    select u.job_key, e.db_id, e.payload
+    from unnest(${own.map(({ job }) => job.batch_key)}::bigint[], ${own.map(({ job }) => job.key)}::bigint[],
+      ${own.map(({ span }) => span.from)}::text[]::timestamptz[], ${own.map(({ span }) => span.before)}::text[]::timestamptz[],
+      ${own.map(({ job }) => job.last_seen_at)}::text[]::timestamptz[]) as u (batch_key, job_key, since, before, last_seen_at)
+    cross join lateral (
+      select e.db_id, e.ts, e.event_id, ${payloadText(db)} payload from events e ${withTemplate(db)}
+      where e.batch_key = ${batch} and e.job_key = u.job_key and e.type in (${typeCodes(db, 'job_epoch')})
+        and e.ts >= u.since and e.ts <= coalesce(u.before, u.last_seen_at) and (u.before is null or e.ts < u.before)) e
+    order by u.job_key, e.ts, e.event_id`
 
 const byKey = (a: Series, b: Series): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
 
@@ -94,36 +144,52 @@ function seriesFrom(jobId: string, key: string, column: ReadonlyMap<number, numb
   return { jobId, key, steps, values: Float64Array.from(steps, (step) => entryOf(column, step)) }
 }
 
+interface StandingRow {
+  job_key: number
+  epoch: number
+  ts: string
+  db_id: number
+  vals: (number | null)[]
+  stamps: [string, string][] | null
+}
+
+const standing = (db: Db, own: readonly Place[], batch: Fragment) =>
+  db<StandingRow[]>`/* attempts.standing */
+    select u.job_key, e.epoch_high * 4294967296 + e.epoch epoch, e.ts, e.db_id, e.vals, e.stamps
+    from unnest(${own.map(({ job }) => job.batch_key)}::bigint[], ${own.map(({ job }) => job.key)}::bigint[]) as u (batch_key, job_key)
+    join epochs e on e.batch_key = ${batch} and e.job_key = u.job_key
+    order by u.job_key, e.epoch_high, e.epoch`
+
 /**
- * The current values that this attempt reported. They remain when raw events are purged.
+ * Adds the current values that the attempts reported. They remain when raw events are purged.
  * @returns the db_ids of the events whose values are all stored
  */
-async function currentValues(
+async function addCurrentValues(
   db: Db,
-  job: AttemptedJob,
-  { from, before }: Span,
-  put: (name: string, epoch: number, value: number) => void,
+  asked: readonly AskedAttempt[],
+  found: ReadonlyMap<number, Columns>,
+  budget: { held: number },
 ): Promise<Set<number>> {
-  const [least, most] = [canonicalInstant(from), before === null ? null : canonicalInstant(before)]
-  const mine = (at: string): boolean => at >= least && (most === null || at < most)
-  await warm(db, { batches: [job.batch_key] })
-  const rows = db<
-    { epoch: number; ts: string; db_id: number; vals: (number | null)[]; stamps: [string, string][] | null }[]
-  >`/* attempts.standing */
-    select epoch_high * 4294967296 + epoch epoch, ts, db_id, vals, stamps from epochs
-    where batch_key = ${job.batch_key} and job_key = ${job.key} order by epoch_high, epoch`
+  const bounds = new Map(
+    asked.map(({ job, span: { from, before } }) => {
+      const least = canonicalInstant(from)
+      const most = before === null ? null : canonicalInstant(before)
+      const mine = (at: string): boolean => at >= least && (most === null || at < most)
+      return [job.key, { job, mine }]
+    }),
+  )
   const whole = new Set<number>()
-  for await (const page of rows.cursor(PAGE_SIZE)) {
-    for (const { epoch, ts, db_id, vals, stamps } of page) {
-      if (stamps === null) whole.add(db_id)
-      const stampOf = stamps === null ? undefined : new Map(stamps)
-      const at = canonicalInstant(ts)
-      for (const [n, value] of vals.entries()) {
-        const name = job.series[n]
-        if (value === null || name === undefined) continue
-        if (mine(stampOf?.get(name)?.slice(0, 27) ?? at)) put(name, epoch, value)
-      }
+  await eachPage<StandingRow>(db, asked, standing, ({ job_key, epoch, ts, db_id, vals, stamps }) => {
+    const { job, mine } = entryOf(bounds, job_key)
+    if (stamps === null) whole.add(db_id)
+    const stampOf = stamps === null ? undefined : new Map(stamps)
+    const at = canonicalInstant(ts)
+    for (const [n, value] of vals.entries()) {
+      const name = job.series[n]
+      if (value === null || name === undefined) continue
+      if (mine(stampOf?.get(name)?.slice(0, 27) ?? at))
+        put(entryOf(found, job_key), budget, name, epoch, value)
     }
-  }
+  })
   return whole
 }

@@ -231,12 +231,32 @@ export interface Span {
   before: string | null
 }
 
-/** @returns the span of the `n`th attempt; undefined if there is none, or it is older than those shown */
-export async function spanOf(db: Db, job: AttemptedJob, n: number, now: Date): Promise<Span | undefined> {
-  const last = (await latestAttempts(db, [job], now)).get(job.key)
+/** When the `n`th attempt of each of these jobs ran, by key; without the jobs that have no such attempt. */
+export async function spansOf(
+  db: Db,
+  jobs: readonly AttemptedJob[],
+  n: number,
+  now: Date,
+): Promise<Map<number, Span>> {
+  const latest = await latestAttempts(db, jobs, now)
+  const again = jobs.filter(({ key }) => (latest.get(key)?.attempt.n ?? 1) > 1)
+  const bounds = again.length === 0 ? new Map() : await boundsOf(db, again)
+  return new Map(
+    jobs.flatMap(({ key }): [number, Span][] => {
+      const span = spanAmong(bounds.get(key) ?? [], latest.get(key), n)
+      return span === undefined ? [] : [[key, span]]
+    }),
+  )
+}
+
+/** @param attempts the latest ones of the job, oldest first; none if it has one alone */
+function spanAmong(
+  attempts: readonly Bounds<ReportedMark>[],
+  last: Latest | undefined,
+  n: number,
+): Span | undefined {
   if (last === undefined || n > last.attempt.n) return undefined
   if (last.attempt.n === 1) return { from: last.firstSeenAt, before: null }
-  const attempts = (await boundsOf(db, [job])).get(job.key) ?? []
   const i = n - 1 - (last.attempt.n - attempts.length)
   const start = attempts[i]?.start.at
   if (start === undefined) return undefined

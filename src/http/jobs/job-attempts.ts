@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { entryOf } from '../../checked.ts'
 import type { Sql } from '../../db/sql.ts'
 import { visibleBatch } from '../../domain/access.ts'
 import {
@@ -8,7 +9,7 @@ import {
   attemptsOfJobs,
   pointsOf,
   rerunsOfJobs,
-  spanOf,
+  spansOf,
 } from '../../domain/attempts/index.ts'
 import { shapeOf } from '../../domain/field.ts'
 import { findJobs, type JobRow } from '../../domain/jobs/index.ts'
@@ -101,10 +102,11 @@ function attemptMetricsRoute(routes: Routes, { sql, now }: Services): void {
     },
     async (request, reply) => {
       const job = await jobOf(sql, request, request.params)
-      const span = await spanOf(sql, job, request.params.n, now())
+      const span = (await spansOf(sql, [job], request.params.n, now())).get(job.key)
       if (span === undefined) throw new Problem('attempt_not_found')
       const { keys, key, ...drawing } = request.query
-      const { series, complete } = await pointsOf(sql, job, span, namesOf(keys, key))
+      const points = await pointsOf(sql, [{ job, span }], namesOf(keys, key))
+      const { series, complete } = entryOf(points, job.key)
       async function* drawn(): AsyncGenerator<ShownSeries> {
         for (const one of series) {
           const shown = drawSeries(one, drawing)
