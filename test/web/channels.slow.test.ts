@@ -52,6 +52,11 @@ test('channels are added in the form, tested, and their messages are sent again'
   expect(await seriousFindings(page)).toEqual([])
   await log.getByRole('button', { name: /hook$/ }).click()
   await expect.poll(() => receiver.at('/hook').length, { timeout: 20_000 }).toBe(2)
+  await log.getByText('What it sends').click()
+  const messages = log.getByRole('list', { name: 'The message in each channel' })
+  await messages.getByText('Slack').waitFor()
+  await messages.getByText(/"type": "test"/).waitFor()
+  expect(await seriousFindings(page)).toEqual([])
   await log.getByRole('button', { name: 'Close', exact: true }).last().click()
 
   await page.getByRole('button', { name: 'Change to chats' }).click()

@@ -11,7 +11,7 @@ import {
 } from './api/identity.ts'
 import { fetchAddresses, fetchInvitations, fetchPending, fetchVerification } from './api/invitations.ts'
 import { fetchFields, fetchMembers, fetchProject, fetchProjects } from './api/projects.ts'
-import { fetchDeliveries, fetchOwnRules, fetchRules } from './api/rules.ts'
+import { fetchDeliveries, fetchMessages, fetchOwnRules, fetchRules } from './api/rules.ts'
 import { fetchProjectLinks } from './api/shares.ts'
 import type { Batch } from './api/types.ts'
 import { fetchViews } from './api/views.ts'
@@ -74,6 +74,8 @@ export const projectLinksQuery = (slug: string) =>
   queryOptions({ queryKey: ['links', slug], queryFn: () => fetchProjectLinks(slug) })
 export const deliveriesQuery = (ruleId: string) =>
   queryOptions({ queryKey: ['deliveries', ruleId], queryFn: () => fetchDeliveries(ruleId) })
+export const messagesQuery = (ruleId: string) =>
+  queryOptions({ queryKey: ['messages', ruleId], queryFn: () => fetchMessages(ruleId) })
 export const rulesQuery = (slug: string) =>
   queryOptions({ queryKey: ['rules', slug, 'project'], queryFn: () => fetchRules(slug) })
 export const ownRulesQuery = (slug: string) =>

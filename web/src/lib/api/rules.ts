@@ -133,6 +133,17 @@ export const fetchDeliveries = (id: string): Promise<{ items: Delivery[] }> => g
 export const sendAgain = (id: string, delivery: string): Promise<Delivery> =>
   post(`${at(id)}/deliveries/${delivery}/send`)
 
+/** A message as one channel of a rule gets it. */
+export interface MessagePreview {
+  kind: ChannelKind
+  subject: string
+  text: string
+  /** What is sent, without address and secrets; null for mail. */
+  request: { headers: Record<string, string>; body: unknown } | null
+}
+/** The last message of a rule; a test message if there is none. */
+export const fetchMessages = (id: string): Promise<{ items: MessagePreview[] }> => get(`${at(id)}/messages`)
+
 export interface Preview {
   /** Mails that the rule would have sent. */
   fired: number

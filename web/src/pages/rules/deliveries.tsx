@@ -1,7 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import { errorText } from '../../lib/api/request.ts'
 import { type Delivery, type Rule, sendAgain } from '../../lib/api/rules.ts'
-import { deliveriesQuery } from '../../lib/queries.ts'
+import { deliveriesQuery, messagesQuery } from '../../lib/queries.ts'
 import { exact, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -41,6 +42,7 @@ export function Deliveries({ rule, onClose }: { rule: Rule; onClose: () => void 
           ))}
         </ul>
       )}
+      <Example rule={rule} />
       <div className="flex justify-end gap-2">
         <Button disabled={deliveries.isFetching} onClick={() => void deliveries.refetch()}>
           Refresh
@@ -48,6 +50,41 @@ export function Deliveries({ rule, onClose }: { rule: Rule; onClose: () => void 
         <Button onClick={onClose}>Close</Button>
       </div>
     </Dialog>
+  )
+}
+
+/** What the rule sends, as each of its channels gets it. */
+function Example({ rule }: { rule: Rule }) {
+  const [open, setOpen] = useState(false)
+  const messages = useQuery({ ...messagesQuery(rule.id), enabled: open })
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>What it sends</summary>
+      {messages.error ? (
+        <p className="text-failed">{errorText(messages.error)}</p>
+      ) : messages.data === undefined ? (
+        <Waiting />
+      ) : (
+        <ul
+          aria-label="The message in each channel"
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+          tabIndex={0}
+          className="mt-1 flex max-h-[40vh] flex-col gap-3 overflow-y-auto"
+        >
+          {messages.data.items.map(({ kind, subject, text, request }) => (
+            <li key={kind} className="flex flex-col gap-1">
+              <p className="text-muted">
+                {channelTitle(kind)}
+                {kind === 'mail' && <>, subject: {subject}</>}
+              </p>
+              <pre className="whitespace-pre-wrap break-words rounded bg-surface p-2 text-xs">
+                {request === null ? text : JSON.stringify(request.body, null, 2)}
+              </pre>
+            </li>
+          ))}
+        </ul>
+      )}
+    </details>
   )
 }
 
