@@ -200,6 +200,9 @@ test('wrong input is an answer that says what is wrong', async () => {
   const client = await connect(stage.viewer)
   expect(await refusal(client, 'get_run', {})).toContain('run:')
   expect(await refusal(client, 'get_run', { run: 'run-0', colour: 'red' })).toContain('colour')
+  expect(await refusal(client, 'get_metrics', { run: 'x', metrics: ['loss'] })).toMatch(
+    /^Unrecognized key: "metrics". It takes run, keys, jobs/,
+  )
   expect(await refusal(client, 'find_runs', { where: 'lr <' })).toMatch(/lr|query/i)
   expect(await refusal(client, 'get_metrics', { run: 'run-0', cursor: 'nonsense' })).toContain('next_cursor')
   expect(await refusal(client, 'find_runs', { cursor: 'nonsense' })).toMatch(/cursor/)

@@ -147,16 +147,20 @@ async function callTool(params: Record<string, unknown>, context: ToolContext) {
   const called = TOOLS.find(({ name }) => name === params.name)
   if (called === undefined) throw new RpcError(INVALID_PARAMS, `There is no tool ${String(params.name)}`)
   const input = called.input.safeParse(params.arguments ?? {})
-  if (!input.success)
-    return failed(
-      input.error.issues.map(({ path, message: text }) => `${path.join('.')}: ${text}`).join('; '),
-    )
+  if (!input.success) return failed(input.error.issues.map((issue) => faultText(issue, called)).join('; '))
   try {
     const answer = await called.run(input.data as never, context)
     return { content: [{ type: 'text', text: JSON.stringify(answer) }] }
   } catch (error) {
     return failed(toolErrorText(error))
   }
+}
+
+function faultText({ code, path, message }: z.core.$ZodIssue, { input }: Tool): string {
+  if (path.length > 0) return `${path.join('.')}: ${message}`
+  return code === 'unrecognized_keys'
+    ? `${message}. It takes ${Object.keys(input.shape).join(', ')}`
+    : message
 }
 
 const failed = (text: string) => ({ content: [{ type: 'text', text }], isError: true })
