@@ -60,7 +60,7 @@ async function prepare() {
   const wheels = readFileSync(NAMES, 'utf8')
     .split('\n')
     .filter((line) => /^[a-z]/.test(line) && !line.startsWith('hydra-core'))
-    .flatMap((name) => ['--only-binary', name.trim()])
+    .flatMap((line) => ['--only-binary', line.split(';')[0].trim()])
   const args = ['pip', 'install', '--python', PYTHON, ...wheels, '-r', LOCK]
   await exec(join(VENV, 'bin/uv'), args, { ...options, timeout: leftMs(), env }).catch((error) => {
     const why = error.killed ? 'it took too long' : (error.stderr || error.message).trim().slice(-3000)

@@ -324,3 +324,65 @@ def test_parquet_of_the_exporter_of_neptune(service: RealServer, imported: Impor
     assert (series["half"], series["half/step"]) == ([(0, 0.0), (1, 0.5), (2, 1.0)],) * 2
     assert _files(service, run["id"]) == {"data/table.csv"}
     assert sorted(_media(service, run["id"])) == ["w"]
+
+
+AIM = """
+import numpy as np, aim
+quiet = {"log_system_params": False, "system_tracking_interval": None}
+run = aim.Run(repo=".", experiment="of aim", **quiet)
+run.name, run.description = "base", "the notes"
+run["hparams"] = {"lr": 0.1, "v": "007", "opt": {"name": "adam"}}
+run.add_tag("a")
+print("a printed line")
+for step in range(4):
+    run.track(1 / (step + 1), name="loss", step=step, epoch=step // 2, context={"subset": "train"})
+    run.track(2 / (step + 1), name="loss", step=step, context={"subset": "val"})
+    run.track(step, name="plain", step=step, context={"fold": 1})
+run.track(float("nan"), name="nan", step=7)
+pixels = np.zeros((8, 8, 3), np.uint8)
+run.track(aim.Image(pixels, caption="c"), name="img", step=1)
+run.track([aim.Image(pixels), aim.Image(pixels)], name="imgs", step=1)
+run.track(aim.Text("hello"), name="words", step=2)
+run.track(aim.Distribution(np.arange(100.0)), name="w", step=3)
+run.track(aim.Audio(np.zeros((800, 1), np.int16), rate=8000, format="wav"), name="sound", step=1)
+run.log_warning("warned")
+open("m.pt", "wb").write(b"x" * 1000)
+run.set_artifacts_uri("file://" + __import__("os").getcwd() + "/kept")
+run.log_artifact("m.pt", block=True)
+run.close()
+left = aim.Run(repo=".", capture_terminal_logs=False, **quiet)
+left.name = "left open"
+left.track(1.0, name="x")
+left.track(2.0, name="x")
+__import__("os")._exit(0)
+"""
+
+
+def test_a_repository_of_aim(service: RealServer, imported: Import, tmp_path: Path) -> None:
+    pytest.importorskip("aim", reason="Aim has no wheel for this version of Python")
+    home = tmp_path / "of-aim"
+    home.mkdir()
+    (home / "script.py").write_text(AIM)
+    subprocess.run([sys.executable, "script.py"], cwd=home, capture_output=True, check=True)
+    before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+    assert "differs" not in imported("aim", home)
+    assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
+    found = _runs(service, "of-aim")
+    assert {name: run["status"] for name, run in found.items()} == {"base": "completed", "left open": "running"}
+    base = found["base"]
+    assert base["config"] == {"hparams": {"lr": 0.1, "v": "007", "opt": {"name": "adam"}}}
+    assert (base["tags"], base["notes"], base["group"]) == (["a"], "the notes", "of aim")
+    series = _series(service, base["id"])
+    assert series["train/loss"] == [(step, 1 / (step + 1)) for step in range(4)]
+    assert series["val/loss"] == [(step, 2 / (step + 1)) for step in range(4)]
+    assert series["axis/epoch"] == [(0, 0), (1, 0), (2, 1), (3, 1)]
+    assert [step for step, _ in series["plain fold=1"]] == list(range(4))
+    assert series["nan"] == [(7, "NaN")]
+    media = _media(service, base["id"])
+    kinds = {"img": "image", "imgs": "image", "words": "text", "w": "histogram", "sound": "audio"}
+    assert {key: values[0]["_type"] for key, values in media.items()} == kinds
+    assert (media["img"][0]["caption"], len(media["imgs"])) == ("c", 2)
+    assert _files(service, base["id"]) == {"m.pt"}
+    lines = service.call("GET", f"/api/batches/{base['id']}/log-lines?limit=100")["items"]
+    assert {"a printed line", "warned"} <= {line["line"] for line in lines}
+    assert "there already: 1" in imported("aim", home / ".aim")

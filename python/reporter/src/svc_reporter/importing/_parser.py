@@ -9,6 +9,7 @@ SOURCES = {
     "wandb": "a folder of W&B's offline runs (`wandb/`), or one of them",
     "mlflow": "a tracking store of MLflow: a folder, sqlite:///file.db or an address",
     "tensorboard": "a folder of event files; a run for each folder that has some",
+    "aim": "a repository of Aim (`.aim`), or the folder that has it",
     "trackio": "Trackio's folder, or the database of one project",
     "neptune": "the Parquet files of Neptune's exporter",
     "csv": "a file of values, or a folder of them",
