@@ -82,10 +82,10 @@ function examplesWithoutRow(): string[] {
 }
 
 function testsLeftOut(): string[] {
-  // Only root can run PostgreSQL as another user, so that one fact holds for root alone. PgBouncer and openssl are not
-  // part of what CI needs.
+  // Only root can run PostgreSQL as another user, so that one fact holds for root alone. The programs that these tests ask
+  // for are not part of what CI needs.
   const allowed =
-    /^test\/db\/(embedded\.slow\.test\.ts:\d+: test\.runIf\(process\.getuid\?\.\(\) === 0|pooler\.test\.ts:\d+: test\.runIf\(hasPgbouncer\)|tls\.slow\.test\.ts:\d+: describe\.runIf\(hasOpenssl\))/
+    /^test\/(db\/(embedded\.slow\.test\.ts:\d+: test\.runIf\(process\.getuid\?\.\(\) === 0|pooler\.test\.ts:\d+: test\.runIf\((hasPgbouncer|hasPgpool)\)|tls\.slow\.test\.ts:\d+: describe\.runIf\(hasOpenssl\))|ops\/(image|other-proxies)\.slow\.test\.ts:\d+: test\.runIf\(hasPrograms?\))/
   const left =
     /\b(test|it|describe|suite)(\.\w+)*\.(skip|only|todo|fails|skipIf|runIf)\b|(?<!\.)\b(xit|xdescribe|fit|fdescribe)\(|pytest\.(skip|xfail|importorskip|mark\.(skip|skipif|xfail))\b|unittest\.skip/
   return linesWith(sources.filter(isTest), left).filter((line) => !allowed.test(line))

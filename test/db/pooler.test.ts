@@ -6,8 +6,7 @@ import { openSql, POINT_LOOKUPS } from '../../src/db/sql.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { startTestApp } from '../kit/app.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
-import { hasPgbouncer, startPgbouncer, startPgpool } from '../kit/pgbouncer.ts'
-import { installed } from '../kit/proxy.ts'
+import { hasPgbouncer, hasPgpool, startPgbouncer, startPgpool } from '../kit/pgbouncer.ts'
 
 let database: TestDatabase
 const epochsFrom = (first: number) =>
@@ -53,27 +52,24 @@ test.runIf(hasPgbouncer)('PgBouncer in session mode works with its own defaults'
   }
 })
 
-test.runIf(installed('pgpool') !== undefined)(
-  'Pgpool-II is refused in one line, at the start and by the doctor',
-  async () => {
-    const pooler = await startPgpool()
-    const url = pooler.url(nameOf())
-    try {
-      expect(await findPooler(url)).toMatchObject({ present: true, pgpool: true })
-      await expect(startTestApp({ databaseUrl: url })).rejects.toThrow('Pgpool-II answers')
-      const { config } = readConfig({ SVC_DATABASE_URL: url })
-      const found = []
-      for await (const finding of examine(config, { warnings: [], mailTo: undefined })) found.push(finding)
-      expect(found.find(({ subject }) => subject === 'database')).toMatchObject({
-        state: 'failure',
-        text: expect.stringContaining('Pgpool-II'),
-        advice: expect.stringContaining('SVC_DATABASE_URL'),
-      })
-    } finally {
-      await pooler.stop()
-    }
-  },
-)
+test.runIf(hasPgpool)('Pgpool-II is refused in one line, at the start and by the doctor', async () => {
+  const pooler = await startPgpool()
+  const url = pooler.url(nameOf())
+  try {
+    expect(await findPooler(url)).toMatchObject({ present: true, pgpool: true })
+    await expect(startTestApp({ databaseUrl: url })).rejects.toThrow('Pgpool-II answers')
+    const { config } = readConfig({ SVC_DATABASE_URL: url })
+    const found = []
+    for await (const finding of examine(config, { warnings: [], mailTo: undefined })) found.push(finding)
+    expect(found.find(({ subject }) => subject === 'database')).toMatchObject({
+      state: 'failure',
+      text: expect.stringContaining('Pgpool-II'),
+      advice: expect.stringContaining('SVC_DATABASE_URL'),
+    })
+  } finally {
+    await pooler.stop()
+  }
+})
 
 test.runIf(hasPgbouncer).each(['transaction', 'statement'] as const)(
   'PgBouncer in %s mode is refused in one line, at the start and by the doctor',

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { inject } from 'vitest'
 import { addressOf } from '../../src/db/address.ts'
 import { freePort } from './free-port.ts'
+import { installed } from './proxy.ts'
 
 const PATHS = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`
 
@@ -15,6 +16,10 @@ const PATHS = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`
 export const hasPgbouncer =
   spawnSync('pgbouncer', ['--version'], { env: { ...process.env, PATH: PATHS } }).status === 0
 
+/** Whether Pgpool-II is installed (Debian: apt-get install pgpool2). */
+export const hasPgpool = installed('pgpool') !== undefined
+
+if (!hasPgpool) console.log('Pgpool-II is not installed: its test is skipped')
 if (!hasPgbouncer) console.log('PgBouncer is not installed: its tests are skipped')
 
 export interface Pgbouncer {
