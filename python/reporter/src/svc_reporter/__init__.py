@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from ._media import Table as Table
     from ._media import Text as Text
     from ._media import Video as Video
+    from ._objects import Molecule as Molecule
+    from ._objects import Object3D as Object3D
     from ._patch_tensorboard import patch_tensorboard as patch_tensorboard
     from ._summary import Summary
     from ._sweep import Sweep as Sweep
@@ -89,6 +91,7 @@ _LAZY = {
     **dict.fromkeys(("log_artifact", "log_code", "log_model", "plot_table", "restore", "save"), "_calls"),
     **dict.fromkeys(("unwatch", "use_artifact", "use_model", "watch"), "_calls"),
     **dict.fromkeys(("Audio", "Histogram", "Html", "Image", "Plotly", "Table", "Text", "Video"), "_media"),
+    **dict.fromkeys(("Molecule", "Object3D"), "_objects"),
     "Artifact": "_artifact",
     **dict.fromkeys(("termerror", "termlog", "termsetup", "termwarn"), "_calls"),
     **dict.fromkeys(("AuthenticationError", "CommError", "Error", "UsageError"), "errors"),

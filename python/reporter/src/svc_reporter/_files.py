@@ -68,7 +68,7 @@ class RunFiles:
         taken: dict[str, Any] = {}
         size = 0
         for name, value in media.items():
-            values = value if isinstance(value, list) else [value]
+            values = self._without_objects(name, step, value if isinstance(value, list) else [value])
             if len(values) > MAX_LIST:
                 self._say(f"many {name}", f"{name} has {len(values)} values at one step, {MAX_LIST} are kept")
             copies = [copy for copy in (self._copy(name, one) for one in values[:MAX_LIST]) if copy is not None]
@@ -292,6 +292,21 @@ class RunFiles:
         self.versions.update(done.versions)
 
     # --- helpers
+
+    def _without_objects(self, name: str, step: int, values: list[Media]) -> list[Media]:
+        """The values but for 3D objects and molecules, which become files of the run at once."""
+        objects: Any = sys.modules.get("svc_reporter._objects")
+        if objects is None:
+            return values
+        others = [one for one in values if not isinstance(one, objects.StoredObject)]
+        for at, one in enumerate(one for one in values[:MAX_LIST] if isinstance(one, objects.StoredObject)):
+            content, suffix = one.stored
+            path = f"{objects.FOLDER}/{name}/{step}{f'-{at}' if at else ''}{suffix}"
+            if isinstance(content, bytes):
+                self.add_bytes(content, path)
+            else:
+                self.add_file(content, path, link=False)
+        return others
 
     def _copy(self, name: str, value: Media) -> Taken | None:
         try:

@@ -9,11 +9,15 @@ from typing import Any, Literal, NamedTuple
 
 from .._artifact import StoredArtifact
 from .._artifact_lookup import parsed
+from .._errors import QueryError
 from .._summary import guessed_goal
+from ..errors import CommError
 from ._batch import Batch
 from ._client import Client, segment
 from ._follow import Kind, Message, follow
 from ._histories import metrics_of, resources_of
+from ._run_filters import matches, project_of, sort_of
+from ._runs import Runs, StoredRun
 from ._table import FrameKind, Table
 from ._values import as_number, as_time, flattened
 
@@ -154,6 +158,32 @@ class Api:
         `files()` lists its files, `media("samples")` its images, tables and the like.
         """
         return Batch(self._client, self._client.get(_batch(batch_id)))
+
+    def runs(
+        self,
+        path: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        order: str | None = "+created_at",
+        per_page: int = 50,
+        include_sweeps: bool = True,
+        lazy: bool = True,
+    ) -> Runs:
+        """Runs as scripts for W&B read them: `run.history()`, `.scan_history()`, `.summary`, `.config`, `.state`.
+
+        `path` is `project` or `entity/project`. `filters` are W&B's: `{"state": "finished", "config.lr": {"$lt": 1}}`.
+        Raises `errors.UsageError` for a filter or an order that is not known.
+        """
+        found = self._client.items("/api/batches", {"project": project_of(path), **sort_of(order)})
+        runs = (StoredRun(self._client, one, self.update) for one in found)
+        return Runs(run for run in runs if matches(run, filters or {}))
+
+    def run(self, path: str) -> StoredRun:
+        """One run: of `id`, `project/id` or `entity/project/id`. Raises `errors.CommError` if there is none."""
+        own = path.strip("/").rpartition("/")[2].removeprefix("runs/")
+        try:
+            return StoredRun(self._client, self._client.get(_batch(own)), self.update)
+        except QueryError as error:
+            raise CommError(f"there is no run {path!r}: {error}") from error
 
     def artifact(self, name: str) -> StoredArtifact:
         """A version of an artifact: `api.artifact("vision/resnet:best").download()` returns the folder.

@@ -17,6 +17,10 @@ class File(dict[str, Any]):
         super().__init__(fields)
         self._client = client
 
+    name = property(lambda self: str(self["path"]))
+    size = property(lambda self: int(self["size"]))
+    url = property(lambda self: str(self["url"]))
+
     def read(self) -> bytes:
         """The content. Raises QueryError."""
         with self._client.content(str(self["url"])) as response:

@@ -108,6 +108,10 @@ class Client:
         with self.stream(url, {}, "*/*") as response:
             yield response
 
+    def page(self, path: str) -> str:
+        """The address of a page of the service."""
+        return f"{str(self._transport.target).rstrip('/')}{path}"
+
     def close(self) -> None:
         self._transport.close()
 
