@@ -1,20 +1,13 @@
 import { z } from 'zod'
 import { writeNumber } from '../domain/events/index.ts'
 import { groupValueOf } from '../domain/lists/index.ts'
-import {
-  type Clip,
-  createPercentiles,
-  drawSeries,
-  type Group,
-  type Percentiles,
-  readGroups,
-  reading,
-  readJobSeries,
-} from '../domain/metrics/index.ts'
+import { clipsOfBatches, type Group, type NamedClip, readGroupsOfBatches } from '../domain/metrics/index.ts'
 import { isStorable } from '../domain/storable-text.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
+import type { Context } from './context.ts'
 import { BATCH_SERIES } from './costs.ts'
+import type { BatchNode } from './nodes.ts'
 import { drawingOf, EpochRange, Sampling, spend } from './series.ts'
 import { storedNames } from './shared-names.ts'
 
@@ -53,7 +46,7 @@ builder.objectType(GroupType, {
   }),
 })
 
-const ClipType = builder.objectRef<Clip & { key: string }>('MetricClip')
+const ClipType = builder.objectRef<NamedClip>('MetricClip')
 builder.objectType(ClipType, {
   description: 'The part of the y-axis that leaves out at most a share of the points at either end.',
   fields: (t) => ({
@@ -71,9 +64,20 @@ const named = {
 const storable = (names: readonly string[] | null | undefined): string[] | undefined =>
   names?.filter(isStorable)
 
+/** A query opens at most one batch through a share. */
+async function askedOf<Args extends Parameters<typeof storedNames>[3]>(
+  context: Context,
+  [first]: readonly BatchNode[],
+  args: Args,
+): Promise<Args> {
+  return first === undefined ? args : await storedNames(context, first.share, first.row.key, args)
+}
+const keysOf = (batches: readonly BatchNode[]): number[] => batches.map(({ row }) => row.key)
+
 builder.objectFields(BatchType, (t) => ({
-  metricGroups: t.field({
-    type: [GroupType],
+  metricGroups: t.loadableList({
+    type: GroupType,
+    byPath: true,
     complexity: BATCH_SERIES,
     description: 'Over every point of every job of the group: `sampling.points` is the number of buckets',
     args: {
@@ -92,27 +96,32 @@ builder.objectFields(BatchType, (t) => ({
         .string()
         .refine((text) => isStorable(text) && groupValueOf(text) !== undefined, 'names nothing to group by'),
     }),
-    resolve: async ({ row, share }, given, context) => {
-      const args = await storedNames(context, share, row.key, given)
-      const groupBy = groupValueOf(args.groupBy, share?.anonymous)
+    load: async (batches: BatchNode[], context, given) => {
+      const args = await askedOf(context, batches, given)
+      const groupBy = groupValueOf(args.groupBy, batches[0]?.share?.anonymous)
       if (groupBy === undefined) throw new TypeError('the arguments were not validated')
-      const groups = await readGroups(context.db, row.key, {
+      const found = await readGroupsOfBatches(context.db, keysOf(batches), {
         ...drawingOf(args),
         keys: storable(args.keys),
         jobs: storable(args.jobs),
         groupBy,
       })
-      spend(
-        context,
-        groups.reduce((sum, { n }) => sum + n.length, 0),
-      )
-      return share === null
-        ? groups
-        : groups.map((one) => ({ ...one, group: share.text(one.group), key: share.name(one.key) }))
+      return batches.map(({ row, share }) => {
+        const groups = found.get(row.key) ?? []
+        spend(
+          context,
+          groups.reduce((sum, { n }) => sum + n.length, 0),
+        )
+        return share === null
+          ? groups
+          : groups.map((one) => ({ ...one, group: share.text(one.group), key: share.name(one.key) }))
+      })
     },
+    resolve: (batch) => batch,
   }),
-  metricClips: t.field({
-    type: [ClipType],
+  metricClips: t.loadableList({
+    type: ClipType,
+    byPath: true,
     complexity: BATCH_SERIES,
     args: {
       keys: t.arg.stringList({ required: true, description: 'At most 16' }),
@@ -126,26 +135,15 @@ builder.objectFields(BatchType, (t) => ({
       keys: z.array(z.string().max(1024)).max(16),
       share: z.number().gt(0).lt(0.5),
     }),
-    resolve: async ({ row, share }, given, context) => {
-      const args = await storedNames(context, share, row.key, given)
-      const drawing = drawingOf(args)
-      const counted = new Map<string, Percentiles>()
-      const wanted = {
-        keys: storable(args.keys),
-        jobs: storable(args.jobs),
-        ...reading(drawing),
-      }
-      for await (const series of readJobSeries(context.db, row.key, wanted)) {
-        const shown = drawSeries(series, drawing)
-        if (shown === undefined) continue
-        const percentiles = counted.get(series.key) ?? createPercentiles()
-        counted.set(series.key, percentiles)
-        percentiles.add(shown.inRange)
-      }
-      return [...counted].map(([key, percentiles]) => ({
-        key: share === null ? key : share.name(key),
-        ...percentiles.clip(args.share),
-      }))
+    load: async (batches: BatchNode[], context, given) => {
+      const args = await askedOf(context, batches, given)
+      const query = { ...drawingOf(args), keys: storable(args.keys), jobs: storable(args.jobs) }
+      const found = await clipsOfBatches(context.db, keysOf(batches), query, args.share)
+      return batches.map(({ row, share }) => {
+        const clips = found.get(row.key) ?? []
+        return share === null ? clips : clips.map((one) => ({ ...one, key: share.name(one.key) }))
+      })
     },
+    resolve: (batch) => batch,
   }),
 }))

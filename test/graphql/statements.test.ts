@@ -172,6 +172,9 @@ const OF_BATCHES: [field: string, most: number][] = [
   ['columns(names: ["best.loss"])', 4],
   ['jobs(first: 2) { totalCount edges { node { jobId latest } } }', 4],
   ['metrics(keys: ["loss"]) { values }', 4],
+  ['metricGroups(groupBy: "param.lr", keys: ["loss"]) { group mean }', 4],
+  ['metricGroups(groupBy: "param.lr", keys: ["loss"], sampling: { mode: FULL, x: RELATIVE }) { mean }', 4],
+  ['metricClips(keys: ["loss"], share: 0.1) { key low }', 2],
   ['eta { etaS }', 4],
 ]
 /** Likewise of jobs. */
@@ -184,8 +187,6 @@ const OF_JOBS: [field: string, most: number][] = [
   ['metrics(keys: ["loss"]) { values }', 4],
   ['eta { etaS }', 4],
 ]
-/** Fields that read all points of a batch, one row after the other, so that they are not in memory together. */
-const ALONE = ['metricGroups', 'metricClips']
 /** Fields whose values are in the row. */
 const IN_ROW = ['nodeId', 'id', 'envSnapshot']
 
@@ -196,7 +197,6 @@ test.each([
   const known = new Set([
     ...graphqlNames(declared),
     ...counted.map(([field]) => /^\w+/.exec(field)?.[0]),
-    ...ALONE,
     ...IN_ROW,
   ])
   const fields = Object.keys((servedSchema().getType(type) as GraphQLObjectType).getFields())
@@ -223,4 +223,20 @@ test.each(OF_JOBS)('of many jobs: %s', async (field, most) => {
   const many = await run(query(field), { n })
   expect(many.data.jobs.edges).toHaveLength(n)
   expect(many.count - without.count).toBeLessThanOrEqual(most)
+})
+
+test('groups and clips of many batches are those of each one alone', async () => {
+  const fields = `id metricGroups(groupBy: "param.lr", keys: ["loss", "=loss*2"]) { group key jobs steps mean n }
+    timed: metricGroups(groupBy: "status", keys: ["loss"], sampling: { mode: FULL, x: RELATIVE }) { group key n }
+    metricClips(keys: ["loss", "=loss*2"], share: 0.1) { key low high hidden }`
+  const many = await run(
+    `{ batches(first: 3, filter: { project: ["large"] }) { edges { node { ${fields} } } } }`,
+    {},
+  )
+  for (const { node } of many.data.batches.edges) {
+    expect(node.metricGroups).toHaveLength(40)
+    expect(node.metricClips).toHaveLength(2)
+    const alone = await run(`query ($id: ID!) { batch(id: $id) { ${fields} } }`, { id: node.id })
+    expect(alone.data.batch).toEqual(node)
+  }
 })

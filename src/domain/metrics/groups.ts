@@ -3,7 +3,7 @@ import { Problem } from '../../problem.ts'
 import { type Drawing, type DrawnSeries, drawSeries, isTimed, reading } from './drawing.ts'
 import { splitKeys } from './formula-series.ts'
 import { type ReadOptions, readJobSeries } from './read-series.ts'
-import { epochBounds, type Scope, type SeriesQuery } from './series-names.ts'
+import { epochBounds, isSeveral, type Scope, type SeriesQuery } from './series-names.ts'
 
 /**
  * Groups jobs by a parameter: the mean, deviation, minimum and maximum of each bucket of the x-axis, over every point
@@ -35,6 +35,8 @@ export interface Group {
 
 /** The most buckets of an answer over all groups: a million take about 100 MB of JSON. */
 const MAX_BUCKETS = 1_000_000
+/** Likewise of several batches together: GraphQL has a limit of its own for a whole answer. */
+const MAX_BUCKETS_OF_SEVERAL = 2_000_000
 /** The default number of buckets. */
 const BUCKETS = 1_000
 
@@ -44,34 +46,61 @@ const BUCKETS = 1_000
  */
 export async function readGroups(
   db: Db,
-  scope: Scope,
-  query: SeriesQuery & Drawing & { groupBy: GroupBy },
+  scope: number | readonly number[],
+  query: GroupsQuery,
 ): Promise<Group[]> {
+  return (await gatherAll(db, scope, query, () => 0)).get(0) ?? []
+}
+
+/** As `readGroups`, for each of several batches, by key; a batch without points is not in it. */
+export const readGroupsOfBatches = (
+  db: Db,
+  batches: readonly number[],
+  query: GroupsQuery,
+): Promise<Map<number, Group[]>> => gatherAll(db, { batches }, query, (batchKey) => batchKey)
+
+type GroupsQuery = SeriesQuery & Drawing & { groupBy: GroupBy }
+
+/** @param partOf which answer the series of a batch belong to; each has an axis of its own */
+async function gatherAll(
+  db: Db,
+  scope: Scope,
+  query: GroupsQuery,
+  partOf: (batchKey: number) => number,
+): Promise<Map<number, Group[]>> {
   const buckets = query.points ?? BUCKETS
   const { keys, jobs, groupBy } = query
   const options: ReadOptions = { keys, jobs, groupBy, ...reading(query) }
-  const axis = await axisOf(db, scope, query, options)
-  if (axis === undefined) return []
+  const grids = new Map<number, GroupGrid>()
+  for (const [part, axis] of await axesOf(db, scope, query, { options, partOf }))
+    if (axis.first <= axis.last) grids.set(part, gridOf(axis, buckets, query.xLog ?? false))
+  if (grids.size === 0) return new Map()
   const drawing: Drawing = { ...query, points: undefined }
-  const grid = gridOf(axis, buckets, query.xLog ?? false)
-  const found = new Map<string, Gathered>()
+  const most = isSeveral(scope) ? MAX_BUCKETS_OF_SEVERAL : MAX_BUCKETS
+  const found = new Map<number, Map<string, Gathered>>()
+  let held = 0
   for await (const series of readJobSeries(db, scope, options)) {
     const drawn = drawSeries(series, drawing)
-    if (drawn === undefined) continue
+    const part = partOf(series.batchKey)
+    const grid = grids.get(part)
+    if (drawn === undefined || grid === undefined) continue
+    const groups = found.get(part) ?? new Map<string, Gathered>()
+    found.set(part, groups)
     const name = JSON.stringify([series.key, series.group])
-    let gathered = found.get(name)
+    let gathered = groups.get(name)
     if (gathered === undefined) {
-      if ((found.size + 1) * grid.buckets > MAX_BUCKETS) {
+      held += grid.buckets
+      if (held > most) {
         throw new Problem('too_many_points', {
-          detail: `More than ${MAX_BUCKETS.toLocaleString('en')} buckets over all groups: name the series, ask for fewer points, or group by what has fewer values`,
+          detail: `More than ${most.toLocaleString('en')} buckets over all groups: name the series, ask for fewer points, or group by what has fewer values`,
         })
       }
       gathered = newGathered(series.group, series.key, grid.buckets)
-      found.set(name, gathered)
+      groups.set(name, gathered)
     }
     gather(gathered, drawn, grid)
   }
-  return [...found.values()].sort(byName).map(closed)
+  return new Map([...found].map(([part, groups]) => [part, [...groups.values()].sort(byName).map(closed)]))
 }
 
 interface GroupGrid {
@@ -79,15 +108,26 @@ interface GroupGrid {
   bucketOf: (x: number) => number
 }
 
-/** The range of all points that will be read: buckets must be known before the first point is added. */
-async function axisOf(
+interface Axis {
+  first: number
+  last: number
+}
+
+/** The range of all points that will be read, by part: buckets must be known before the first point is added. */
+async function axesOf(
   db: Db,
   scope: Scope,
   query: SeriesQuery & Drawing,
-  options: ReadOptions,
-): Promise<{ first: number; last: number } | undefined> {
-  let first = Number.POSITIVE_INFINITY
-  let last = Number.NEGATIVE_INFINITY
+  { options, partOf }: { options: ReadOptions; partOf: (batchKey: number) => number },
+): Promise<Map<number, Axis>> {
+  const axes = new Map<number, Axis>()
+  const widen = (batchKey: number, first: number, last: number): void => {
+    const axis = axes.get(partOf(batchKey))
+    axes.set(partOf(batchKey), {
+      first: Math.min(axis?.first ?? Number.POSITIVE_INFINITY, first),
+      last: Math.max(axis?.last ?? Number.NEGATIVE_INFINITY, last),
+    })
+  }
   const { xKey } = query
   if (xKey !== undefined || isTimed(query)) {
     const alone = xKey === undefined ? { timesAlone: true } : { keys: [xKey] }
@@ -95,16 +135,17 @@ async function axisOf(
       const drawn = drawSeries(series, { ...query, points: undefined, smooth: undefined })
       if (drawn === undefined) continue
       const axis = axisColumn(drawn)
-      first = Math.min(first, axis[0] ?? Number.NaN)
-      last = Math.max(last, axis.at(-1) ?? Number.NaN)
+      widen(series.batchKey, axis[0] ?? Number.NaN, axis.at(-1) ?? Number.NaN)
     }
-  } else {
-    const bounds = await epochBounds(db, scope, { ...query, keys: splitKeys(query.keys).inputs })
-    if (bounds === undefined) return undefined
-    first = Math.max(bounds.first, Math.ceil(query.from ?? bounds.first), query.xLog ? 1 : bounds.first)
-    last = Math.min(bounds.last, Math.floor(query.to ?? bounds.last))
+    return axes
   }
-  return first <= last ? { first, last } : undefined
+  const bounds = await epochBounds(db, scope, { ...query, keys: splitKeys(query.keys).inputs })
+  for (const [batchKey, { first, last }] of bounds) widen(batchKey, first, last)
+  for (const axis of axes.values()) {
+    axis.first = Math.max(axis.first, Math.ceil(query.from ?? axis.first), query.xLog ? 1 : axis.first)
+    axis.last = Math.min(axis.last, Math.floor(query.to ?? axis.last))
+  }
+  return axes
 }
 
 const axisColumn = ({ times, xValues, steps }: DrawnSeries): Float64Array => times ?? xValues ?? steps

@@ -1,5 +1,6 @@
 export { TIMES } from './chunks.ts'
 export { type Clip, createPercentiles, type Percentiles } from './clipping.ts'
+export { clipsOfBatches, type NamedClip } from './clips.ts'
 export { minusJob } from './difference.ts'
 export { type Drawing, type DrawnSeries, drawSeries, reading, type XAxis } from './drawing.ts'
 export {
@@ -11,7 +12,7 @@ export {
   mergeEpochs,
   recountExtremes,
 } from './for-ingest.ts'
-export { type Group, type GroupBy, readGroups } from './groups.ts'
+export { type Group, type GroupBy, readGroups, readGroupsOfBatches } from './groups.ts'
 export { MIN_POINTS, type Sampled, sample } from './m4.ts'
 export { declaredSeries, mainLosses, seriesLimit } from './main-series.ts'
 export { findPackable, newestJobKey, type Packable, type PackingSizes, packJobs } from './packing.ts'

@@ -11,7 +11,7 @@ import {
   type Wanted,
 } from './chunks.ts'
 import { splitKeys, withFormulas } from './formula-series.ts'
-import { type Scope, type SeriesQuery, storable, within } from './series-names.ts'
+import { isSeveral, type Scope, type SeriesQuery, storable, within } from './series-names.ts'
 
 export interface Series {
   jobId: string
@@ -29,6 +29,7 @@ export interface TimedSeries extends Series {
 /** A series with data of its job. */
 export interface JobSeries extends Series {
   jobKey: number
+  batchKey: number
   /** Unix milliseconds of each point, if requested. */
   times?: Float64Array
   /** The values of `ReadOptions.beside` at each point, if requested; NaN if the epoch has none. */
@@ -57,8 +58,9 @@ const MAX_KEPT = 1_000_000
 /** How many buffers are kept for the next reader: four megabytes each. */
 const freeBuffers: PointBuffer[] = []
 const MAX_FREE_BUFFERS = 4
-/** How many jobs have their dictionaries in memory at once. */
+/** How many jobs have their dictionaries in memory at once: of one batch, and of several, whose statements should be few. */
 const JOBS_A_PAGE = 250
+const JOBS_OF_SEVERAL = 1_000
 
 /**
  * The series of a batch, job by job in the order of their creation, by name within a job; only those with a point in
@@ -85,7 +87,7 @@ export async function* readTimedSeries(
 }
 
 /**
- * As `readSeries`, with data of the jobs. Keys that are formulas are computed, after the stored series.
+ * As `readSeries`, with data of the jobs; several batches come one after the other. Keys that are formulas are computed, after the stored series.
  * @throws Problem invalid_query, too_many_points for formulas
  */
 export async function* readJobSeries(db: Db, scope: Scope, options: ReadOptions): AsyncGenerator<JobSeries> {
@@ -196,8 +198,8 @@ function* seriesOf({ jobs, columns }: Slice, { timed, beside }: ReadOptions): Ge
   for (const { job, name, no } of jobs) {
     const column = columns.get(columnName(job.key, no))
     if (column === undefined) continue
-    const { key: jobKey, id: jobId, startedAt, group } = job
-    const known = { jobKey, jobId, key: name, startedAt, group, ...column }
+    const { key: jobKey, batchKey, id: jobId, startedAt, group } = job
+    const known = { jobKey, batchKey, jobId, key: name, startedAt, group, ...column }
     if (beside !== undefined) {
       const other = columns.get(columnName(jobKey, job.beside ?? Number.NaN))
       if (other !== undefined) yield { ...known, beside: valuesAt(column.steps, other) }
@@ -254,25 +256,30 @@ async function* readSlices(
 }
 
 async function* plannedJobs(db: Db, scope: Scope, query: ReadOptions): AsyncGenerator<readonly PlannedJob[]> {
-  let after: JobPosition | undefined = { id: '', key: 0 }
+  const limit = isSeveral(scope) ? JOBS_OF_SEVERAL : JOBS_A_PAGE
+  let after: JobPosition | undefined = { batchKey: 0, id: '', key: 0 }
   while (after !== undefined) {
-    const page = await planJobs(db, scope, query, after)
+    const page = await planJobs(db, scope, query, { after, limit })
     yield page
-    after = page.length < JOBS_A_PAGE ? undefined : page.at(-1)
+    after = page.length < limit ? undefined : page.at(-1)
   }
 }
 
 /** By id, not by key: keys show the order of arrival, and the answer must not depend on that (contract §1). */
-type JobPosition = Pick<PlannedJob, 'id' | 'key'>
+type JobPosition = Pick<PlannedJob, 'batchKey' | 'id' | 'key'>
 
 function planJobs(
   db: Db,
   scope: Scope,
   query: ReadOptions,
-  after: JobPosition,
+  { after, limit }: { after: JobPosition; limit: number },
 ): Promise<readonly PlannedJob[]> {
   const keys = storable(query.keys)
   const jobs = storable(query.jobs)
+  const order = isSeveral(scope) ? db`j.batch_key, j.id, j.key` : db`j.id, j.key`
+  const position = isSeveral(scope)
+    ? db`(${after.batchKey}, ${after.id}, ${after.key})`
+    : db`(${after.id}, ${after.key})`
   const [beside = null] = storable(query.beside === undefined ? [] : [query.beside]) ?? []
   return db<PlannedJob[]>`/* series.plan */
     select j.key, j.batch_key "batchKey", j.id, floor(extract(epoch from j.started_at) * 1000)::float8 "startedAt", p.epochs, s.names, s.numbers,
@@ -285,8 +292,8 @@ function planJobs(
         coalesce(array_agg(u.n::int - 1 order by u.name collate "C"), '{}') numbers
       from unnest(p.series) with ordinality as u (name, n)
       where ${keys}::text[] is null or u.name = any (${keys}::text[])) s
-    where ${within(db, scope)} and (j.id, j.key) > (${after.id}, ${after.key})
+    where ${within(db, scope)} and (${order}) > ${position}
       and (${jobs}::text[] is null or j.id = any (${jobs}::text[]))
-    order by j.id, j.key
-    limit ${JOBS_A_PAGE}`
+    order by ${order}
+    limit ${limit}`
 }

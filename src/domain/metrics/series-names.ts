@@ -13,26 +13,33 @@ export interface SeriesQuery extends EpochRange {
   jobs?: readonly string[] | undefined
 }
 
-/** The key of a batch, or the keys of jobs of any batches. The permissions were checked before. */
-export type Scope = number | readonly number[]
+/** The key of a batch, the keys of several, or the keys of jobs of any batches. The permissions were checked before. */
+export type Scope = number | { batches: readonly number[] } | readonly number[]
+
+export const isSeveral = (scope: Scope): scope is { batches: readonly number[] } =>
+  typeof scope === 'object' && 'batches' in scope
 
 /** Names that the database can store; null: all. */
 export const storable = (names: readonly string[] | undefined): string[] | null =>
   names?.filter(isStorable) ?? null
 
 /** Over a row `j` of jobs. */
-export const within = (db: Db, scope: Scope): Fragment =>
-  typeof scope === 'number' ? db`j.batch_key = ${scope}` : db`j.key = any (${[...scope]}::bigint[])`
+export function within(db: Db, scope: Scope): Fragment {
+  if (typeof scope === 'number') return db`j.batch_key = ${scope}`
+  if (isSeveral(scope)) return db`j.batch_key = any (${[...scope.batches]}::bigint[])`
+  return db`j.key = any (${[...scope]}::bigint[])`
+}
 
-/** The first and last epoch of those of these jobs that have one of the series; undefined when they have none. */
+/** The first and last epoch of each batch, over those of these jobs that have one of the series. */
 export async function epochBounds(
   db: Db,
   scope: Scope,
   query: SeriesQuery,
-): Promise<{ first: number; last: number } | undefined> {
+): Promise<Map<number, { first: number; last: number }>> {
   const keys = storable(query.keys)
   const jobs = storable(query.jobs)
-  await warm(db, typeof scope === 'number' ? { batches: [scope] } : { jobs: scope })
+  if (typeof scope === 'number') await warm(db, { batches: [scope] })
+  else await warm(db, isSeveral(scope) ? { batches: scope.batches } : { jobs: scope })
   const lasts = await db<{ batchKey: number; jobKey: number; last: number }[]>`/* series.lasts */
     select j.batch_key "batchKey", j.key "jobKey", coalesce(p.max_step, p.max_epoch) last
     from jobs j join job_progress p on p.job_key = j.key
@@ -41,20 +48,22 @@ export async function epochBounds(
   const firsts = await byBatch(
     db,
     lasts,
-    (own, batch) => db<{ first: number | null }[]>`/* series.firsts */
-      select min(e.step) first
+    (own, batch) => db<{ batchKey: number; first: number }[]>`/* series.firsts */
+      select u.batch_key "batchKey", min(e.step) first
       from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[]) as u (batch_key, job_key)
       cross join lateral (
         select epoch_high * 4294967296 + epoch step from epochs where batch_key = ${batch} and job_key = u.job_key
-        order by epoch_high, epoch limit 1) e`,
+        order by epoch_high, epoch limit 1) e
+      group by u.batch_key`,
   )
-  const known = firsts.flatMap(({ first }) => first ?? [])
-  if (known.length === 0) return undefined
-  const greatest = (a: number, b: number): number => Math.max(a, b)
-  return {
-    first: -known.map((n) => -n).reduce(greatest),
-    last: lasts.map(({ last }) => last).reduce(greatest),
+  const bounds = new Map(
+    firsts.map(({ batchKey, first }) => [batchKey, { first, last: Number.NEGATIVE_INFINITY }]),
+  )
+  for (const { batchKey, last } of lasts) {
+    const found = bounds.get(batchKey)
+    if (found !== undefined) found.last = Math.max(found.last, last)
   }
+  return bounds
 }
 
 /** The ids of the jobs and the names of the series that a query selects, without points. */
