@@ -324,6 +324,11 @@ def test_parquet_of_the_exporter_of_neptune(service: RealServer, imported: Impor
     assert (series["half"], series["half/step"]) == ([(0, 0.0), (1, 0.5), (2, 1.0)],) * 2
     assert _files(service, run["id"]) == {"data/table.csv"}
     assert sorted(_media(service, run["id"])) == ["w"]
+    cut_off = table.set_column(table.schema.get_field_index("run_id"), "run_id", pa.array(["RUN-2"] * len(table)))
+    parquet.write_table(cut_off, tmp_path / "exports" / "data" / "p" / "RUN-2_part_1.parquet")
+    said = imported("neptune", tmp_path / "exports" / "data", "--project", "of-neptune", status=1)
+    assert "records that could not be read or sent: 1" in said
+    assert len(_runs(service, "of-neptune")) == 1
 
 
 AIM = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
@@ -28,6 +29,8 @@ from ._records import project_name as named
 from ._values import numbered
 
 _SINGLE = {"float": "float_value", "int": "int_value", "string": "string_value", "bool": "bool_value"}
+_PART = re.compile(r"_part_\d+\.parquet$")
+"""The exporter renames a run's first part last, so a run without it was cut off."""
 _STREAMS = ("stdout", "stderr")
 _MEDIA: tuple[tuple[tuple[str, ...], type[Image] | type[Audio] | type[Video]], ...] = (
     ((".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"), Image),
@@ -70,6 +73,10 @@ class _Neptune(Source):
             for project, run in set(zip(table["project_id"].to_pylist(), table["run_id"].to_pylist(), strict=True)):
                 parts.setdefault((str(project), str(run)), []).append(path)
         for (project, run), paths in parts.items():
+            numbered = [path for path in paths if _PART.search(path.name)]
+            if numbered and not any(path.name.endswith("_part_0.parquet") for path in numbered):
+                yield Fault(run, "the exporter did not finish this run (its part 0 is missing); export it again")
+                continue
             reader = _Run(self, project, run, paths)
             target = named(self._wanted.project or project.rpartition("/")[2])
             yield Found(f"{project}/{run}", target, reader.start_ms(), reader.records, title=run)
