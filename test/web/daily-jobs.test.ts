@@ -79,7 +79,18 @@ function crashes(id: string) {
 
 const web = pageFixture(async ({ app, reporter }) => {
   const live = eventsOf('live', LAB)
+  // In a project of its own, so that no list of another job has it.
+  const astray = eventsOf('astray', { project: 'astray' })
   await send(app, reporter, [
+    astray('batch_start', 60, {
+      experiment_type: 'run',
+      n_total: 1,
+      pid: 1,
+      host: 'box',
+      command: 'python train.py',
+      cwd: '/work',
+    }),
+    astray('job_start', 60, { lr: 1 }, 'main'),
     ...sweep('tuned'),
     ...crashes('crashed'),
     ...[1, 2, 3, 4, 5].flatMap((n) => run(`lab-${n}`, 9000 - n, { lr: n / 100, project: 'lab' })),
@@ -136,6 +147,7 @@ job('arrange a workspace and share it', 9, '/p/digits?charts=%7B%7D', async (pag
     'val2 charts',
     'train1 chart',
     'opt1 chart',
+    'Your charts',
   ])
   await page.getByRole('button', { name: 'Arrange' }).click()
   await arranged(page, 'val/acc').waitFor()
@@ -237,6 +249,19 @@ job('chart columns of runs', 9, '/compare?batches=%5B"run-a","run-b","run-c"%5D'
   expect(await page.locator('[data-custom]').count()).toBe(5)
 })
 
+job('chart columns in a workspace', 3, '/p/digits?charts=%7B%7D', async (page) => {
+  await drawn(page, 'val/loss')
+  await page.getByRole('button', { name: 'Add chart' }).click()
+  const bars = page.locator('[data-custom="bar"]')
+  await expect.poll(() => bars.locator('[data-group]').count()).toBe(3)
+  await bars.getByLabel('Kind of chart').selectOption('scatter')
+  const scatter = page.locator('[data-custom="scatter"]')
+  await scatter.locator('[data-fit]').waitFor()
+  await expect.poll(() => page.url()).toContain('custom')
+  await page.reload()
+  await scatter.locator('[data-fit]').waitFor()
+})
+
 job('find the best run and its parameters', 2, '/b/tuned', async (page) => {
   await page
     .getByRole('navigation', { name: 'Views of the batch' })
@@ -336,6 +361,14 @@ job('watch a live run, then end it', 2, '/b/live', async (page) => {
   await page.getByText('Marked as failed.').waitFor()
 })
 
+job('stop a run', 2, '/b/astray', async (page) => {
+  await page.getByRole('button', { name: 'Stop', exact: true }).click()
+  await page.getByRole('button', { name: 'Stop it' }).click()
+  await page.getByText('Stop requested.').waitFor()
+  const { body } = await web.app.call('GET', '/api/batches/astray', { token: web.ada.token })
+  expect(body.stop_requested).toBe(true)
+})
+
 job('see what a rerun would do', 2, '/b/crashed', async (page) => {
   await page.getByRole('button', { name: /^3 failed/ }).click()
   await page.getByRole('button', { name: 'Rerun 3 failed jobs' }).click()
@@ -355,6 +388,8 @@ job('restore a deleted run', 3, '/b/lab-5', async (page) => {
   await page.getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('button', { name: 'Delete it' }).click()
   await page.waitForURL('/p/lab')
+  // Leaving the page earlier would end the request.
+  await page.getByRole('button', { name: 'Undo' }).waitFor()
   await page.goto('/b/lab-5')
   await page.getByRole('button', { name: 'Restore it' }).click()
   await page.getByRole('heading', { name: 'lab-5' }).waitFor()

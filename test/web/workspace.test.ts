@@ -114,7 +114,7 @@ test('one click shows the batches of a project beside their charts, with one cur
     expect(names).toEqual(['run-live', 'run-c', 'run-b', 'run-a'])
     await expect.poll(() => points(page, 'eval/acc').textContent()).toBe(pointsText(4))
     const sections = await page.getByRole('heading', { level: 2 }).allTextContents()
-    expect(sections).toEqual(['train2 charts', 'eval1 chart'])
+    expect(sections).toEqual(['train2 charts', 'eval1 chart', 'Your charts'])
     // However many batches: one request for a series.
     const loss = metricsRequests().filter((url) => url.searchParams.get('key') === 'train/loss')
     expect(loss).toHaveLength(1)

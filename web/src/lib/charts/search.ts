@@ -1,3 +1,4 @@
+import { type CustomChart, readCustomCharts } from '../custom-charts.ts'
 import { fromAddress } from '../selection.ts'
 import { type ChartLayout, readLayout } from './layout.ts'
 
@@ -50,6 +51,8 @@ export interface ChartSearch {
   group?: string
   /** The band around a group's mean; without it, the page's default. */
   band?: 'std' | 'range' | 'none'
+  /** Charts of columns that the user made, in a project's workspace. */
+  custom?: CustomChart[]
 }
 
 /** The most formulas on a page. */
@@ -112,6 +115,8 @@ export function readChartSearch(given: Record<string, unknown>): ChartSearch {
   if (formulas && formulas.length > 0) found.formulas = formulas
   const layout = readLayout(given.layout)
   if (layout) found.layout = layout
+  const custom = readCustomCharts(given.custom)
+  if (custom) found.custom = custom
   const zoom = rangeOf(given.zoom)
   if (zoom) found.zoom = zoom
   if (typeof given.y === 'object' && given.y !== null) {

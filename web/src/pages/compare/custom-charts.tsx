@@ -109,46 +109,47 @@ function CustomCard(
       data-custom={kind}
       className="flex min-w-0 flex-col gap-2 rounded-lg border border-line bg-bg p-2"
     >
-      <div className="flex flex-wrap items-center gap-1.5">
-        <Choice
-          label="Kind of chart"
-          hideLabel
-          value={kind}
-          options={CUSTOM_KINDS.map((one) => [one, KIND_LABELS[one]] as const)}
-          onChange={(next) => onChart(withKind(props, chart, next))}
-        />
-        {hasMetric && (
+      <div className="flex items-start gap-1.5">
+        <div className="flex min-w-0 flex-1 flex-wrap items-center gap-1.5">
           <Choice
-            label="Metric"
+            label="Kind of chart"
             hideLabel
-            value={chart.of ?? ''}
-            options={numbers}
-            onChange={(of) => onChart({ ...chart, of })}
+            value={kind}
+            options={CUSTOM_KINDS.map((one) => [one, KIND_LABELS[one]] as const)}
+            onChange={(next) => onChart(withKind(props, chart, next))}
           />
-        )}
-        {hasY && (
+          {hasMetric && (
+            <Choice
+              label="Metric"
+              hideLabel
+              value={chart.of ?? ''}
+              options={numbers}
+              onChange={(of) => onChart({ ...chart, of })}
+            />
+          )}
+          {hasY && (
+            <Choice
+              label="Up"
+              hideLabel
+              value={chart.y ?? ''}
+              options={columns}
+              onChange={(y) => onChart({ ...chart, y })}
+            />
+          )}
+          <span className="text-muted">
+            {kind === 'histogram' ? 'of' : kind === 'scatter' ? 'against' : 'by'}
+          </span>
           <Choice
-            label="Up"
+            label="Column"
             hideLabel
-            value={chart.y ?? ''}
+            value={chart.x}
             options={columns}
-            onChange={(y) => onChart({ ...chart, y })}
+            onChange={(x) => onChart({ ...chart, x })}
           />
-        )}
-        <span className="text-muted">
-          {kind === 'histogram' ? 'of' : kind === 'scatter' ? 'against' : 'by'}
-        </span>
-        <Choice
-          label="Column"
-          hideLabel
-          value={chart.x}
-          options={columns}
-          onChange={(x) => onChart({ ...chart, x })}
-        />
-        <span className="flex-1" />
+        </div>
         <Button
           look="quiet"
-          className="px-1.5!"
+          className="shrink-0 px-1.5!"
           aria-label={`Remove the ${KIND_LABELS[kind].toLowerCase()}`}
           onClick={() => onChart(undefined)}
         >

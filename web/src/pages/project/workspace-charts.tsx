@@ -24,6 +24,7 @@ import type { SearchChange } from '../../lib/search-change.ts'
 import { stepUnit } from '../../lib/step-unit.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { WorkspaceCustom } from './workspace-custom.tsx'
 
 /** The maximum number of job curves per chart; groups have no limit. */
 const MAX_CURVES = 200
@@ -151,6 +152,7 @@ export function WorkspaceCharts(props: {
           group={grouping.group}
         />
       )}
+      {rows.length > 0 && <WorkspaceCustom rows={rows} search={search} change={change} colourOf={colourOf} />}
     </>
   )
 }

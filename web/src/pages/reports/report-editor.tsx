@@ -14,7 +14,7 @@ import {
   verticalListSortingStrategy,
 } from '@dnd-kit/sortable'
 import { GripVertical, Plus, X } from 'lucide-react'
-import { useRef, useState } from 'react'
+import { Fragment, useRef, useState } from 'react'
 import { printBlocks, type ReportBlock, reportBlocks } from '../../lib/report-blocks.ts'
 import { Button, inputLook } from '../../ui/controls.tsx'
 import { BlockFields, useReportChoices } from './block-fields.tsx'
@@ -31,6 +31,7 @@ const LABELS: Record<ReportBlock['kind'], string> = {
   wrong: 'Not understood',
 }
 const KINDS = ['text', 'chart', 'jobs', 'batch', 'sweep', 'runs', 'view'] as const
+type NewKind = (typeof KINDS)[number]
 
 interface Edited {
   key: string
@@ -53,14 +54,14 @@ export function ReportEditor(props: { project: string; body: string; onBody: (bo
     useSensor(PointerSensor),
     useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
   )
-  const newBlock = (kind: (typeof KINDS)[number]): ReportBlock => {
+  const newBlock = (kind: NewKind): ReportBlock => {
     if (kind === 'text') return { kind, text: '' }
     if (kind === 'runs') return { kind, query: 'status:completed' }
     if (kind === 'view') return { kind, id: choices.views[0]?.[0] ?? '' }
     const id = choices.batches[0]?.[0] ?? ''
     return kind === 'chart' ? { kind, id, series: [] } : { kind, id }
   }
-  const isMissing = (kind: (typeof KINDS)[number]): boolean =>
+  const isMissing = (kind: NewKind): boolean =>
     kind === 'view'
       ? choices.views.length === 0
       : kind !== 'text' && kind !== 'runs' && choices.batches.length === 0
@@ -84,18 +85,26 @@ export function ReportEditor(props: { project: string; body: string; onBody: (bo
         <SortableContext items={blocks.map(({ key }) => key)} strategy={verticalListSortingStrategy}>
           <ol aria-label="Blocks" className="flex flex-col gap-3">
             {blocks.map(({ key, block }, i) => (
-              <EditedBlock
-                key={key}
-                id={key}
-                place={i + 1}
-                block={block}
-                project={project}
-                choices={choices}
-                onBlock={(changed) =>
-                  set(blocks.map((one) => (one.key === key ? { key, block: changed } : one)))
-                }
-                onRemove={() => set(blocks.filter((one) => one.key !== key))}
-              />
+              <Fragment key={key}>
+                <EditedBlock
+                  id={key}
+                  place={i + 1}
+                  block={block}
+                  project={project}
+                  choices={choices}
+                  onBlock={(changed) =>
+                    set(blocks.map((one) => (one.key === key ? { key, block: changed } : one)))
+                  }
+                  onRemove={() => set(blocks.filter((one) => one.key !== key))}
+                />
+                {i + 1 < blocks.length && (
+                  <AddBetween
+                    place={i + 1}
+                    isMissing={isMissing}
+                    onAdd={(kind) => set(blocks.toSpliced(i + 1, 0, keyed(newBlock(kind))))}
+                  />
+                )}
+              </Fragment>
             ))}
           </ol>
         </SortableContext>
@@ -118,6 +127,35 @@ export function ReportEditor(props: { project: string; body: string; onBody: (bo
   )
 }
 
+/** Adds a block below another one. A native list costs one row per gap, and needs no space of its own for seven buttons. */
+function AddBetween(props: {
+  place: number
+  isMissing: (kind: NewKind) => boolean
+  onAdd: (kind: NewKind) => void
+}) {
+  const { place, isMissing, onAdd } = props
+  return (
+    <li className="-my-2 flex justify-center">
+      <select
+        aria-label={`Add a block below block ${place}`}
+        className="h-6 cursor-pointer appearance-none rounded bg-transparent bg-none! px-2! text-center text-xs text-muted hover:bg-hover hover:text-ink pointer-coarse:h-9"
+        value=""
+        onChange={(event) => {
+          const kind = KINDS.find((one) => one === event.target.value)
+          if (kind !== undefined) onAdd(kind)
+        }}
+      >
+        <option value="">+ Add here</option>
+        {KINDS.map((kind) => (
+          <option key={kind} value={kind} disabled={isMissing(kind)}>
+            {LABELS[kind]}
+          </option>
+        ))}
+      </select>
+    </li>
+  )
+}
+
 function EditedBlock(props: {
   id: string
   place: number
@@ -137,20 +175,27 @@ function EditedBlock(props: {
       className={`flex min-w-0 flex-col gap-2 rounded-lg border border-line bg-bg p-2 ${isDragging ? 'relative z-20 opacity-80' : ''}`}
       style={{ transform: transform ? `translateY(${transform.y}px)` : undefined, transition }}
     >
-      <div className="flex flex-wrap items-center gap-1.5">
+      {/* The fields may wrap; the handle and the cross stay on the first line. */}
+      <div className="flex items-start gap-1.5">
         <button
           type="button"
           {...attributes}
           {...listeners}
           aria-label={`Move the ${label}`}
-          className="flex cursor-grab touch-none items-center gap-1 rounded px-1 py-0.5 text-muted hover:bg-hover hover:text-ink pointer-coarse:min-h-9"
+          className="flex shrink-0 cursor-grab touch-none items-center gap-1 rounded px-1 py-0.5 text-muted hover:bg-hover hover:text-ink pointer-coarse:min-h-9"
         >
           <GripVertical className="size-3.5" aria-hidden="true" />
           {LABELS[block.kind]}
         </button>
-        <BlockFields block={block} choices={choices} onBlock={onBlock} />
-        <span className="flex-1" />
-        <Button look="quiet" className="px-1.5!" aria-label={`Remove the ${label}`} onClick={onRemove}>
+        <div className="flex min-w-0 flex-1 flex-wrap items-center gap-1.5">
+          <BlockFields block={block} choices={choices} onBlock={onBlock} />
+        </div>
+        <Button
+          look="quiet"
+          className="shrink-0 px-1.5!"
+          aria-label={`Remove the ${label}`}
+          onClick={onRemove}
+        >
           <X className="size-4" aria-hidden="true" />
         </Button>
       </div>
