@@ -510,6 +510,19 @@ describe('a sweep', () => {
     expect((await change(id, { state: 'finished' })).status).toBe(422)
   })
 
+  test('creates its project, as a first run does, but none that another person has', async () => {
+    const body = definition()
+    const path = (slug: string) => `/api/projects/${slug}/sweeps`
+    const made = await call(stage.stranger.reporter, 'POST', path('first-sweep'), body)
+    expect(made.status, JSON.stringify(made.body)).toBe(201)
+    const { role } = (await call(stage.stranger.token, 'GET', '/api/projects/first-sweep')).body
+    expect(role).toBe('owner')
+    expect((await call(stage.stranger.reporter, 'POST', path('vision'), body)).body.code).toBe(
+      'project_not_found',
+    )
+    expect((await call(stage.stranger.reporter, 'POST', path('not%20a%20slug'), body)).status).toBe(422)
+  })
+
   test('hands out nothing once its batch was stopped, and no caller finds it once it was deleted', async () => {
     const { id, batch_id: batchId } = await create()
     const { body: trial } = await ask(id)

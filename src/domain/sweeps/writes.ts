@@ -5,6 +5,7 @@ import { type FieldError, Problem } from '../../problem.ts'
 import { isOpen, type VisibleProject, visibleBatch, visibleProject } from '../access.ts'
 import type { Known } from '../caller.ts'
 import type { Clock } from '../liveness.ts'
+import { isStorable } from '../storable-text.ts'
 import { ending } from './ending.ts'
 import { endOf, type Sweep, stateOf, type TrialRow, trialRows, visibleSweep } from './reads.ts'
 import { combinations, gridAt, paramFaults, randomAt, type Space, spaceFaults } from './space.ts'
@@ -28,7 +29,6 @@ const newId = (): string => Array.from(randomBytes(10), (byte) => ALPHABET[byte 
 export interface PlannedSweep {
   id: string
   batchId: string
-  project: VisibleProject
   definition: Definition
   maxTrials: number | null
   /** The start of its batch. Store it, then call `createSweep`. */
@@ -36,7 +36,8 @@ export interface PlannedSweep {
 }
 
 /**
- * Checks the definition of a new sweep.
+ * Checks the definition of a new sweep. A project that does not exist is created by the start of the batch, as by a first
+ * run (contract §2).
  * @throws Problem project_not_found, forbidden; invalid_body
  */
 export async function planSweep(
@@ -46,13 +47,20 @@ export async function planSweep(
   definition: Definition,
   maxTrials: number | null,
 ): Promise<PlannedSweep> {
-  const project = await writableProject(tx, actor, slug)
+  if (await projectExists(tx, slug)) await writableProject(tx, actor, slug)
   refuse(spaceFaults(definition.parameters, definition.method))
   const id = newId()
   const batchId = `sweep-${id}`
   const budget = budgetOf({ definition, maxTrials, spaceStart: 0 })
-  const start = startOf({ batchId, project: project.slug, definition }, budget)
-  return { id, batchId, project, definition, maxTrials, start }
+  const start = startOf({ batchId, project: slug, definition }, budget)
+  return { id, batchId, definition, maxTrials, start }
+}
+
+async function projectExists(db: Tx, slug: string): Promise<boolean> {
+  const found = isStorable(slug)
+    ? await db`/* sweeps.project */ select from projects where slug = ${slug}`
+    : []
+  return found.length > 0
 }
 
 /** The project, for callers who may send events to it. @throws Problem project_not_found, forbidden */

@@ -155,9 +155,9 @@ def create(config: Any, project: str | None = None, *, url: str | None = None, t
     try:
         document = service.post(f"/api/projects/{quote(str(name), safe='')}/sweeps", definition)
     except QueryError as error:
-        if error.code != "project_not_found":
+        if error.code not in ("project_not_found", "unknown_project"):
             raise
-        text = f"project {name!r} does not exist: create it on the page, or report a first run to it"
+        text = f"project {name!r} does not exist, or you do not see it: create it on the page"
         raise QueryError(text, status=error.status, code=error.code) from error
     return Sweep(document, service)
 
