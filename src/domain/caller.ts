@@ -69,3 +69,6 @@ export const isPerson = (caller: Caller): caller is Known =>
 
 /** A signed-in administrator: a token never has its user's administrator permissions, except for reading. */
 export const isAdmin = (caller: Caller): boolean => caller.kind === 'known' && caller.user.role === 'admin'
+
+/** An id that no user has, for conditions of Prisma that compare with the caller's. */
+export const NO_USER = '00000000-0000-0000-0000-000000000000'

@@ -24,7 +24,7 @@ import { ProjectType } from './project.ts'
  * as in REST.
  */
 
-const RuleType = builder.objectRef<Rule>('Rule')
+export const RuleType = builder.objectRef<Rule>('Rule')
 builder.objectType(RuleType, {
   description: 'What is mailed (docs/notifications.md).',
   fields: (t) => declared(t, ruleFields, {}, (rule) => rule),

@@ -2,7 +2,7 @@ import DataLoader from 'dataloader'
 import type { Prisma, PrismaClient } from '../db/generated/client.ts'
 import type { Db } from '../db/sql.ts'
 import { callerMay, type Right, type Role, visibleProjectKeys } from '../domain/access.ts'
-import type { Caller } from '../domain/caller.ts'
+import { type Caller, NO_USER } from '../domain/caller.ts'
 import { createDashboardCache, type DashboardCache } from '../domain/dashboard/index.ts'
 import { type BatchEtas, etaOf } from '../domain/eta/index.ts'
 import type { Live } from '../domain/live/index.ts'
@@ -113,9 +113,6 @@ export function createContext(options: {
     wholeColumns: false,
   }
 }
-
-/** An id that no user has. */
-const NO_USER = '00000000-0000-0000-0000-000000000000'
 
 export async function sees(context: Context, projectKey: number): Promise<boolean> {
   const visible = await context.visibleProjects()

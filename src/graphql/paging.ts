@@ -40,6 +40,10 @@ export const MAX_PAGE_SIZE = {
   tokens: 500,
   rules: 500,
   links: 500,
+  firings: 500,
+  views: 500,
+  // A text may have 100,000 characters.
+  reports: 100,
 } as const
 export const DEFAULT_PAGE_SIZE = 50
 

@@ -35,10 +35,10 @@ const rows = (rule: Rule, type: string, fields: string): [string, Rule][] =>
 
 export const ACCESS: ReadonlyMap<string, Rule> = new Map([
   ...rows('known', 'Query', 'viewer'),
-  ...rows('everyone', 'Query', 'projects batches jobs hosts dashboard streamCursor nodes'),
+  ...rows('everyone', 'Query', 'projects batches jobs hosts reports savedViews dashboard streamCursor nodes'),
   ...rows('admin', 'Query', 'audit'),
   // Null for objects that the caller cannot read.
-  ...rows('reader', 'Query', 'project batch job node'),
+  ...rows('reader', 'Query', 'project batch job node report'),
   // Of hosts, the caller's own: the one that is asked for is the batch owner's.
   ...rows('hostOwner', 'Query', 'host'),
   // The token gives access.
@@ -86,6 +86,9 @@ export const PARTS = new Set([
   'EnvSnapshot',
   'EpochTimes',
   'Eta',
+  'Firing',
+  'FiringConnection',
+  'FiringEdge',
   'Health',
   'Host',
   'HostConnection',
@@ -113,10 +116,17 @@ export const PARTS = new Set([
   'ProjectMember',
   'ProjectRules',
   'ProjectUpdate',
+  'Report',
+  'ReportConnection',
+  'ReportEdge',
   'Resource',
   'Rule',
+  'RuleMessage',
   'RunningProcess',
   'SeriesUpdate',
+  'SavedView',
+  'SavedViewConnection',
+  'SavedViewEdge',
   'SenderDelivery',
   'Share',
   'Slots',

@@ -20,6 +20,7 @@ const SECRETS = ['kim', 'box1', '/home/kim', 'a secret line', 'batch-owner']
 let stage: Stage
 let hostId = ''
 let tokens: Record<string, string | undefined>
+const reports: Record<string, string> = {}
 const shares: Record<'open' | 'anonymous', string> = { open: '', anonymous: '' }
 beforeAll(async () => {
   stage = await openStage()
@@ -33,6 +34,9 @@ beforeAll(async () => {
       makeEvent('log_line', { ...of, data: { line: 'a secret line', level: 'info' } }),
       makeEvent('resource_snapshot', { ...of, data: { ram_mb: 1 } }),
     ])
+    const written = { title: 'Report', project, body: 'text' }
+    const report = await stage.app.call('POST', '/api/reports', { token: stage.owner.token, body: written })
+    reports[project] = report.body.id
   }
   // For the field with the agent on the host of the batch.
   const registered = await stage.app.call('POST', '/api/agents/register', {
@@ -93,6 +97,7 @@ function asked(field: GraphQLField<unknown, unknown>, project: string): string {
     share: '0.1',
     names: '["last.train_loss"]',
   }
+  if (field.name === 'report') values.id = JSON.stringify(reports[project])
   if (field.name === 'host') values.id = JSON.stringify(hostId)
   if (field.name === 'job') values.id = '"j"'
   if (field.name === 'node') values.id = JSON.stringify(Buffer.from(`Batch:of ${project}`).toString('base64'))

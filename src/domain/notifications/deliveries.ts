@@ -1,13 +1,13 @@
-import { z } from 'zod'
 import { instantOf } from '../../db/instant.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import type { Caller, Known } from '../caller.ts'
+import { shapeOf, type ViewOf } from '../field.ts'
 import { enqueueMessage } from '../outbox.ts'
 import { isUuid } from '../uuid.ts'
-import { CHANNEL_KINDS } from './channel-fields.ts'
 import type { RequestKind } from './channel-formats.ts'
 import type { Channel } from './channels.ts'
+import { ruleMessageFields } from './firing-fields.ts'
 import type { Message } from './message.ts'
 import { administeredRule } from './reads.ts'
 
@@ -126,26 +126,8 @@ const storable = (body: string | undefined): string | null =>
   body === undefined ? null : body.replaceAll('\0', '\ufffd').slice(0, MAX_BODY).toWellFormed()
 
 /** A message in the API. */
-export const deliveryShape = z.object({
-  id: z.uuid(),
-  kind: z.enum(CHANNEL_KINDS),
-  channel_id: z.uuid().nullable().describe('Null for mail, and for a channel that was removed'),
-  target: z.string().nullable().describe('The address, or the part of the URL that may be shown'),
-  subject: z.string().nullable(),
-  batch_id: z.string().nullable(),
-  test: z.boolean(),
-  state: z
-    .enum(['waiting', 'begun', 'sent', 'unknown', 'refused', 'failed', 'cancelled', 'logged'])
-    .describe('`failed`: not accepted within 24 hours; `unknown`: transmitted, but the answer was lost'),
-  attempts: z.int(),
-  status: z.int().nullable().describe('HTTP status of the last answer'),
-  body: z.string().nullable().describe('Beginning of the last answer'),
-  error: z.string().nullable(),
-  created_at: z.string().meta({ format: 'date-time' }).nullable(),
-  last_attempt_at: z.string().meta({ format: 'date-time' }).nullable(),
-  next_attempt_at: z.string().meta({ format: 'date-time' }).nullable(),
-})
-export type DeliveryView = z.output<typeof deliveryShape>
+export const deliveryShape = shapeOf(ruleMessageFields)
+export type DeliveryView = ViewOf<typeof ruleMessageFields>
 
 export interface DeliveryPosition {
   firing: number

@@ -34,6 +34,8 @@ export { type DigestEntry, digestOf } from './digest.ts'
 export { type EmailMessage, type FootLink, renderEmail } from './email-template.ts'
 export { type Facts, readFacts } from './facts.ts'
 export { fireRules } from './fire-rules.ts'
+export { firingFields, ruleMessageFields } from './firing-fields.ts'
+export { countFirings, type FiringWithMessages, firingsOfRules } from './firings.ts'
 export { enabledRules, rulesOf } from './for-ingest.ts'
 export {
   beginDigest,

@@ -2,5 +2,6 @@
  * Reports: Markdown with embedded live runs, charts and tables; they belong to a project, and public links open them.
  */
 export { listReports, mayShare, openReport, type ReportPosition, reportById } from './reads.ts'
-export { reportFields } from './report-fields.ts'
+export { countReports, reportRecords } from './records.ts'
+export { type Report, reportFields } from './report-fields.ts'
 export { changeReport, createReport, deleteReport, linkReport, revokeLinks } from './writes.ts'

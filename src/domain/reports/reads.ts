@@ -24,7 +24,8 @@ export interface ReportPosition {
   id: string
 }
 
-interface ReportRow extends Omit<Report, 'owner' | 'can_edit' | 'can_share'> {
+/** A report with what the caller's permissions depend on. */
+export interface ReportRow extends Omit<Report, 'owner' | 'can_edit' | 'can_share'> {
   user_id: string
   user_name: string
   visibility: Visibility
@@ -69,7 +70,7 @@ export async function reportById(db: Db, caller: Caller, id: string): Promise<Re
  * Users that may edit the project's batches may write its reports; the author and the project's owner may share and
  * delete them.
  */
-function reportOf(caller: Caller, row: ReportRow): Report {
+export function reportOf(caller: Caller, row: ReportRow): Report {
   const { user_id: id, user_name: name, visibility, project_owner_id: ownerId, role, shared, ...report } = row
   const facts = { visibility, ownerId, role }
   const isOwn = caller.kind === 'known' && caller.user.id === id

@@ -4,7 +4,7 @@ import { type Fields, flag, instant, nullable, own, text, uuid, type ViewOf } fr
 /** The fields of a report. */
 export const reportFields = {
   id: { type: uuid, column: 'id', public: 'shown' },
-  title: { type: text, column: 'title', public: 'shown' },
+  title: { type: text, means: 'Its title', column: 'title', public: 'shown' },
   body: {
     type: text,
     means: 'Markdown; a line `@batch(id)`, `@chart(id, series)`, `@jobs(id)` or `@sweep(id)` embeds a run',
@@ -25,7 +25,7 @@ export const reportFields = {
   },
   shared: { type: flag, means: 'Whether a public link opens it', public: 'hidden' },
   created_at: { type: instant, column: 'created_at', public: 'shown' },
-  updated_at: { type: instant, column: 'updated_at', public: 'shown' },
+  updated_at: { type: instant, means: 'When it was last changed', column: 'updated_at', public: 'shown' },
 } as const satisfies Fields
 
 /** A report in the API. */

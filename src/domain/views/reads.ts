@@ -14,7 +14,8 @@ export interface SavedViewPosition {
   id: string
 }
 
-interface SavedViewRow extends Omit<SavedView, 'owner' | 'can_edit'> {
+/** A view with what the caller's permissions depend on. */
+export interface SavedViewRow extends Omit<SavedView, 'owner' | 'can_edit'> {
   user_id: string
   user_name: string
   visibility: Visibility | null
@@ -61,7 +62,7 @@ export async function savedView(db: Db, caller: Caller, id: string): Promise<Sav
 }
 
 /** Its user may change it; a view for a project also the project's owner. */
-function viewOf(caller: Caller, row: SavedViewRow): SavedView {
+export function viewOf(caller: Caller, row: SavedViewRow): SavedView {
   const { user_id: id, user_name: name, visibility, project_owner_id: ownerId, role, ...view } = row
   const facts = visibility === null || ownerId === null ? null : { visibility, ownerId, role }
   const isOwn = caller.kind === 'known' && caller.user.id === id

@@ -11,7 +11,7 @@ export const chosenColors = z.record(z.string().max(256), z.int().min(0).max(63)
 /** The fields of a saved view: a page's URL under a name, with the colors that no URL says. */
 export const savedViewFields = {
   id: { type: uuid, column: 'id', public: 'shown' },
-  title: { type: text, column: 'title', public: 'shown' },
+  title: { type: text, means: 'The name that its user gave it', column: 'title', public: 'shown' },
   path: {
     type: text,
     means: 'Path and query of the page, beginning with /',
@@ -39,7 +39,7 @@ export const savedViewFields = {
   },
   can_edit: { type: flag, means: 'Whether the caller may change and delete it', public: 'hidden' },
   created_at: { type: instant, column: 'created_at', public: 'shown' },
-  updated_at: { type: instant, column: 'updated_at', public: 'shown' },
+  updated_at: { type: instant, means: 'When it was last changed', column: 'updated_at', public: 'shown' },
 } as const satisfies Fields
 
 /** A saved view on the wire. */
