@@ -106,11 +106,17 @@ function wheelOf(root, version) {
 
 const WHEEL = 'Wheel-Version: 1.0\nGenerator: svc\nRoot-Is-Purelib: true\nTag: py3-none-any\n'
 
+/** A requirement of an extra. It may have a condition of its own, and pip refuses two conditions. */
+function forExtra(requirement, extra) {
+  const [needed, condition] = requirement.split(/\s*;\s*/)
+  return `${needed}; ${condition === undefined ? '' : `(${condition}) and `}extra == '${extra}'`
+}
+
 function metadataOf(project, version, readme) {
   if (project.dependencies.length > 0) throw new Error(`${project.name}: it is to have no dependencies`)
   const extras = Object.entries(project['optional-dependencies'] ?? {}).flatMap(([extra, needed]) => [
     `Provides-Extra: ${extra}`,
-    ...needed.map((one) => `Requires-Dist: ${one}; extra == '${extra}'`),
+    ...needed.map((one) => `Requires-Dist: ${forExtra(one, extra)}`),
   ])
   const lines = [
     'Metadata-Version: 2.4',
