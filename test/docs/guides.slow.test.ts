@@ -143,6 +143,7 @@ const OUTCOMES: Record<string, (said: string) => Promise<void>> = {
   'docs/guides/slurm.md': async () => {
     const all = await batchesOf('digits')
     expect(all.filter(({ group }) => group === 'array-4712')).toHaveLength(3)
+    expect(all.find(({ name }) => name === 'in an array')?.n_done).toBe(6)
     // Alone, and as the first of four ranks.
     const started = all.filter(({ name }) => name === 'on the cluster')
     expect(started.map(({ status }) => status)).toEqual(['completed', 'completed'])
