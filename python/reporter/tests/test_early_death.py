@@ -110,6 +110,25 @@ os.kill(os.getpid(), 9)
     assert [event["data"]["epoch"] for event in server.of("job_epoch")] == list(range(1_000))
 
 
+def test_the_watchdog_keeps_no_event_that_was_written_to_disk_while_a_request_had_no_answer(
+    server: FakeIngest, proxy: FaultProxy
+) -> None:
+    proxy.always = HANG
+    end = """
+for step in range(5, 250):
+    run.log({"loss": 1.0 / (step + 1)}, step=step)
+for _ in range(400):
+    if not run.reporter._watched.early:
+        break
+    time.sleep(0.05)
+print(len(run.reporter._watched.early), flush=True)
+os.kill(os.getpid(), 9)
+"""
+    ended = process.script(BODY.replace("END", end), {"URL": proxy.url, "SVC_WATCHDOG": "1"})
+    out, _ = ended.communicate(timeout=60)
+    assert out.split()[1:] == ["0"]
+
+
 @pytest.mark.parametrize("seconds", [0.0, 2.0])
 def test_while_the_service_is_away_start_and_end_reach_the_disk(
     server: FakeIngest, proxy: FaultProxy, seconds: float

@@ -116,6 +116,7 @@ class Overflow:
                 encoded.append(done)
                 origins.append(event)
         left = self._spill_writer.spill(encoded, why)
+        self._worker.note_safe(encoded[: len(encoded) - len(left)])
         self._queue.disk_is_full = bool(left)
         if left:
             self._queue.put_back(origins[len(origins) - len(left) :])

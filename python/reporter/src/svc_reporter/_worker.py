@@ -142,7 +142,7 @@ class Worker(threading.Thread):
             written = in_flight[: len(in_flight) - len(left)]
             self._spilled_in_flight.update(event.event_id for event in written)
             self._in_flight = left
-            self._notify_watchdog(written)
+            self.note_safe(written)
 
     # --- the thread
 
@@ -340,7 +340,7 @@ class Worker(threading.Thread):
             self.watched.encoded(event for event in encoded if event.event_type in STARTS)
         return encoded
 
-    def _notify_watchdog(self, events: Sequence[EncodedEvent]) -> None:
+    def note_safe(self, events: Sequence[EncodedEvent]) -> None:
         """Tell the watchdog which of its events are stored or spilled: it need not send them if this process dies."""
         if self.watched is not None:
             early = self.watched.early
@@ -359,7 +359,7 @@ class Worker(threading.Thread):
         rejected: list[EncodedEvent] = []
         why = ""
         outcomes = sent.outcomes
-        self._notify_watchdog([event for event, outcome in zip(events, outcomes, strict=True) if outcome is not None])
+        self.note_safe([event for event, outcome in zip(events, outcomes, strict=True) if outcome is not None])
         if not spilled and outcomes.count(Outcome.ACCEPTED) == len(outcomes):
             self._counts.add(accepted=len(outcomes))
             outcomes = []
@@ -417,7 +417,7 @@ class Worker(threading.Thread):
             self._spill_writer.reject(encoded, _REFUSED)
         else:
             left = self._spill_writer.spill(encoded, why)
-        self._notify_watchdog(encoded[: len(encoded) - len(left)])
+        self.note_safe(encoded[: len(encoded) - len(left)])
         with self._lock:
             if not self._shutdown.abandoned:
                 self._in_flight = left
