@@ -128,7 +128,26 @@ async function fill(sql: Sql): Promise<void> {
     select batch_key, key * 10 + n, key, started_at, 'info', 20, 'line ' || n from jobs, generate_series(1, 5) n`
   await sql`insert into resource_snapshots (batch_key, db_id, job_key, ts, gpu_util_pct, ram_mb)
     select batch_key, key * 10 + n, key, started_at + n * interval '1 minute', 90, 1000 from jobs, generate_series(1, 5) n`
+  await fillEntities(sql)
   await sql`analyze`
+}
+
+/** At least 500 rows of each other entity. */
+async function fillEntities(sql: Sql): Promise<void> {
+  await sql`insert into projects (slug, display_name, owner_id)
+    select 'more' || n, 'More ' || n, ${ME} from generate_series(1, 500) n`
+  await sql`insert into audit_log (at, actor_id, via, action, subject) select now(), ${ME}, 'session', 'token.created', 'token:' || n from generate_series(1, 600) n`
+  await sql`insert into reports (project_key, user_id, title, body)
+    select key, ${ME}, 'Report of ' || slug, 'Text' from projects`
+  await sql`insert into saved_views (project_key, user_id, title, path)
+    select key, ${ME}, 'View of ' || slug, '/p/' || slug from projects`
+  const [rule] = await sql<
+    { id: string }[]
+  >`insert into notification_rules (project_key, name, trigger, created_at)
+    select key, 'rule', 'batch_done', now() from projects where slug = 'p' returning id`
+  await sql`insert into notification_firings (rule_id, event_key, trigger, happened_at, fired_at, outcome)
+    select ${rule?.id ?? null}, 'e' || n, 'batch_done', now(), now(), 'mail' from generate_series(1, 600) n`
+  await sql`insert into notification_mails (firing_id, address_key, state, at) select id, 'one@example.com', 'sent', now() from notification_firings`
 }
 
 await serve(process.argv[2] ?? join(import.meta.dirname, '../..'))
