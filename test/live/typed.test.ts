@@ -193,7 +193,15 @@ describe('any Accept header that allows a stream', () => {
     expect(text).toContain('"key":"loss"')
   })
 
-  test('a query is answered with JSON in any case', async () => {
+  test('a query of a client of graphql-sse is a stream of one result', async () => {
+    const results = sse().iterate({ query: '{ streamCursor }' })
+    expect(await results.next()).toMatchObject({ value: { data: { streamCursor: expect.any(String) } } })
+    expect((await results.next()).done).toBe(true)
+    const refused = await sse().iterate({ query: '{ nothing }' }).next()
+    expect(refused.value?.errors?.[0]).toMatchObject({ extensions: { code: 'invalid_query' } })
+  })
+
+  test('other queries are answered with JSON', async () => {
     const answer = await fetch(graphql(), {
       method: 'POST',
       headers: {

@@ -61,12 +61,23 @@ export function graphqlRoutes(
       const body = request.method === 'POST' ? objectIn(request.body) : undefined
       const { method, url, headers } = request
       const params = body ?? paramsIn(url)
-      if (streams(headers.accept, () => graphql.isSubscription(params))) {
+      if (allowsStreams(headers.accept) && graphql.isSubscription(params)) {
         await streamOperation(services, request, reply, params)
         return reply
       }
-      const answer = await graphql.answer({ method, url, headers, body }, caller, () => reply.raw.closed)
+      // Clients of graphql-sse ask for everything as a stream; that of a query has a single result.
+      const alone = headers.accept === EVENT_STREAM
+      const asked = alone ? { ...headers, accept: 'application/json' } : headers
+      const answer = await graphql.answer(
+        { method, url, headers: asked, body },
+        caller,
+        () => reply.raw.closed,
+      )
       if (answer.status === 429) await delayRefusal()
+      if (alone && answer.status === 200)
+        return reply
+          .headers({ ...answer.headers, 'content-type': `${EVENT_STREAM}; charset=utf-8` })
+          .send(`event: next\ndata: ${answer.body}\n\nevent: complete\ndata:\n\n`)
       return reply.code(answer.status).headers(answer.headers).send(answer.body)
     },
   })
@@ -94,15 +105,9 @@ function paramsIn(url: string): Record<string, unknown> {
   return variables === undefined ? params : { ...params, variables: { ...objectIn(variables) } }
 }
 
-/**
- * Whether the answer is a stream: always if the client accepts only that, as clients of graphql-sse do; for a
- * subscription if `Accept` allows text/event-stream, by a list or a wildcard.
- */
-function streams(accept: string | undefined, isSubscription: () => boolean): boolean {
-  if (accept === EVENT_STREAM) return true
-  const allowed = new Negotiator({ headers: { accept: accept ?? '*/*' } }).mediaType([EVENT_STREAM])
-  return allowed !== undefined && isSubscription()
-}
+/** Whether `Accept` allows text/event-stream, by a list or a wildcard (contract §6). */
+const allowsStreams = (accept = '*/*'): boolean =>
+  new Negotiator({ headers: { accept } }).mediaType([EVENT_STREAM]) !== undefined
 const EVENT_STREAM = 'text/event-stream'
 
 /** A browser that opens /graphql without a query, and not a program that reads JSON. */
