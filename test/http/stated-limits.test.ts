@@ -88,11 +88,12 @@ const STATED: readonly [page: keyof typeof PAGES, sentence: string, ...numbers: 
   ['api', '| Name of a series | # characters |', MAX_NAME],
   [
     'api',
-    '| Nodes in one page of a GraphQL connection | # (# by default); # jobs; # log lines |',
+    '| Nodes in one page of a GraphQL connection | # (# by default); # jobs; # log lines; # reports |',
     MAX_PAGE_SIZE.batches,
     DEFAULT_PAGE_SIZE,
     MAX_PAGE_SIZE.jobs,
     MAX_PAGE_SIZE.logLines,
+    MAX_PAGE_SIZE.reports,
   ],
   ['api', '| Cost of a GraphQL query | # |', LIMITS.cost],
   ['api', '| Points in one GraphQL answer | # |', MAX_POINTS_ANSWERED],
@@ -163,7 +164,8 @@ test('the page size stated in both documents is that of every list', () => {
 })
 
 test('every GraphQL connection has the page size stated in the table', () => {
-  const others = Object.entries(MAX_PAGE_SIZE).filter(([name]) => name !== 'jobs' && name !== 'logLines')
+  const named = ['jobs', 'logLines', 'reports']
+  const others = Object.entries(MAX_PAGE_SIZE).filter(([name]) => !named.includes(name))
   expect(new Set(others.map(([, size]) => size))).toEqual(new Set([MAX_PAGE_SIZE.batches]))
 })
 

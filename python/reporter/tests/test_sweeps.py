@@ -244,7 +244,9 @@ def test_the_command_line_creates_and_runs_a_sweep(service: RealServer, tmp_path
             sys.exit(3)
         """)
     )
-    assert main(["sweep", "create", str(tmp_path / "sweep.json"), "--project", "none"]) == 3
+    # A new project is created, as by a first run.
+    assert main(["sweep", "create", str(tmp_path / "sweep.json"), "--project", "made-by-a-sweep"]) == 0
+    capfd.readouterr()
     assert main(["sweep", "create", str(tmp_path / "sweep.json")]) == 0
     name = capfd.readouterr().out.strip()
     command = [sys.executable, str(tmp_path / "train.py"), "{args}"]
