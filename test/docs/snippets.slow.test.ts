@@ -94,6 +94,7 @@ const WAYS: Record<string, [string, Way][]> = {
   'docs/media.md': [['import svc_reporter as svc', { test: 'python/reporter/tests/test_media.py' }]],
   'docs/notifications.md': [
     ['curl -X POST', run],
+    ['curl -X POST', { test: 'test/notifications/personal.test.ts' }],
     ['curl -X PATCH', { test: 'test/notifications/channels.test.ts' }],
   ],
   'docs/command-line.md': [
@@ -126,6 +127,8 @@ const WAYS: Record<string, [string, Way][]> = {
     ['SVC_DATABASE_URL', { settings: true }],
     ['# Pages, reads', { test: 'test/ops/proxies.slow.test.ts' }],
     ['monitor.example.org {', { test: 'test/ops/proxies.slow.test.ts' }],
+    ['defaults\n  mode http', { test: 'test/ops/other-proxies.slow.test.ts' }],
+    ['<VirtualHost', { test: 'test/ops/other-proxies.slow.test.ts' }],
     ['scope: svc', { test: 'test/ha/fail-over.ha.ts' }],
     ['hot_standby_feedback', { test: 'test/ops/read-replica.slow.test.ts' }],
     ['create extension citus', { unrun: 'needs the extension Citus; test/kit/cluster.ts sets one up so' }],
