@@ -112,3 +112,22 @@ test('in quiet hours messages wait, and a digest has them afterwards; a test is 
   await stage.app.runTask('mail_digests')
   await expect.poll(() => [about('/quiet'), mails()], PATIENT).toEqual([['test', 'digest'], 2])
 })
+
+test('what waits for a digest is not sent to a person who no longer sees the project', async () => {
+  const hour = (hours: number): string =>
+    new Date(clock.now().getTime() + hours * 3_600_000).toISOString().slice(11, 16)
+  const quiet = { from: hour(-1), to: hour(2), time_zone: 'UTC' }
+  await make(stage.viewer, { channels: hook('/left'), quiet })
+  await finish(stage.owner, 'before the viewer left')
+  const waiting = () => stage.app
+    .sql`select from mail_held h join notification_firings f on f.id = h.firing_id
+    join batches b on b.key = f.batch_key where b.id = 'before the viewer left' and h.state = 'waiting'`
+  await expect.poll(async () => (await waiting()).length, PATIENT).toBeGreaterThan(0)
+  const left = await call(stage.owner, 'DELETE', `/api/projects/vision/members/${stage.viewer.id}`)
+  expect(left.status).toBe(204)
+  clock.forward({ hours: 2, minutes: 1 })
+  await stage.app.runTask('mail_digests')
+  const written = await stage.app.sql`select from notification_mails
+    where target like '%/left' and message::text like '%before the viewer left%'`
+  expect(written).toEqual([])
+})

@@ -2,6 +2,7 @@ import { itemAt } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
 import { mainLosses } from '../metrics/index.ts'
 import type { Quiet } from './quiet.ts'
+import { seesProjectSql } from './recipients.ts'
 import type { Condition, Detail, Trigger } from './rule.ts'
 
 /** The data of a job in a mail. */
@@ -71,7 +72,7 @@ const MAX_JOBS = 10
 
 /**
  * The data of a firing's mail; undefined if no mail should be sent: its rule was deleted or disabled, or its batch was
- * deleted or muted.
+ * deleted or muted, or the person of its rule no longer sees the project.
  */
 export async function readFacts(db: Db, firing: number): Promise<Facts | undefined> {
   const [row] = await db<FiringRow[]>`/* notifications.facts */
@@ -91,6 +92,8 @@ export async function readFacts(db: Db, firing: number): Promise<Facts | undefin
     left join batch_progress g on g.batch_key = b.key
     where f.id = ${firing} and f.outcome = 'mail' and (r.enabled or f.trigger is null)
       and b.deleted_at is null and b.purged_at is null
+      and (r.person_id is null or exists (
+        select from users u where u.id = r.person_id and u.disabled_at is null and ${seesProjectSql(db)}))
       and not exists (
         select from notification_mutes u
         where u.batch_key = f.batch_key and u.recipient_id is null and u.rule_id is null)`
