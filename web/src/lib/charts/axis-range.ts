@@ -5,8 +5,8 @@ export type Range = readonly [low: number, high: number]
 const NARROWEST = 2 ** -40
 /** On a log axis, for each decade from 1: the logarithm of 1e300 has fewer bits left for a difference than that of 1. */
 const NARROWEST_BY_DECADE = 2 ** -42
-/** Subnormal numbers that a range includes at least, so that ticks differ. */
-const NARROWEST_SUBNORMAL = 64 * Number.MIN_VALUE
+/** Subnormal numbers that a range includes at least: ticks differ, and rounding to one moves a point by less than 0.5%. */
+const NARROWEST_SUBNORMAL = 128 * Number.MIN_VALUE
 const MAX = Number.MAX_VALUE
 
 /**
