@@ -4,9 +4,11 @@ export default defineConfig({
   // As Node resolves it: the copy under `module` in its package.json would be a second one beside that of its users.
   resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
   test: {
-    // Tests of a Citus cluster run if there is one (SVC_TEST_CLUSTER_URL), those of Patroni by `npm run test:ha`.
+    // Tests of a Citus cluster run if there is one (SVC_TEST_CLUSTER_URL), those of Patroni and of the image by
+    // `npm run test:ha` and `npm run test:image`.
     include: [
       'test/**/*.test.ts',
+      ...(process.env.SVC_TEST_IMAGE ? ['test/image/*.image.ts'] : []),
       ...(process.env.SVC_TEST_HA ? ['test/ha/*.ha.ts'] : []),
       ...(process.env.SVC_TEST_CLUSTER_URL ? ['test/cluster/*.cluster.ts'] : []),
     ],

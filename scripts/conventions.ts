@@ -85,7 +85,7 @@ function testsLeftOut(): string[] {
   // Only root can run PostgreSQL as another user, so that one fact holds for root alone. The programs that these tests ask
   // for are not part of what CI needs.
   const allowed =
-    /^test\/(db\/(embedded\.slow\.test\.ts:\d+: test\.runIf\(process\.getuid\?\.\(\) === 0|pooler\.test\.ts:\d+: test\.runIf\((hasPgbouncer|hasPgpool)\)|tls\.slow\.test\.ts:\d+: describe\.runIf\(hasOpenssl\))|ops\/(image|other-proxies)\.slow\.test\.ts:\d+: test\.runIf\(hasPrograms?\))/
+    /^test\/(db\/(embedded\.slow\.test\.ts:\d+: test\.runIf\(process\.getuid\?\.\(\) === 0|pooler\.test\.ts:\d+: test\.runIf\((hasPgbouncer|hasPgpool)\)|tls\.slow\.test\.ts:\d+: describe\.runIf\(hasOpenssl\))|ops\/other-proxies\.slow\.test\.ts:\d+: test\.runIf\(hasProgram\))/
   const left =
     /\b(test|it|describe|suite)(\.\w+)*\.(skip|only|todo|fails|skipIf|runIf)\b|(?<!\.)\b(xit|xdescribe|fit|fdescribe)\(|pytest\.(skip|xfail|importorskip|mark\.(skip|skipif|xfail))\b|unittest\.skip/
   return linesWith(sources.filter(isTest), left).filter((line) => !allowed.test(line))

@@ -1,11 +1,10 @@
 // What fail-over by Patroni needs on one machine: Patroni, etcd and a PostgreSQL server, from Debian's packages.
 import { existsSync, readdirSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
+import { isInstalled } from './installed.mjs'
 
 /** Where Debian and Ubuntu install the versions of PostgreSQL. */
 const VERSIONS = '/usr/lib/postgresql'
-const isInstalled = (program) =>
-  (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, program)))
 
 /** The programs of the newest installed PostgreSQL server; undefined if there is none. */
 export function postgresPrograms() {
