@@ -87,6 +87,29 @@ test('an update of a running batch changes configuration and summary key by key 
   })
 })
 
+test('an update changes the tags: the newest event with tags counts, until a user edits them', async () => {
+  const start = startOf({ id: 'tagged', timestamp: '2026-03-01T10:00:00Z' }, { tags: ['a'] })
+  await stage.send(stage.batchOwner, [
+    update('tagged', { tags: ['a', 'b', 7] }, '2026-03-01T10:05:00Z'), // before its start arrives
+    start,
+    update('tagged', { tags: ['old'] }, '2026-03-01T10:02:00Z'),
+    update('tagged', { config: { lr: 1 } }, '2026-03-01T10:06:00Z'),
+  ])
+  expect(await get('/api/batches/tagged')).toMatchObject({
+    tags: ['a', 'b'],
+    started_at: '2026-03-01T10:00:00Z',
+  })
+  await stage.send(stage.batchOwner, [update('tagged', { tags: [] }, '2026-03-01T10:07:00Z')])
+  expect((await get('/api/batches/tagged')).tags).toEqual([])
+  // A resumed run that starts with tags sets them, too.
+  const resumed = startOf({ id: 'tagged', timestamp: '2026-03-01T11:00:00Z' }, { tags: ['again'] })
+  await stage.send(stage.batchOwner, [resumed])
+  expect((await get('/api/batches/tagged')).tags).toEqual(['again'])
+  expect((await patch('tagged', { tags: ['mine'] })).status).toBe(200)
+  await stage.send(stage.batchOwner, [update('tagged', { tags: ['theirs'] }, '2026-03-01T12:00:00Z')])
+  expect((await get('/api/batches/tagged')).tags).toEqual(['mine'])
+})
+
 test('the stream sends an update of the configuration with the same values as REST', async () => {
   await stage.send(stage.batchOwner, [startOf({ id: 'told-config' }, { config: { lr: 1 } })])
   const stream = await openStream(stage.app.address, ['batch:told-config'], { token: stage.viewer.token })

@@ -125,6 +125,53 @@ def test_calls_without_a_commit_share_the_step_of_the_next_one(
     ]
 
 
+def test_run_log_has_the_steps_of_wandb_in_a_script_that_calls_it_so(
+    begin: Callable[..., wandb.Run], server: FakeIngest
+) -> None:
+    run = wandb.init(url=server.url, token=server.token, console=False, **QUIET)
+    steps = [run.step]
+    for data, more in (
+        ({"a": 1}, {}),
+        ({"a": 2}, {"step": 9}),
+        ({"b": 2}, {}),  # 9, like the call before
+        ({"a": 3}, {"step": 3}),  # lower: kept, and the next call goes on as before
+        ({"a": 4}, {}),
+        ({"a": 5}, {"step": 3, "commit": True}),
+        ({"a": 6}, {"commit": False}),
+        ({"a": 7}, {"step": 20, "commit": True}),
+        ({}, {}),
+        ({"a": 8}, {"step": 30, "commit": False}),
+        ({"b": 8}, {"commit": False}),
+        ({"c": 8}, {}),
+    ):
+        run.log(data, **more)
+        steps.append(wandb.run.step if wandb.run else -1)
+    assert steps == [0, 1, 9, 10, 10, 11, 11, 11, 21, 22, 30, 30, 31]  # what wandb 0.31 says
+    run.finish()
+    found = [(step, *values) for step, values in epochs(server)]
+    assert [step for step, *_ in found] == [0, 9, 9, 3, 10, 3, 11, 20, 30, 30, 30]
+    own = begin(project="vision")
+    own._axes.as_wandb = False  # as in a script that calls it svc
+    own.log({"a": 1}, step=9)
+    assert own.step == 10
+
+
+def test_tags_notes_and_name_change_after_the_start(begin: Callable[..., wandb.Run], server: FakeIngest) -> None:
+    run = begin(project="vision", tags="one")
+    assert run.tags == ("one",)
+    run.tags += ("two", "three")
+    run.tags = run.tags  # no change, no event
+    run.tags = 5  # type: ignore[assignment]
+    run.notes = "why"
+    run.name = "renamed"
+    assert (run.tags, run.notes, run.name) == (("one", "two", "three"), "why", "renamed")
+    wandb.finish()
+    run.tags = ["late"]
+    updates = [event["data"] for event in server.of("batch_start") if event["data"].get("update")]
+    changes = [{key: data[key] for key in ("tags", "notes", "name") if key in data} for data in updates]
+    assert changes == [{"tags": ["one", "two", "three"]}, {"notes": "why"}, {"name": "renamed"}]
+
+
 def test_every_keyword_of_wandb_is_accepted_and_one_line_names_what_has_no_effect(
     begin: Callable[..., wandb.Run], server: FakeIngest, capsys: pytest.CaptureFixture[str]
 ) -> None:

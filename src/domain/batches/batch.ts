@@ -3,7 +3,7 @@ import { isRecord } from '../../checked.ts'
 import { type Event, type Incoming, numberOf } from '../events/index.ts'
 import { type Merged, mergeFields } from '../merge.ts'
 import { type GpuEvidence, noticeGpu } from '../resources/index.ts'
-import { noteDetails } from './details.ts'
+import { noteDetails, noteTags, tagsIn } from './details.ts'
 import { type Ending, mergeEnds } from './ending.ts'
 import { type Process, processIn } from './process.ts'
 import { deliveryIn } from './receipt.ts'
@@ -106,7 +106,7 @@ export function applyToBatch(
     case 'batch_start':
       noteDetails(batch, event.data, rankedStamp)
       // An update of a running batch is no start.
-      if (event.data.update === true) break
+      if (event.data.update === true) return noteTags(batch, tagsIn(event.data), rankedStamp)
       // A resumed run continues in another process, so the end of the first process does not end it.
       if (byOwner && isNewestStart(batch.start, rankedStamp)) batch.process = processIn(event.data)
       batch.changed.summary = true
@@ -275,7 +275,7 @@ function startFields(
     commit_sha: source.commit ?? text(environment.commit),
     command: data.command ?? source.command ?? text(environment.command),
     rerun_of: text(data.rerun_of),
-    tags: Array.isArray(data.tags) ? data.tags.filter((t) => typeof t === 'string').slice(0, 100) : undefined,
+    tags: tagsIn(data),
   }
   for (const [name, value] of Object.entries(environment)) fields[`env/${name}`] = value
   for (const name of Object.keys(fields)) if (fields[name] === undefined) delete fields[name]

@@ -1,9 +1,10 @@
 import { type Merged, mergeFields } from '../merge.ts'
+import { MAX_TAGS } from '../tags.ts'
 
 /**
  * Details of a run (contract §10): its name, group, notes, configuration and summary. The events `batch_start`,
  * `batch_done`, `batch_failed` may bring them, and a `batch_start` with `data.update: true`, which changes nothing
- * else. Configuration and summary are merged by key; the later timestamp wins. Pure.
+ * else but the tags. Configuration and summary are merged by key; the later timestamp wins. Pure.
  */
 
 /** The longest name and group, in characters; longer ones are cut. The page shows them in one line. */
@@ -47,6 +48,33 @@ export function noteDetails(
 }
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+
+/** The tags that an event brings; undefined if it has none. */
+export const tagsIn = (data: Record<string, unknown>): string[] | undefined =>
+  Array.isArray(data.tags) ? data.tags.filter((tag) => typeof tag === 'string').slice(0, MAX_TAGS) : undefined
+
+/** Keeps the tags of an update beside those of the starts: an update may arrive before the first start. */
+export function noteTags(
+  batch: Detailed & { changed: { summary: boolean } },
+  tags: string[] | undefined,
+  stamp: string,
+): undefined {
+  if (tags === undefined) return
+  batch.details = mergeFields(batch.details, { tags }, stamp)
+  batch.changed.summary = true
+}
+
+/** The tags that the newest event with some brought, a start or an update; null if none did. */
+export function sentTags({ start, details }: Detailed & { start: Merged | null }): unknown {
+  const started = stampedTags(start)
+  const updated = stampedTags(details)
+  return (started.stamp > updated.stamp ? started : updated).tags
+}
+
+const stampedTags = (merged: Merged | null): { tags: unknown; stamp: string } =>
+  merged !== null && Object.hasOwn(merged.values, 'tags')
+    ? { tags: merged.values.tags, stamp: merged.stamps?.tags ?? merged.stamp }
+    : { tags: null, stamp: '' }
 
 /** The merged details; null for those that no event brought. */
 export function detailsOf({ details }: Detailed): Details {

@@ -12,7 +12,7 @@ import {
   startedAt,
   statusOf,
 } from './batch.ts'
-import { detailsOf } from './details.ts'
+import { detailsOf, sentTags } from './details.ts'
 import { type StoredEnding, withCounts } from './ending.ts'
 import type { Process } from './process.ts'
 import { unheard } from './receipts.ts'
@@ -220,7 +220,7 @@ export function saveBatchSummaries(batches: BatchState[]): SqlFragment {
               n_failed: reported.counts?.n_failed,
               elapsed_s: reported.elapsed_s,
             },
-      tags: b.tagsEdited ? null : (start.tags ?? null),
+      tags: b.tagsEdited ? null : sentTags(b),
       start_fields: b.start,
       ending: b.ending,
       closing: b.closing,

@@ -40,7 +40,10 @@ class Axes:
         self._warn = warn
         self._metrics: list[Metric] = []
         self._last_of: dict[str, float] = {}
+        self.as_wandb = False
+        """Whether steps are W&B's: they only increase, and a step that a call names stays open for the next call."""
         self._at = -1
+        self._logged_at = -1
         self._is_open = False
         """Whether a call without a step gets the step of the last one, instead of the next: it had `commit=False`."""
         self._is_named = False
@@ -57,7 +60,7 @@ class Axes:
     def continue_after(self, step: int) -> None:
         """Let calls without a step continue after `step`, which an earlier process has recorded."""
         with self._lock:
-            self._at = max(self._at, step)
+            self._at = self._logged_at = max(self._at, step)
             self._is_open = self._is_named = False
 
     @property
@@ -68,7 +71,7 @@ class Axes:
     @property
     def last_step(self) -> int:
         """The main step of the last call."""
-        return self._at
+        return self._logged_at
 
     @property
     def next_step(self) -> int:
@@ -92,10 +95,7 @@ class Axes:
         As with W&B, a call that has `commit=False` leaves its step open for the next one without a step.
         """
         with self._lock:
-            rows = self._rows(data, step)
-            self._is_open = commit is False
-            self._is_named = commit is None and step is not None
-            return rows
+            return self._rows(data, step, commit)
 
     def simple_row(
         self, data: Mapping[str, Any], step: Any, commit: bool | None = None
@@ -123,19 +123,26 @@ class Axes:
             ):
                 return None
         with self._lock:
-            if step is not None:
-                self._at = at
-                self._is_named = commit is None
-            else:
-                if not self._is_open:
-                    self._at += 1
-                self._is_named = False
-            self._is_open = commit is False
+            at = self._take(None if step is None else at, commit)
             self._last_of.update(data)
-            return self._at, data.copy()
+            return at, data.copy()
 
-    def _rows(self, data: Mapping[str, Any], step: Any) -> dict[int, dict[str, Any]]:
-        main, fraction = self._main_step(step)
+    def _take(self, step: int | None, commit: bool | None) -> int:
+        """The step of a call that names `step` or none; the next calls follow it."""
+        if step is None:
+            step = self._at = self.next_step
+            self._is_named, self._is_open = False, commit is False
+        elif not self.as_wandb:
+            self._at = step
+            self._is_named, self._is_open = commit is None, commit is False
+        elif step >= self.next_step:
+            self._at = step
+            self._is_open = commit is not True
+        self._logged_at = step
+        return step
+
+    def _rows(self, data: Mapping[str, Any], step: Any, commit: bool | None) -> dict[int, dict[str, Any]]:
+        main, fraction = self._main_step(step, commit)
         numbers: dict[str, float] = {} if fraction is None else {"step": fraction}
         rows: dict[int, dict[str, Any]] = {main: {}}
         for name, value in flattened(data):
@@ -160,17 +167,14 @@ class Axes:
                 self._simple.add(name)
         return {at: row for at, row in rows.items() if row}
 
-    def _main_step(self, step: Any) -> tuple[int, float | None]:
+    def _main_step(self, step: Any, commit: bool | None) -> tuple[int, float | None]:
         """The step, by default the last one plus 1; and the given number if it is no whole number, else None."""
-        if step is None:
-            self._at = self.next_step
-            return self._at, None
-        at = whole(step)
-        if at is not None:
-            self._at = at
-            return at, None
+        at = None if step is None else whole(step)
+        if step is None or at is not None:
+            return self._take(at, commit), None
         fraction = number_of(step)
-        self._at = min(self._at + 1, MAX_STEP)
+        self._at = self._logged_at = min(self._at + 1, MAX_STEP)
+        self._is_named, self._is_open = commit is None, commit is False
         if fraction is None or not math.isfinite(fraction):
             self._warn("a step", f"a step must be a number, got {plain(step)!r}; the call gets the next whole number")
             return self._at, None

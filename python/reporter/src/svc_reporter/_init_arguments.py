@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,8 @@ def completed(given: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, An
     found |= {key: value for key, value in more.items() if key in OF_REPORTER}
     _take_settings(found, given.get("settings"))
     _take_variables(found)
+    if isinstance(found.get("tags"), str):
+        found["tags"] = [found["tags"]]
     _take_config(found, more)
     _note_others(more)
     found["mode"] = _mode(found.get("mode"))
@@ -172,3 +175,15 @@ def _project(given: Any, *, is_given: bool) -> Any:
         return given
     say_unsupported(f"the project name {given!r}", f"the run is reported in the project {name!r}")
     return name
+
+
+def is_called_wandb() -> bool:
+    """Whether the script that calls `init` knows this package as `wandb`, by its import or by `run-as-wandb`."""
+    package = sys.modules[__package__]
+    if sys.modules.get("wandb") is package:
+        return True
+    try:
+        frame = sys._getframe(2)
+    except (AttributeError, ValueError):
+        return False
+    return frame.f_globals.get("wandb") is package or frame.f_locals.get("wandb") is package

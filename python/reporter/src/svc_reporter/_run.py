@@ -113,6 +113,7 @@ def init(
         _current._finish(None, None, f"finished, because {f'run {title}' if title else 'another run'} begins")
     run = Run(made, values, name=title, job=job, step_unit=step_unit.strip(), quiet=bool(wanted.get("quiet")))
     run._describe(wanted, details)
+    run._axes.as_wandb = _init_arguments.is_called_wandb()
     run._begin(details, parts, wanted.get("console", True) and reinit != "create_new", reinit != "create_new")
     if mirror is not None and not made._disabled:
         run._mirror = _mirror.open_mirror(mirror, run)
@@ -252,7 +253,8 @@ class Run(RunFileCalls, RunNames):
         """Record metrics at a step: `run.log({"loss": loss, "val": {"acc": acc}}, step=step)`.
 
         A step is a whole number, in any order; the default is the last one plus 1, or the same one if the last call had
-        `commit=False`. Calls with the same step are merged, and the last value of a metric counts. A step with a
+        `commit=False`. In scripts that call this package `wandb` a step stays open as with W&B: after `log(step=9)` the
+        next call without a step has 9, too. Calls with the same step are merged, and the last value of a metric counts. A step with a
         fraction is stored as the series `step`, and the call gets the next whole number. Raises StopRequested, after
         recording, if a stop was requested.
         """

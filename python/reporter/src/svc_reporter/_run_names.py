@@ -101,8 +101,17 @@ class RunNames:
         return self._tags
 
     @tags.setter
-    def tags(self, value: Iterable[str]) -> None:
-        say_unsupported("run.tags of a run that has started", "change the tags on the page; init(tags=) sets them")
+    def tags(self, value: Iterable[str] | None) -> None:
+        """A change is sent to the service, where it counts until a person edits the tags on the page."""
+        try:
+            given = (value,) if isinstance(value, str) else tuple(value or ())
+        except Exception:
+            say(f"tags are a list of texts, got {type(value).__name__}: they are not changed")
+            return
+        tags = tuple(text_of(tag) for tag in given)
+        if tags != self._tags:
+            self._tags = tags
+            self._update({"tags": list(tags)})
 
     @property
     def job_type(self) -> str:
@@ -204,10 +213,14 @@ class RunNames:
         if self._details.get(what) == text:
             return
         self._details[what] = text
+        self._update({what: text})
+
+    def _update(self, fields: dict[str, Any]) -> None:
+        """Send changed fields of the run. A `batch_start` with `update` changes only them."""
         reporter = self._reporter
         if not self._finished and reporter.is_open and not reporter.has_joined:
             data = {"experiment_type": reporter.experiment_type, "n_total": reporter.n_planned, "update": True}
-            reporter.emit("batch_start", None, {**data, what: text})
+            reporter.emit("batch_start", None, {**data, **fields})
 
     def _alert_is_due(self, title: str, wait_duration: Any) -> bool:
         """Whether an alert of this title may come again: `wait_duration` is in seconds, or a timedelta."""
