@@ -12,24 +12,28 @@ const QUARANTINE = resolve(fileURLToPath(import.meta.url), '../../test/quarantin
 const MAX_DAYS = 14
 const DAY_MS = 86_400_000
 
-/** Files of this name are of the slow tier. */
-const SLOW = '.slow.test.'
+/** What vitest gets for each tier: part of the files' names. */
+const FILES = {
+  fast: ['--exclude', '**/*.slow.test.*', '--exclude', '**/*.page.test.*'],
+  slow: ['.slow.test.'],
+  page: ['.page.test.'],
+}
 
 /**
  * Every test file of one tier of `root` by vitest, on a checkout that is built.
  * @param run runs a command to its end: (command, args, { cwd, env }) to its exit code
- * @param slow whether it is the slow tier: files named `*.slow.test.ts`, all others otherwise
+ * @param tier `slow` for the files named `*.slow.test.ts`, `page` for `*.page.test.ts`, `fast` for all others
  * @param only these files in place of a tier
  * @returns counts; `names` of the tests that failed; `why` of a failure that is no test's; `notes` of races in quarantine
  */
-export async function vitest(run, { root, scratch, slow, only }) {
+export async function vitest(run, { root, scratch, tier, only }) {
   const once = async (report, ...more) => {
     const env = { SVC_TEST_BUILT: '1', ...process.env, TEST_OUTCOME: join(scratch, report) }
     const args = ['run', '--reporter=default', `--reporter=${REPORTER}`, ...more]
     const code = await run(join(root, 'node_modules/.bin/vitest'), args, { cwd: root, env })
     return { code, ...readJson(join(scratch, report)) }
   }
-  const first = await once('vitest.json', ...(only ?? (slow ? [SLOW] : ['--exclude', `**/*${SLOW}*`])))
+  const first = await once('vitest.json', ...(only ?? FILES[tier]))
   if (first.files === undefined)
     return { passed: 0, failed: 1, why: `vitest ended with ${first.code} and no report` }
   const failures = failuresIn(first.files, root)

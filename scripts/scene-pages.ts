@@ -1,5 +1,5 @@
 // Every page of the service with what it needs to show something: for pictures (screenshots.ts) and for what must hold on
-// all of them (test/web/every-page.slow.test.ts).
+// all of them (test/web/every-page.page.test.ts).
 import type { Page } from '@playwright/test'
 import type { Scene } from './scene.ts'
 

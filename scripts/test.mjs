@@ -5,6 +5,7 @@
 // Plain Node, because a fresh clone has no packages.
 //
 //   npm test [-- suite …]                the fast tier; only those suites: vitest, python/reporter, …
+//   npm run test:page [-- suite …]       the page in a browser: the files named *.page.test.ts
 //   npm run test:slow [-- suite …]       the slow tier: kills, overload, long properties, whole processes. In TypeScript
 //                                        the files named *.slow.test.ts, in Python the tests marked `slow`.
 import { spawn } from 'node:child_process'
@@ -28,8 +29,9 @@ import { ensureBuilt } from './start.mjs'
 
 const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
 /** A suite that takes longer hangs. */
-const SUITE_MS = 25 * 60_000
-const SLOW = process.argv.includes('--slow')
+const SUITE_MS = 40 * 60_000
+const TIER = ['slow', 'page'].find((name) => process.argv.includes(`--${name}`)) ?? 'fast'
+const SLOW = TIER === 'slow'
 /**
  * Of each Python package. Most of their tests wait for processes and time limits, so both packages run at once, and beside
  * the TypeScript tests: one test of each, which leaves the processors to those. The slow tier kills processes: one test of
@@ -199,7 +201,7 @@ async function pythonSuites(suite, { packages, preparing, workers }) {
 }
 
 async function main() {
-  const wanted = process.argv.slice(2).filter((argument) => argument !== '--slow')
+  const wanted = process.argv.slice(2).filter((argument) => argument !== `--${TIER}`)
   const chosen = (name) => wanted.length === 0 || wanted.includes(name)
   const results = []
   const suite = async (name, work) => {
@@ -214,12 +216,12 @@ async function main() {
     })
     return { passed: 0, failed: 0 }
   })
-  const packages = pythonPackages().filter(chosen)
+  const packages = TIER === 'page' ? [] : pythonPackages().filter(chosen)
   // Mostly waiting for the network, so it goes beside the first suite.
   const preparing = packages.length === 0 ? undefined : preparePython(packages)
   preparing?.catch(() => {}) // told where it is awaited
   const typescript = async () => {
-    if (chosen('vitest')) await suite('vitest', () => vitest(run, { root: ROOT, scratch, slow: SLOW }))
+    if (chosen('vitest')) await suite('vitest', () => vitest(run, { root: ROOT, scratch, tier: TIER }))
   }
   const inPython = async () => {
     const workers = workersBeside(chosen('vitest'))
