@@ -7,8 +7,24 @@ export interface DatabaseClock {
 }
 
 const INTERVAL_MS = 60_000
-/** The offset of a slower answer would be too uncertain. */
-const MAX_ROUND_TRIP_MS = 1_000
+/** Local times are cut to whole milliseconds. */
+const CUT_MS = 1
+
+/**
+ * The offset after an answer of the database. The answer was made between the question and its arrival, so it allows a
+ * range of offsets as wide as the round trip; the offset moves into that range, no further. On one host it stays 0, however
+ * slow the answers are.
+ * @param databaseMs the database's time in the answer
+ * @param askedAtMs this host's time before the question
+ * @param tookMs from the question to the arrival of the answer
+ */
+export function offsetAfter(
+  offsetMs: number,
+  { databaseMs, askedAtMs, tookMs }: { databaseMs: number; askedAtMs: number; tookMs: number },
+): number {
+  const most = databaseMs - askedAtMs
+  return Math.min(most, Math.max(most - tookMs - CUT_MS, offsetMs))
+}
 
 /**
  * All servers of a database measure silence by the same clock, that of the database. The offset to it is measured at
@@ -18,12 +34,12 @@ const MAX_ROUND_TRIP_MS = 1_000
 export async function followDatabaseClock(sql: Sql): Promise<DatabaseClock> {
   let offsetMs = 0
   async function measureOffset(): Promise<void> {
-    const before = Date.now()
+    const askedAtMs = Date.now()
     const began = performance.now()
     const [row] = await sql<{ ms: number }[]>`/* clock.read */
       select (extract(epoch from clock_timestamp()) * 1000)::float8 ms`
     const tookMs = performance.now() - began
-    if (row !== undefined && tookMs <= MAX_ROUND_TRIP_MS) offsetMs = row.ms - (before + tookMs / 2)
+    if (row !== undefined) offsetMs = offsetAfter(offsetMs, { databaseMs: row.ms, askedAtMs, tookMs })
   }
   await measureOffset()
   const timer = setInterval(() => void measureOffset().catch(() => {}), INTERVAL_MS)

@@ -70,7 +70,7 @@ const deliveriesOf = async (rule: { id: string }) =>
   (await must(200, 'GET', `/api/rules/${rule.id}/deliveries`)).items
 const statesOf = async (rule: { id: string }): Promise<string[]> =>
   (await deliveriesOf(rule)).map((one: { state: string }) => one.state)
-const PATIENT = { timeout: 20_000, interval: 50 }
+const PATIENT = { timeout: 60_000, interval: 50 }
 
 test('every kind gets the message in its own format, and secrets are never shown again', async () => {
   const { slug, rule } = await ruleWith({
