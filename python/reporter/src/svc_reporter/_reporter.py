@@ -593,7 +593,8 @@ class Reporter:
         if self._files is not None:
             self._files.hurry(_HURRY_S)
 
-    def _end_within(self, timeout_s: float, failure: str | None, trace: str | None) -> None:
+    def _end_within(self, timeout_s: float, failure: str | None, trace: str | None, *, gives_back: bool = False) -> None:
+        """End the jobs and the batch. With `gives_back` the job of the trial stays open: another worker goes on."""
         with self._lock:
             pipeline = self._pipeline
             if pipeline is None:
@@ -612,7 +613,7 @@ class Reporter:
             self.drain_console()
             if failure is None and self.stop_honoured:
                 failure = STOPPED
-            if self._watched is not None:
+            if self._watched is not None and not gives_back:
                 self._watched.closing(failure)
             self.give_lines_to_newest_job()
             if self._lines_before_job:
@@ -620,7 +621,8 @@ class Reporter:
             if self._files is not None:
                 self._files.encode_rest(began + timeout_s * _ENCODE_SHARE)
             for job in list(self._open_jobs):  # started without a `with` statement
-                job.end_with_run(failure)
+                if not (gives_back and self.trial is not None and job.id == self.trial.job_id):
+                    job.end_with_run(failure)
             counts = {**self.end_extras(), "n_done": self._n_done, "n_failed": self._n_failed}
             elapsed_s = time.monotonic() - self._began
             if not self.has_joined:
@@ -658,7 +660,10 @@ class Reporter:
             self._end(self._close_timeout_s, failure, None)
 
     def end_by_signal(self, reason: str) -> None:
-        """On SIGTERM: end open jobs and the batch as failed, or as stopped after a stop request."""
+        """On SIGTERM: end open jobs and the batch as failed, or as stopped after a stop request.
+
+        The trial of a sweep is given back instead: an eviction or a time limit says nothing about its parameters.
+        """
         if self._pid != os.getpid():
             return
         pipeline = self._usable_pipeline()
@@ -673,7 +678,15 @@ class Reporter:
             if transport is not None:
                 StopPoll(self.batch_id, transport, self._stop.record)()
         # In this thread: it may hold a lock that another one would wait for.
-        self._end_within(self._close_timeout_s, STOPPED if self._stop.seen else reason, None)
+        gives_back = self.trial is not None and not self._stop.seen
+        self._end_within(
+            self._close_timeout_s, STOPPED if self._stop.seen else reason, None, gives_back=gives_back
+        )
+        keep = self.trial.keeping() if gives_back and self.trial is not None else None
+        if keep is not None and self._settings.target is not None:
+            from ._crash_report import send_lease
+
+            send_lease({**keep, "url": str(self._settings.target), "token": self._settings.token}, release=True)
 
     def forget(self) -> None:
         """In a forked child."""

@@ -113,6 +113,8 @@ class _Runner:
         self._target = {"url": options.url, "token": options.token}
         self._lock = threading.Lock()
         self._stopping = threading.Event()
+        self._is_evicted = False
+        """SIGTERM ended this worker: what it ends by that is given back."""
         self._running: set[subprocess.Popen[bytes]] = set()
         self._failed = 0
         self._done = 0
@@ -138,6 +140,7 @@ class _Runner:
     def _on_signal(self, number: int, _frame: Any) -> None:
         """Pass the signal on; the trials that run end, and no more follow."""
         self._stopping.set()
+        self._is_evicted = self._is_evicted or number == signal.SIGTERM
         for process in list(self._running):
             try:
                 process.send_signal(number)
@@ -184,10 +187,17 @@ class _Runner:
         elif status != 0:
             self._failed += 1
             print(f"trial {trial.number} ended with status {status}", file=sys.stderr)
-        if -status in _KILLED:
+        if self._is_given_back(trial, status):
             self._sweep.release(trial)
         elif status != STOPPED_STATUS:
             self._settle(trial, status)
+
+    def _is_given_back(self, trial: Trial, status: int) -> bool:
+        """Whether the command was ended from outside. A shell or srun turns SIGTERM into the status of a stop, but a
+        training that was stopped has reported its end."""
+        if -status in _KILLED or (self._is_evicted and status not in (0, STOPPED_STATUS)):
+            return True
+        return status == STOPPED_STATUS and self._sweep.state_of(trial) == "running"
 
     def _settle(self, trial: Trial, status: int) -> None:
         """End the job of a command that did not report its own end: without svc_reporter, or by os._exit."""
