@@ -30,7 +30,7 @@ def ended(number: int, params: dict[str, Any], value: float, **more: Any) -> dic
     return {"number": number, "params": params, "state": "completed", "value": value, **more}
 
 
-@pytest.mark.parametrize("method", ["tpe", "qmc"])
+@pytest.mark.parametrize("method", ["tpe", "qmc", "cmaes", "nsga2", "random"])
 def test_proposals_are_in_the_space_and_get_better(method: str) -> None:
     study = Study(sweep(method))
     found = []
@@ -47,8 +47,34 @@ def test_proposals_are_in_the_space_and_get_better(method: str) -> None:
         found.append(loss)
         study.update([ended(number, params, loss)])
     assert len({round(loss, 9) for loss in found}) > 20
-    if method != "qmc":
+    if method == "tpe":
         assert min(found[10:]) < 1.0
+
+
+def test_gaussian_processes_propose() -> None:
+    study = Study(sweep("gp"))
+    for number in range(12):  # the first ten are random
+        params = study.propose()
+        study.update([ended(number, params, (params["x"] - 1) ** 2)])
+    assert -5 <= params["x"] <= 5
+
+
+@pytest.mark.parametrize(("method", "key"), [("cmaes", "cma:generation"), ("nsga2", "NSGAIISampler:generation")])
+def test_a_new_worker_goes_on_with_the_generations_of_the_others(method: str, key: str) -> None:
+    first = Study(sweep(method, max_trials=60))
+    trials: list[dict[str, Any]] = []
+    for number in range(40):
+        params = first.propose()
+        trials.append(ended(number, params, (params["x"] - 1) ** 2 + math.log10(params["lr"]) ** 2))
+        first.update(trials)
+    fresh = Study(sweep(method, max_trials=60))
+    fresh.update(trials)
+    generations = [
+        [trial.system_attrs.get(key, 0) for trial in study._study.get_trials() if trial.value is not None]
+        for study in (first, fresh)
+    ]
+    assert generations[0] == generations[1]
+    assert max(generations[1]) >= 3
 
 
 def test_a_running_trial_keeps_others_away_until_it_has_ended() -> None:

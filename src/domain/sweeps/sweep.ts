@@ -10,7 +10,7 @@ export interface Definition {
   command?: string | undefined
 }
 
-export const METHODS = ['grid', 'random', 'tpe', 'cmaes', 'gp', 'qmc'] as const
+export const METHODS = ['grid', 'random', 'tpe', 'cmaes', 'gp', 'qmc', 'nsga2'] as const
 export type Method = (typeof METHODS)[number]
 export const EARLY_STOPPING = ['median', 'hyperband', 'percentile'] as const
 export type EarlyStopping = (typeof EARLY_STOPPING)[number]

@@ -18,6 +18,7 @@ const METHOD_TEXT = {
   cmaes: 'CMA-ES (Optuna)',
   gp: 'Gaussian process (Optuna)',
   qmc: 'Quasi-Monte Carlo (Optuna)',
+  nsga2: 'NSGA-II (Optuna)',
 } as const
 
 /** The button that opens the form, and the form. It is loaded when the button is pressed, so it is open at first. */

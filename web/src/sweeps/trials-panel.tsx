@@ -30,6 +30,7 @@ const METHOD = {
   cmaes: 'CMA-ES',
   gp: 'Gaussian process',
   qmc: 'Quasi-Monte Carlo',
+  nsga2: 'NSGA-II',
 } as const
 
 /** A sweep that the service hands out: its state, its budget, its trials, and how to pause, stop or extend it. */

@@ -12,6 +12,10 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+_STATEFUL = ("cmaes", "nsga2")
+"""Samplers that keep their state, such as the generation of each trial, in the trials of a study."""
+_ASKED_AGAIN = 1_000
+"""Trials of earlier workers for which such a sampler is asked again: each takes some milliseconds."""
 _SCIPY = {"cmaes": "cmaes", "gp": "scipy torch", "qmc": "scipy"}
 
 
@@ -39,9 +43,10 @@ class Study:
     One study proposes, another one prunes: there the trials have the numbers of the service, which brackets depend on.
     """
 
-    def __init__(self, sweep: Mapping[str, Any]) -> None:
+    def __init__(self, sweep: Mapping[str, Any], *, proposes: bool = True) -> None:
         self._sweep = sweep
-        method = sweep["method"]
+        method = sweep["method"] if proposes else "random"
+        self._keeps_state = method in _STATEFUL
         optuna = self._optuna = _optuna(method)
         self._axes = {name: _axis(optuna, given) for name, given in sweep["parameters"].items()}
         seed = zlib.crc32(str(sweep["id"]).encode())
@@ -64,6 +69,8 @@ class Study:
             return samplers.CmaEsSampler(seed=None, warn_independent_sampling=False)
         if method == "gp":
             return samplers.GPSampler()
+        if method == "nsga2":
+            return samplers.NSGAIISampler(population_size=self._population())
         if method == "qmc":
             # All workers draw from one sequence: the same seed, and the number of known trials as the place in it.
             with warnings.catch_warnings():
@@ -75,6 +82,11 @@ class Study:
             # Trials that run count as bad, so that parallel workers do not repeat each other.
             return samplers.TPESampler(constant_liar=True)
         return samplers.RandomSampler()
+
+    def _population(self) -> int:
+        """Optuna's 50, or fewer so that a small budget has several generations."""
+        budget = self._sweep.get("max_trials")
+        return 50 if budget is None else min(50, max(8, int(budget) // 8))
 
     def _pruner(self) -> Any:
         given = dict(self._sweep.get("early_stopping") or {})
@@ -99,31 +111,45 @@ class Study:
 
     def update(self, trials: Sequence[Mapping[str, Any]]) -> None:
         """Take trials as the service lists them; those that are known and have ended do not change."""
-        for trial in sorted(trials, key=lambda one: int(one["number"])):
+        for left, trial in zip(range(len(trials), 0, -1), sorted(trials, key=lambda one: int(one["number"])), strict=True):
             number = int(trial["number"])
             if number not in self._ids:
-                self._add(number, trial)
+                self._add(number, trial, with_state=self._keeps_state and left <= _ASKED_AGAIN)
             elif number not in self._open:
                 continue
             self._note_values(number, trial.get("intermediate") or ())
             self._settle(number, trial)
         self._known = max([self._known, *(number + 1 for number in self._ids)])
 
-    def _add(self, number: int, trial: Mapping[str, Any]) -> None:
+    def _add(self, number: int, trial: Mapping[str, Any], *, with_state: bool) -> None:
         optuna = self._optuna
         params = {
             name: axis.inside(trial["params"][name])
             for name, axis in self._axes.items()
             if axis.distribution is not None and name in trial["params"] and axis.holds(trial["params"][name])
         }
-        frozen = optuna.trial.create_trial(
-            state=optuna.trial.TrialState.RUNNING,
-            params=params,
-            distributions={name: self._axes[name].distribution for name in params},
-        )
-        study = self._study
-        self._ids[number] = study._storage.create_new_trial(study._study_id, template_trial=frozen)
+        distributions = {name: self._axes[name].distribution for name in params}
+        if with_state:
+            self._ids[number] = self._asked_again(params, distributions)
+        else:
+            frozen = optuna.trial.create_trial(
+                state=optuna.trial.TrialState.RUNNING, params=params, distributions=distributions
+            )
+            self._ids[number] = self._study._storage.create_new_trial(self._study._study_id, template_trial=frozen)
         self._open.add(number)
+
+    def _asked_again(self, params: Mapping[str, Any], distributions: Mapping[str, Any]) -> int:
+        """Ask the sampler again for a trial of any worker, so that it has the state that it would have in one process."""
+        study, storage = self._study, self._study._storage
+        trial_id: int = study.ask()._trial_id
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            asked = storage.get_trial(trial_id)
+            study.sampler.sample_relative(study, asked, study.sampler.infer_relative_search_space(study, asked))
+        for name, value in params.items():
+            one = distributions[name]
+            storage.set_trial_param(trial_id, name, one.to_internal_repr(value), one)
+        return trial_id
 
     def _note_values(self, number: int, values: Iterable[Sequence[Any]]) -> bool:
         """Store values that are new, in the order of their steps. Whether the pruner gives the trial up at the last.

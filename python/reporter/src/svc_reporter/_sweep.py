@@ -99,7 +99,7 @@ class Sweep:
 
     def _updated(self, use: str) -> Study:
         """The study that proposes or prunes, with the news since the last call."""
-        study, seen = self._studies.get(use) or (Study(self.document), 0)
+        study, seen = self._studies.get(use) or (Study(self.document, proposes=use == "propose"), 0)
         filters: dict[str, Any] = {"changed_after": seen}
         if use == "prune":
             filters["intermediate"] = "true"

@@ -3,7 +3,7 @@ import type { Numeric } from './types.ts'
 
 /** Sweeps are read through REST: their trials come by page, and nothing else in the graph needs them. */
 
-export const METHODS = ['grid', 'random', 'tpe', 'cmaes', 'gp', 'qmc'] as const
+export const METHODS = ['grid', 'random', 'tpe', 'cmaes', 'gp', 'qmc', 'nsga2'] as const
 export type Method = (typeof METHODS)[number]
 export type Parameter = (
   | { value: unknown }
