@@ -70,6 +70,7 @@ export interface AuditEntry {
     | 'job.edited'
     | 'report.shared'
     | 'report.unshared'
+    | 'comment.deleted'
     | 'sweep.created'
     | 'sweep.paused'
     | 'sweep.resumed'

@@ -14,6 +14,13 @@ export type Outgoing =
   | { confirmation: string }
   | { invitation: string }
   | { registered: AgentMail }
+  /** A comment mentions a person. */
+  | { mention: Mention }
+
+export interface Mention {
+  comment: number
+  person: string
+}
 
 /** About the registration of an agent, for its owner. */
 export interface AgentMail {

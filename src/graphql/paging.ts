@@ -44,6 +44,7 @@ export const MAX_PAGE_SIZE = {
   views: 500,
   // A text may have 100,000 characters.
   reports: 100,
+  comments: 500,
 } as const
 export const DEFAULT_PAGE_SIZE = 50
 

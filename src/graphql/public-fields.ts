@@ -37,6 +37,7 @@ const PUBLIC: Record<string, readonly string[]> = {
       'agent',
       'shares',
       'muted',
+      'comments',
     ],
   ],
   Job: [

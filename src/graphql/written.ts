@@ -29,7 +29,7 @@ const positionOf = ({ created_at: createdAt, id }: { created_at: string; id: str
 const slugOf = (slug: string | null | undefined): string | undefined =>
   slug == null ? undefined : storablePart(slug)
 
-const ReportType = builder.objectRef<Report>('Report')
+export const ReportType = builder.objectRef<Report>('Report')
 builder.objectType(ReportType, {
   description: 'A text with embedded runs, charts and tables (docs/api.md).',
   fields: (t) => declared(t, reportFields, { owner: PersonType }, (report) => report),

@@ -24,6 +24,7 @@ import { exportRoutes } from './batches/export.ts'
 import { healthRoutes } from './batches/health.ts'
 import { rerunRoutes } from './batches/reruns.ts'
 import { shareRoutes } from './batches/shares.ts'
+import { commentRoutes } from './comments/comments.ts'
 import { dashboardRoutes } from './dashboard/dashboard.ts'
 import { documentationRoutes } from './docs/documentation.ts'
 import { describeRoutes, openapiRoutes } from './docs/openapi.ts'
@@ -36,6 +37,7 @@ import { agentRoutes } from './hosts/agents.ts'
 import { hostRoutes } from './hosts/hosts.ts'
 import { jobAttemptRoutes } from './jobs/job-attempts.ts'
 import { jobRoutes } from './jobs/jobs.ts'
+import { bellRoutes } from './notices/notices.ts'
 import { npmRoutes } from './npm/npm.ts'
 import { createCounters } from './operations/counters.ts'
 import { opsRoutes } from './operations/ops.ts'
@@ -258,6 +260,8 @@ function registerRoutes(app: FastifyInstance, services: Services): void {
   projectLinkRoutes(app, services)
   viewRoutes(app, services)
   reportRoutes(app, services)
+  commentRoutes(app, services)
+  bellRoutes(app, services)
   auditRoutes(app, services)
   metricsRoutes(app, services)
   seriesRoutes(app, services)

@@ -15,6 +15,11 @@ export type Change =
   | { channel: `batch:${string}`; type: 'summary'; batchKey: number; keys: number[] }
   /** Files of a batch arrived or were deleted, or it got media. */
   | { channel: `batch:${string}`; type: 'files' | 'media'; batchKey: number; keys: number[] }
+  /** Comments on a batch, or on a report of the project. */
+  | { channel: `batch:${string}`; type: 'comments'; batchKey: number; keys: number[] }
+  | { channel: `project:${string}`; type: 'comments'; keys: number[] }
+  /** What happened that concerns a person; each person sees their own. */
+  | { channel: 'notices'; type: 'notices'; keys: number[] }
   /** Commands to agents about a batch, and their progress. */
   | { channel: `batch:${string}`; type: 'commands'; batchKey: number; keys: number[] }
   /** Agents: registered, seen, revoked, or with another command. */

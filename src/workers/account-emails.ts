@@ -1,4 +1,5 @@
 import type { PendingMail } from '../domain/addresses/index.ts'
+import type { MentionFacts } from '../domain/comments/index.ts'
 import { escapeHtml } from '../domain/escape-html.ts'
 import type { PendingInvitation } from '../domain/invitations/index.ts'
 import { type EmailMessage, line } from '../domain/notifications/index.ts'
@@ -49,6 +50,43 @@ export function invitationEmail(invitation: PendingInvitation, home: string): Em
   })
 }
 
+/** Tells a person that a comment mentions them. */
+export function mentionEmail(
+  {
+    author,
+    project,
+    body,
+    batch,
+    report,
+  }: Pick<MentionFacts, 'author' | 'project' | 'body' | 'batch' | 'report'>,
+  home: string,
+): EmailMessage {
+  const who = line(author, 80)
+  const what =
+    batch === null
+      ? `the report “${line(report?.title ?? '', 128)}”`
+      : `the run “${line(batch.name ?? batch.id, 128)}”`
+  const url =
+    batch === null
+      ? `${home}/r/${encodeURIComponent(report?.id ?? '')}#comments`
+      : `${home}/b/${encodeURIComponent(batch.id)}/comments`
+  return write({
+    subject: `${who} mentions you in a comment on ${what}`,
+    lines: [
+      `${who} writes in the project “${line(project, 128)}”:`,
+      ...body
+        .slice(0, MAX_QUOTED)
+        .split('\n')
+        .filter((one) => one.trim() !== '')
+        .slice(0, 20)
+        .map((one) => line(one, 500)),
+      ...(body.length > MAX_QUOTED ? ['…'] : []),
+    ],
+    link: { label: 'Open the comment', url },
+    foot: `You get this because you see the project. Choose what you are told of on your account page: ${home}/account`,
+  })
+}
+
 export function agentEmail(
   { at, by = 'session', replaced = true }: AgentMail,
   hostname: string,
@@ -71,6 +109,9 @@ export function agentEmail(
     ].join('\n'),
   }
 }
+
+/** Characters of a comment that a mail quotes. */
+const MAX_QUOTED = 2_000
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 

@@ -11,10 +11,11 @@ import {
   returnToken,
 } from '../domain/addresses/index.ts'
 import { ownerOfAgent } from '../domain/agents/index.ts'
+import { readMention } from '../domain/comments/index.ts'
 import { pendingInvitation } from '../domain/invitations/index.ts'
-import type { AgentMail } from '../domain/outbox.ts'
+import type { AgentMail, Mention } from '../domain/outbox.ts'
 import { commit, type Writer } from '../stream/commit.ts'
-import { agentEmail, confirmationEmail, invitationEmail } from './account-emails.ts'
+import { agentEmail, confirmationEmail, invitationEmail, mentionEmail } from './account-emails.ts'
 import { MailSender, type OutgoingMail } from './mail-sender.ts'
 import { baseUrlOf } from './outgoing.ts'
 
@@ -29,7 +30,7 @@ interface Services {
 }
 
 /**
- * Mail about accounts: confirmation links for addresses, invitations, and registrations of agents. The token of a link is
+ * Mail to accounts: confirmation links for addresses, invitations, mentions, and registrations of agents. The token of a link is
  * only in its mail; the database holds its hash, and neither is logged. Each function throws when the server did not
  * accept a mail; graphile-worker then retries with growing pauses.
  */
@@ -41,7 +42,7 @@ export function createAccountMail({ config, port, sql, writer, now, log }: Servi
 
   /** @param undo reverts the preparation when the server did not accept the mail */
   async function send(
-    kind: 'account' | 'agent',
+    kind: 'account' | 'agent' | 'mention',
     mail: Omit<OutgoingMail, 'messageId'>,
     undo?: () => Promise<unknown>,
   ): Promise<void> {
@@ -52,11 +53,11 @@ export function createAccountMail({ config, port, sql, writer, now, log }: Servi
     if (!('error' in outcome)) return
     const about = { to: mail.to, why: outcome.error.message }
     if (outcome.state !== 'later') {
-      log.warn(about, 'a mail about an account was refused, or its answer was lost: it is not sent again')
+      log.warn(about, 'a mail to an account was refused, or its answer was lost: it is not sent again')
       return
     }
     await undo?.()
-    log.warn(about, 'a mail about an account could not be sent; it is tried again')
+    log.warn(about, 'a mail to an account could not be sent; it is tried again')
     throw outcome.error
   }
 
@@ -83,6 +84,27 @@ export function createAccountMail({ config, port, sql, writer, now, log }: Servi
       await send('account', { to: invitation.address, message }, () =>
         write((tx) => releaseMail(tx, invitation, now())),
       )
+    },
+
+    /** Tells a person that a comment mentions them. Beyond the hour's budget only the bell does. */
+    async mention(mention: Mention): Promise<void> {
+      const facts = await readMention(sql, mention)
+      if (facts === undefined) return
+      const { address: to } = facts
+      const message = mentionEmail(facts, home())
+      if (smtp === undefined) {
+        log.info(
+          { mail: { to, subject: message.subject } },
+          'no mail server is set (SVC_SMTP_URL): this mail was not sent',
+        )
+        return
+      }
+      if (!(await isMailable(sql, to, config.mail.allowedDomains))) return
+      if (!(await write((tx) => reserveMail(tx, facts, config.mail, now())))) {
+        log.info({ to }, 'a mention is not mailed: the budget of this hour is used up')
+        return
+      }
+      await send('mention', { to, message }, () => write((tx) => releaseMail(tx, facts, now())))
     },
 
     /** Notifies the owner of an agent that it was registered, or that its token was replaced (contract §10). */

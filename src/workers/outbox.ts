@@ -2,9 +2,10 @@ import type { Task } from 'graphile-worker'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Sql } from '../db/sql.ts'
+import { noticeFiring, noticesOf } from '../domain/notices/index.ts'
 import { readChannels, readFacts } from '../domain/notifications/index.ts'
 import type { AgentMail, Outgoing } from '../domain/outbox.ts'
-import type { Writer } from '../stream/commit.ts'
+import { commit, type Writer } from '../stream/commit.ts'
 import { createAccountMail } from './account-mail.ts'
 import { createChannelSender } from './channel-sender.ts'
 import { createRuleMail } from './mail.ts'
@@ -34,6 +35,10 @@ export function createOutboxTasks(services: OutboxServices): Record<string, Task
     if (facts === undefined) return
     const wanted = await readChannels(services.sql, facts.rule.id)
     const others = wanted.filter(({ kind }) => kind !== 'mail')
+    await commit(services.writer, async (tx) => ({
+      result: undefined,
+      changes: noticesOf(await noticeFiring(tx, facts, others.length < wanted.length, services.now())),
+    }))
     // These first: they only write, and a mail server that is away must not delay them.
     if (others.length > 0)
       await channels.write(facts, others, pageOf(baseUrlOf(services.config, services.port()), facts))
@@ -45,6 +50,7 @@ export function createOutboxTasks(services: OutboxServices): Record<string, Task
     if ('firing' in message) return fire(message.firing)
     if ('delivery' in message) return channels.deliver(message.delivery)
     if ('confirmation' in message) return accountMail.confirm(message.confirmation)
+    if ('mention' in message) return accountMail.mention(message.mention)
     if ('invitation' in message) return accountMail.invite(message.invitation)
     return accountMail.agent(message.registered)
   }

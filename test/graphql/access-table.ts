@@ -56,7 +56,7 @@ export const ACCESS: ReadonlyMap<string, Rule> = new Map([
     'reader',
     'Batch',
     `nodeId project envSnapshot columns delivery jobDeliveries jobs metrics metricGroups metricClips eta health resources
-     logLines`,
+     logLines comments`,
   ),
   ...rows('inProject', 'Batch', 'agentCommands timeline agent'),
   ...rows('sharer', 'Batch', 'shares'),
@@ -80,6 +80,9 @@ export const PARTS = new Set([
   'BatchConnection',
   'BatchEdge',
   'BatchUpdate',
+  'Comment',
+  'CommentConnection',
+  'CommentEdge',
   'Dashboard',
   'Delivery',
   'DeliveryCounts',

@@ -45,6 +45,7 @@ const NOT_MODELLED = [
   'mail_held',
   'media',
   'media_keys',
+  'notices',
   'notification_recipients',
   'oauth_attempts',
   'passkeys',

@@ -166,6 +166,7 @@ const OF_BATCHES: [field: string, most: number][] = [
   ['agentCommands(first: 2) { edges { node { state } } }', 4],
   ['shares { id }', 4],
   ['muted', 4],
+  ['comments(first: 2) { totalCount edges { node { body } } }', 4],
   ['delivery { state }', 4],
   ['jobDeliveries(first: 2) { edges { node { missing } } }', 4],
   ['project { slug owner { name } }', 4],

@@ -102,6 +102,22 @@ const report =
     return `/api/reports/${made.body.id}${suffix}`
   }
 
+/** A comment that the batch's owner wrote on a batch of theirs for this call. */
+const commentOnBatch = async ({ stage, batch, n }: Scene) => {
+  const path = `/api/batches/${batch.id}/comments`
+  const body = { body: `comment ${n}` }
+  const made = await stage.app.call('POST', path, { token: stage.batchOwner.token, body })
+  return `${path}/${made.body.id}`
+}
+
+/** The same on a report of theirs. */
+const commentOnReport = async (scene: Scene) => {
+  const path = await report('/comments')(scene)
+  const body = { body: `comment ${scene.n}` }
+  const made = await scene.stage.app.call('POST', path, { token: scene.stage.batchOwner.token, body })
+  return `${path}/${made.body.id}`
+}
+
 /** A sweep that the batch's owner created for this call. */
 const sweep =
   (suffix = '', project = 'vision') =>
@@ -372,6 +388,50 @@ export const MATRIX: Row[] = [
     agent: 403,
   },
 
+  ...read('/comments'),
+  {
+    route: 'POST /api/batches/:id/comments',
+    path: ofBatch('/comments'),
+    body: ({ n }) => ({ body: `comment ${n}` }),
+    answers: '401 401 403 403 404 403 201 201 201 201',
+  },
+  {
+    route: 'PATCH /api/batches/:id/comments/:comment',
+    path: commentOnBatch,
+    body: () => ({ body: 'other words' }),
+    answers: '401 401 403 403 404 403 403 200 403 403',
+  },
+  {
+    route: 'DELETE /api/batches/:id/comments/:comment',
+    path: commentOnBatch,
+    answers: '401 401 403 403 404 403 403 204 204 204',
+  },
+  {
+    route: 'GET /api/reports/:id/comments',
+    path: report('/comments'),
+    answers: '404 401 403 200 404 200 200 200 200 200',
+  },
+  {
+    route: 'POST /api/reports/:id/comments',
+    path: report('/comments'),
+    body: ({ n }) => ({ body: `comment ${n}` }),
+    answers: '401 401 403 403 404 403 201 201 201 201',
+  },
+  {
+    route: 'PATCH /api/reports/:id/comments/:comment',
+    path: commentOnReport,
+    body: () => ({ body: 'other words' }),
+    answers: '401 401 403 403 404 403 403 200 403 403',
+  },
+  {
+    route: 'DELETE /api/reports/:id/comments/:comment',
+    path: commentOnReport,
+    answers: '401 401 403 403 404 403 403 204 204 204',
+  },
+  { route: 'GET /api/notices', answers: PERSONS(200) },
+  { route: 'POST /api/notices/read', body: () => ({ ids: [] }), answers: PERSONS(200) },
+  { route: 'GET /api/notices/choices', answers: PERSONS(200) },
+  { route: 'PATCH /api/notices/choices', body: () => ({}), answers: PERSONS(200) },
   { route: 'GET /api/reports', answers: READERS },
   {
     route: 'POST /api/reports',

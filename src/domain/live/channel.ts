@@ -9,6 +9,7 @@ export type ChannelKind =
   | 'resources'
   | 'host'
   | 'hosts'
+  | 'notices'
   | 'dashboard'
   | 'share'
 
@@ -21,7 +22,7 @@ export interface Channel {
 }
 
 const NAMED = new Set(['project', 'batch', 'metrics', 'logs', 'resources', 'host', 'share'])
-const BARE = new Set(['hosts', 'dashboard'])
+const BARE = new Set(['hosts', 'notices', 'dashboard'])
 export const MAX_CHANNELS = 100
 
 /**
@@ -43,7 +44,7 @@ function readChannel(name: string): Channel {
   // 128 characters (contract §1), each of which may be two units of a JavaScript string.
   if (!NAMED.has(kind) || of === '' || of.length > 256 || /[\p{Cc}\p{Cs}]/u.test(of)) {
     throw refused(
-      `"${name.toWellFormed().slice(0, 300)}" is no channel: project:{slug}, batch:{id}, metrics:{batch_id}, logs:{batch_id}, resources:{batch_id}, host:{agent_id}, hosts, dashboard or share:{token}`,
+      `"${name.toWellFormed().slice(0, 300)}" is no channel: project:{slug}, batch:{id}, metrics:{batch_id}, logs:{batch_id}, resources:{batch_id}, host:{agent_id}, hosts, notices, dashboard or share:{token}`,
     )
   }
   return { name, kind: kind as ChannelKind, of }

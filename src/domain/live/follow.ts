@@ -4,7 +4,7 @@ import type { Following } from '../../stream/payloads.ts'
 import { requireReader, visibleBatches, visibleProjectsFilter } from '../access.ts'
 import { hostsFollowed } from '../agents/index.ts'
 import { readBatches } from '../batches/index.ts'
-import { ANONYMOUS, type Caller, isAdmin } from '../caller.ts'
+import { ANONYMOUS, type Caller, isAdmin, isPerson } from '../caller.ts'
 import { openShare } from '../shares/index.ts'
 import { isStorable } from '../storable-text.ts'
 import type { Channel } from './channel.ts'
@@ -101,6 +101,11 @@ export async function authorizeChannels(
       case 'hosts':
         // Each user sees their own agents. Following without having any is allowed.
         if (caller.kind === 'anonymous') throw forbidden(channel)
+        follow(channel.name, channel)
+        break
+      case 'notices':
+        // Each person sees their own.
+        if (!isPerson(caller)) throw forbidden(channel)
         follow(channel.name, channel)
         break
       case 'host':

@@ -10,6 +10,7 @@ import type { Clock } from '../liveness.ts'
 import { viewsOfBatches, viewsOfJobs } from '../present.ts'
 import { anonymizeBatch, anonymizeJob, publicBatch, publicJob } from '../shares/index.ts'
 import { loadCommands, loadHosts } from './agent-payloads.ts'
+import { loadComments, loadNotices } from './comment-payloads.ts'
 import { loadFiles, loadMedia } from './file-payloads.ts'
 import type { Viewer } from './follow.ts'
 import { loadEpochs, loadLines, loadSnapshots } from './series-payloads.ts'
@@ -34,6 +35,8 @@ export function payloadLoaders(sql: Db, clock: () => Clock): PayloadLoaders<View
       return loadCommands(sql, clock().now, changes, batches, await findMembers(sql, projects))
     },
     epochs: (changes) => loadEpochs(sql, changes),
+    comments: (changes) => loadComments(sql, changes),
+    notices: (changes) => loadNotices(sql, changes),
     files: (changes) => loadFiles(sql, changes),
     media: (changes) => loadMedia(sql, changes),
     lines: (changes) => loadLines(sql, changes),

@@ -58,6 +58,7 @@ export {
   type Recipient,
   recipientsOf,
   resubscribe,
+  seesProjectSql,
   unsubscribe,
 } from './recipients.ts'
 export {

@@ -1,5 +1,6 @@
 import type { Db, Fragment, Tx } from '../../db/sql.ts'
 import { collectContents, collectUploads, countCollectable } from '../files/index.ts'
+import { MAX_NOTICES } from '../notices/index.ts'
 import type { Cutoffs, Kind } from './retention.ts'
 
 /** Kinds of rows that are no longer read. A step deletes at most `rows`, and returns how many. */
@@ -54,6 +55,17 @@ const oldFirings = (db: Db, { notifications }: Cutoffs): Fragment => db`
       where b.key = f.batch_key and b.purged_at is null
         and g.last_seen_at <= substring(f.event_key from '^stalled:[0-9]+:(.*)$')::timestamptz))
     and not exists (select from graphile_worker.jobs j where j.key = 'mail:' || f.id)`
+
+/** Notices that are old, and those of a person beyond the newest. */
+const oldNotices = (db: Db, { notices }: Cutoffs): Fragment => db`
+  select id from notices where created_at < ${notices}::timestamptz
+  union
+  select n.id from (select user_id from notices group by user_id having count(*) > ${MAX_NOTICES}) u
+  cross join lateral (select id from notices where user_id = u.user_id order by id desc offset ${MAX_NOTICES}) n`
+
+/** Deleted comments, whose texts are gone already. */
+const deletedComments = (db: Db, { deleted }: Cutoffs): Fragment => db`
+  select id from comments where deleted_at < ${deleted}::timestamptz`
 
 export const LEFTOVERS: Leftover[] = [
   {
@@ -135,6 +147,26 @@ export const LEFTOVERS: Leftover[] = [
         db`/* retention.count_notifications */ select count(*) n from (${oldFirings(db, cutoffs)}) f`,
       )
     },
+  },
+  {
+    kind: 'notices',
+    step: async (tx, cutoffs, rows) =>
+      (
+        await tx`/* retention.notices */
+          delete from notices where id in (select id from (${oldNotices(tx, cutoffs)}) n limit ${rows})`
+      ).count,
+    count: (db, cutoffs) =>
+      only(db`/* retention.count_notices */ select count(*) n from (${oldNotices(db, cutoffs)}) n`),
+  },
+  {
+    kind: 'comments',
+    step: async (tx, cutoffs, rows) =>
+      (
+        await tx`/* retention.comments */
+          delete from comments where id in (${deletedComments(tx, cutoffs)} limit ${rows})`
+      ).count,
+    count: (db, cutoffs) =>
+      only(db`/* retention.count_comments */ select count(*) n from (${deletedComments(db, cutoffs)}) c`),
   },
   {
     kind: 'uploads',

@@ -178,6 +178,8 @@ export async function forgetBatches(tx: Tx, batchKeys: readonly number[], now: s
   await tx`/* retention.forget_uses */ delete from artifact_uses where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_maker */
     update artifact_versions set batch_key = null, job_id = null where batch_key = any (${keys}::bigint[])`
+  await tx`/* retention.forget_notices */ delete from notices where batch_key = any (${keys}::bigint[])`
+  await tx`/* retention.forget_comments */ delete from comments where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_shares */ delete from shares where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_templates */ delete from payload_templates where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_conflicts */ delete from start_conflicts where batch_key = any (${keys}::bigint[])`

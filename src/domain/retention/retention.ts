@@ -18,6 +18,8 @@ export interface Cutoffs {
   deleted: string
   /** Firings of rules. */
   notifications: string
+  /** Notices of the bell. */
+  notices: string
   /** Uploads, by when they were continued; content, by when its last reference went. */
   unused: string
   sessionsUsed: string
@@ -37,6 +39,8 @@ export const KINDS = [
   'confirmations',
   'mail_budgets',
   'notifications',
+  'notices',
+  'comments',
   'uploads',
   'contents',
   'changes',
@@ -44,6 +48,7 @@ export const KINDS = [
 export type Kind = (typeof KINDS)[number]
 
 const DAY_S = 86_400
+const NOTICE_DAYS = 90
 
 export function cutoffsOf(days: RetentionDays, now: Date): Cutoffs {
   const ago = (seconds: number): string => new Date(now.getTime() - seconds * 1000).toISOString()
@@ -52,6 +57,7 @@ export function cutoffsOf(days: RetentionDays, now: Date): Cutoffs {
     payloads: days.event === undefined ? null : ago(days.event * DAY_S),
     deleted: ago(days.deleted * DAY_S),
     notifications: ago(days.notification * DAY_S),
+    notices: ago(NOTICE_DAYS * DAY_S),
     unused: ago(DAY_S),
     sessionsUsed: ago(IDLE_S),
     sessionsOpened: ago(ABSOLUTE_S),

@@ -53,7 +53,7 @@ function eventsRoute(routes: Routes, { live, sse, budget, visitors, log }: Servi
         tags,
         summary: 'Changes as they happen, as server-sent events',
         description:
-          'Channels: project:{slug}, batch:{id}, metrics:{batch_id}, logs:{batch_id}, resources:{batch_id}, host:{agent_id}, hosts, dashboard, share:{token}; at most 100. Each message has `id` (a cursor), `event` (the kind of the channel) and `data` {channel, type, at, payload}. `event: reset` says that the cursor is not valid and the client must load its data again.',
+          'Channels: project:{slug}, batch:{id}, metrics:{batch_id}, logs:{batch_id}, resources:{batch_id}, host:{agent_id}, hosts, notices, dashboard, share:{token}; at most 100. Each message has `id` (a cursor), `event` (the kind of the channel) and `data` {channel, type, at, payload}. `event: reset` says that the cursor is not valid and the client must load its data again.',
         querystring: eventsQuery,
         response: eventStream('Messages, and a comment every 15 seconds'),
       },

@@ -235,6 +235,11 @@ const timeline = createRoute({
   path: '/timeline',
   component: page(() => import('../pages/batch/timeline.tsx'), 'BatchTimeline'),
 })
+const comments = createRoute({
+  getParentRoute: () => batch,
+  path: '/comments',
+  component: page(() => import('../pages/batch/comments.tsx'), 'BatchComments'),
+})
 const delivery = createRoute({
   getParentRoute: () => batch,
   path: '/delivery',
@@ -342,6 +347,7 @@ export const router = createRouter({
       delivery,
       files,
       media,
+      comments,
       job,
     ]),
     hosts,

@@ -8,6 +8,7 @@ import { useRowPart } from '../lib/live/row-store.ts'
 import { useStreamState } from '../lib/live/stream.ts'
 import { Button, buttonLook } from '../ui/controls.tsx'
 import { OpenLater } from '../ui/open-later.tsx'
+import { Bell } from './bell.tsx'
 import { PAGES } from './places.ts'
 import { userButton } from './user-button.tsx'
 
@@ -32,6 +33,7 @@ export function TopBar(props: { me: User | null | undefined; onMenu: () => void;
         </span>
       </Button>
       <Live />
+      {me && me.second_factor_required !== true && <Bell />}
       {me && <OpenLater load={userMenu} given={{ me }} {...userButton(me)} />}
       {me === null && (
         <Link {...links.signIn(path)} className={buttonLook('primary')}>

@@ -48,6 +48,7 @@ export const links = {
   line: (batchId: string, line: number) =>
     linkOptions({ to: '/b/$batchId/logs', params: { batchId }, search: { line } }),
   timeline: (batchId: string) => linkOptions({ to: '/b/$batchId/timeline', params: { batchId } }),
+  comments: (batchId: string) => linkOptions({ to: '/b/$batchId/comments', params: { batchId } }),
   delivery: (batchId: string) => linkOptions({ to: '/b/$batchId/delivery', params: { batchId } }),
   files: (batchId: string, file?: string) =>
     linkOptions({ to: '/b/$batchId/files', params: { batchId }, search: file === undefined ? {} : { file } }),

@@ -10,6 +10,7 @@ import {
   fetchSignInMethods,
 } from './api/identity.ts'
 import { fetchAddresses, fetchInvitations, fetchPending, fetchVerification } from './api/invitations.ts'
+import { fetchNotices } from './api/notices.ts'
 import { fetchFields, fetchMembers, fetchProject, fetchProjects } from './api/projects.ts'
 import { fetchDeliveries, fetchMessages, fetchOwnRules, fetchRules } from './api/rules.ts'
 import { fetchProjectLinks } from './api/shares.ts'
@@ -49,6 +50,11 @@ export const fieldsQuery = (slug: string) =>
   queryOptions({ queryKey: ['fields', slug], queryFn: () => fetchFields(slug), staleTime: 60_000 })
 export const membersQuery = (slug: string) =>
   queryOptions({ queryKey: ['members', slug], queryFn: () => fetchMembers(slug) })
+/** The bell; the stream says when it changes. */
+export const noticesQuery = queryOptions({
+  queryKey: ['notices'],
+  queryFn: ({ signal }) => fetchNotices(signal),
+})
 /** Pending invitations to a project. */
 export const pendingQuery = (slug: string) =>
   queryOptions({ queryKey: ['pending', slug], queryFn: () => fetchPending(slug) })

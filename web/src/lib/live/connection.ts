@@ -20,7 +20,18 @@ export interface StreamMessage {
   payload: Record<string, unknown>
 }
 
-const KINDS = ['project', 'batch', 'metrics', 'logs', 'resources', 'host', 'hosts', 'dashboard', 'share']
+const KINDS = [
+  'project',
+  'batch',
+  'metrics',
+  'logs',
+  'resources',
+  'host',
+  'hosts',
+  'notices',
+  'dashboard',
+  'share',
+]
 
 /** One EventSource over a fixed set of channels. Its messages come in the order of their ids. */
 export class Connection {

@@ -6,6 +6,7 @@ import { Button, Field } from '../../ui/controls.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { Sheet } from '../../ui/table.tsx'
 import { Address } from './address.tsx'
+import { NoticeChoices } from './notice-choices.tsx'
 import { Done, Section } from './section.tsx'
 import { Sessions } from './sessions.tsx'
 import { SignInMethods } from './sign-in-methods.tsx'
@@ -23,6 +24,7 @@ export function Account() {
       <Address />
       <Name name={me.name} />
       <SignInMethods />
+      <NoticeChoices />
       <Sessions />
     </Sheet>
   )

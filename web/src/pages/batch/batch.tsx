@@ -181,6 +181,9 @@ const Tabs = memo(function Tabs({ batchId, timeline }: { batchId: string; timeli
       <Link {...links.files(batchId)} {...tab} activeOptions={{ includeSearch: false }}>
         Files
       </Link>
+      <Link {...links.comments(batchId)} {...tab}>
+        Comments
+      </Link>
       {/* Known later than the other tabs, so it is the last one. */}
       {media && (
         <Link {...links.media(batchId)} {...tab} activeOptions={{ includeSearch: false }}>

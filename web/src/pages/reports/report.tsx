@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { Printer } from 'lucide-react'
 import { useEffect, useState } from 'react'
+import { Comments } from '../../comments/comments.tsx'
 import { changeReport, deleteReport, fetchReport, type Report } from '../../lib/api/reports.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { links } from '../../lib/links.ts'
@@ -9,6 +10,7 @@ import { Confirm } from '../../ui/confirm.tsx'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
+import { Section } from '../../ui/section.tsx'
 import { ReportBody } from './report-body.tsx'
 import { ReportForm } from './report-form.tsx'
 import { ShareReport } from './share-report.tsx'
@@ -100,6 +102,15 @@ function OneReport({ report }: { report: Report }) {
         </div>
       </header>
       <ReportBody body={report.body} project={report.project} />
+      <div id="comments" className="border-t border-line pt-4 print:hidden">
+        <Section id="report-comments" title="Comments">
+          <Comments
+            subject={{ of: 'reports', id: report.id }}
+            project={report.project}
+            mayWrite={report.can_edit}
+          />
+        </Section>
+      </div>
       {open === 'share' && <ShareReport report={report} onChange={() => void refresh()} onClose={close} />}
       {open === 'delete' && (
         <Confirm

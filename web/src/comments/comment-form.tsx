@@ -1,0 +1,98 @@
+import { useMutation } from '@tanstack/react-query'
+import { useId, useRef, useState } from 'react'
+import { errorText } from '../lib/api/request.ts'
+import { Button, inputLook } from '../ui/controls.tsx'
+import { Markdown } from '../ui/markdown.tsx'
+import { Failure } from '../ui/notice.tsx'
+import { insertName, suggestedNames } from './mention-text.ts'
+
+/** A field for Markdown that suggests the names of members behind an `@`. */
+export function CommentForm(props: {
+  label: string
+  action: string
+  text?: string
+  names: readonly string[]
+  onSave: (body: string) => Promise<void>
+  onCancel?: () => void
+}) {
+  const { label, action, names, onSave, onCancel } = props
+  const id = useId()
+  const field = useRef<HTMLTextAreaElement>(null)
+  const [text, setText] = useState(props.text ?? '')
+  const [caret, setCaret] = useState(0)
+  const [preview, setPreview] = useState(false)
+  const save = useMutation({ mutationFn: onSave, onSuccess: () => setText('') })
+  const suggested = suggestedNames(text, caret, names)
+  const isEmpty = text.trim() === ''
+  const take = (name: string): void => {
+    const next = insertName(text, caret, name)
+    setText(next.text)
+    setCaret(next.caret)
+    requestAnimationFrame(() => {
+      field.current?.focus()
+      field.current?.setSelectionRange(next.caret, next.caret)
+    })
+  }
+  return (
+    <form
+      className="flex flex-col gap-1.5"
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (!isEmpty && !save.isPending) save.mutate(text)
+      }}
+    >
+      <label htmlFor={id} className="sr-only">
+        {label}
+      </label>
+      <textarea
+        id={id}
+        ref={field}
+        rows={3}
+        maxLength={10_000}
+        value={text}
+        hidden={preview}
+        placeholder={label}
+        onChange={(event) => {
+          setText(event.target.value)
+          setCaret(event.target.selectionStart)
+        }}
+        onSelect={(event) => setCaret(event.currentTarget.selectionStart)}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey))
+            event.currentTarget.form?.requestSubmit()
+        }}
+        className={`${inputLook} field-sizing-content h-auto max-h-96 min-h-18 py-1`}
+      />
+      {preview && (
+        <section
+          aria-label="Preview of the comment"
+          className="min-h-18 rounded-md border border-line px-2 py-1"
+        >
+          {isEmpty ? <p className="text-muted">Nothing yet.</p> : <Markdown text={text} />}
+        </section>
+      )}
+      {suggested.length > 0 && !preview && (
+        <ul aria-label="People to mention" className="flex flex-wrap gap-1">
+          {suggested.map((name) => (
+            <li key={name}>
+              <Button onClick={() => take(name)}>@{name}</Button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {save.error && <Failure>{errorText(save.error)}</Failure>}
+      <div className="flex flex-wrap items-center gap-2">
+        <Button type="submit" look="primary" disabled={isEmpty || save.isPending}>
+          {action}
+        </Button>
+        {onCancel && <Button onClick={onCancel}>Cancel</Button>}
+        <Button look={preview ? 'on' : 'quiet'} aria-pressed={preview} onClick={() => setPreview(!preview)}>
+          Preview
+        </Button>
+        <span className="text-xs text-muted">
+          Markdown; @ mentions a person<span className="max-sm:hidden"> · Ctrl Enter sends</span>
+        </span>
+      </div>
+    </form>
+  )
+}

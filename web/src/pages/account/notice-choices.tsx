@@ -1,0 +1,46 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type NoticeChoices as Choices, choose, fetchChoices } from '../../lib/api/notices.ts'
+import { errorText } from '../../lib/api/request.ts'
+import { Failure, Waiting } from '../../ui/notice.tsx'
+import { Section } from './section.tsx'
+
+const KEY = ['notice-choices']
+const TEXTS: readonly (readonly [keyof Choices, string])[] = [
+  ['rules', 'Rules that send me messages'],
+  ['comments', 'Comments on my runs and reports'],
+  ['mentions', 'Comments that mention me'],
+  ['mention_mail', 'Mail when a comment mentions me'],
+]
+
+/** What the bell has, and whether mentions are mailed. */
+export function NoticeChoices() {
+  const queries = useQueryClient()
+  const choices = useQuery({ queryKey: KEY, queryFn: fetchChoices })
+  const change = useMutation({
+    mutationFn: choose,
+    onSuccess: (chosen) => queries.setQueryData(KEY, chosen),
+  })
+  // What was clicked counts at once, until the answer is there.
+  const shown = choices.data && { ...choices.data, ...(change.isPending && change.variables) }
+  return (
+    <Section title="Notices">
+      {shown === undefined ? (
+        choices.isPending && <Waiting rows={2} />
+      ) : (
+        <div className="flex flex-col gap-1.5">
+          {TEXTS.map(([name, text]) => (
+            <label key={name} className="flex items-center gap-2">
+              <input
+                type="checkbox"
+                checked={shown[name]}
+                onChange={(event) => change.mutate({ [name]: event.target.checked })}
+              />
+              {text}
+            </label>
+          ))}
+        </div>
+      )}
+      {(choices.error ?? change.error) && <Failure>{errorText(choices.error ?? change.error)}</Failure>}
+    </Section>
+  )
+}
