@@ -1,4 +1,6 @@
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openStage, type Stage } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
@@ -87,6 +89,66 @@ test('a file is declared, sent in pieces, listed and read back by its path', asy
     'content-length': '300000',
     'x-content-type-options': 'nosniff',
   })
+})
+
+/** Reads a ZIP by another program: the names, and all bytes. */
+async function unzipped(bytes: Buffer): Promise<Record<string, string>> {
+  const read = `import io, json, sys, zipfile
+z = zipfile.ZipFile(io.BytesIO(sys.stdin.buffer.read()))
+assert z.testzip() is None
+print(json.dumps({one.filename: z.read(one).hex() for one in z.infolist()}))`
+  const child = spawn('python3', ['-c', read], { stdio: ['pipe', 'pipe', 'inherit'] })
+  child.stdin.end(bytes)
+  return JSON.parse(await text(child.stdout))
+}
+
+test('all files, or those of a folder, are one ZIP of known length', async () => {
+  const files = { 'zip/a.txt': 'one', 'zip/deep/größe.bin': randomBytes(200_000), 'zip/empty': '' }
+  await stage.send(stage.batchOwner, [makeEvent('batch_start', { batch_id: 'zipped' })])
+  const batch = 'zipped'
+  for (const [path, bytes] of Object.entries(files)) await put(path, bytes, batch)
+  await put('other.txt', 'x', batch)
+  const get = (query: string, token = stage.viewer.token, init: RequestInit = {}) =>
+    fetch(new URL(`/api/batches/${batch}/files.zip${query}`, stage.app.address), {
+      ...init,
+      headers: { authorization: `Bearer ${token}` },
+    })
+  const all = await get('')
+  const bytes = Buffer.from(await all.arrayBuffer())
+  expect(Object.fromEntries(all.headers)).toMatchObject({
+    'content-type': 'application/zip',
+    'content-length': `${bytes.length}`,
+    'content-disposition': `attachment; filename="zipped.zip"; filename*=UTF-8''zipped.zip`,
+  })
+  const hex = (one: Buffer | string): string => Buffer.from(one).toString('hex')
+  const expected = Object.fromEntries(Object.entries(files).map(([path, one]) => [path, hex(one)]))
+  expect(await unzipped(bytes)).toEqual({ ...expected, 'other.txt': hex('x') })
+  const folder = await get('?prefix=zip/')
+  expect(await unzipped(Buffer.from(await folder.arrayBuffer()))).toEqual(expected)
+  const head = await get('?prefix=zip/', stage.viewer.token, { method: 'HEAD' })
+  expect([head.status, head.headers.get('content-length')]).toEqual([
+    200,
+    folder.headers.get('content-length'),
+  ])
+  expect((await get('?prefix=none/')).status).toBe(404)
+  expect((await get('?job_id=none')).status).toBe(404)
+  expect((await get('?path=zip')).status).toBe(422)
+})
+
+test('a ZIP ends early if content is gone, so that no client takes it for whole', async () => {
+  await stage.send(stage.batchOwner, [makeEvent('batch_start', { batch_id: 'torn' })])
+  await put('1 first', randomBytes(1_000), 'torn')
+  await put('2 lost', randomBytes(1_000), 'torn')
+  const url = new URL('/api/batches/torn/files.zip', stage.app.address)
+  const get = () => fetch(url, { headers: { authorization: `Bearer ${stage.viewer.token}` } })
+  await stage.app.sql`
+    update contents c set object = object || '0' from batch_files f
+    where f.content_key = c.key and f.path = '2 lost'`
+  await expect(get().then((answer) => answer.arrayBuffer())).rejects.toThrow()
+  await stage.app.sql`
+    update contents c set object = object || '0' from batch_files f
+    where f.content_key = c.key and f.path = '1 first'`
+  expect((await get()).status).toBe(503)
 })
 
 test('a range, an unchanged file and the headers alone are answered as HTTP defines', async () => {

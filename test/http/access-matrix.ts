@@ -705,6 +705,11 @@ export const MATRIX: Row[] = [
   },
   // Who may see the batch finds no such file in it.
   {
+    route: 'GET /api/batches/:id/files.zip',
+    path: ofBatch('/files.zip'),
+    answers: '404 401 403 404 404 404 404 404 404 404',
+  },
+  {
     route: 'GET /api/batches/:id/files/*',
     path: ofBatch('/files/a.txt'),
     answers: '404 401 403 404 404 404 404 404 404 404',
@@ -819,6 +824,11 @@ export const MATRIX: Row[] = [
       answers: EVERYONE,
     }),
   ),
+  {
+    route: 'GET /api/shared/:token/files.zip',
+    path: async (scene) => `/api/shared/${(await shareOf(scene)).token}/files.zip`,
+    answers: NOBODY_FINDS,
+  },
   {
     route: 'GET /api/shared/:token/files/*',
     path: async (scene) => `/api/shared/${(await shareOf(scene)).token}/files/none.txt`,

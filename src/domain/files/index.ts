@@ -28,7 +28,10 @@ export { isSender, mayWriteTo, requireSender, writableBatch } from './project-wr
 export {
   type Content,
   countFiles,
+  entriesOf,
   type FileCounts,
+  type FileEntry,
+  type FileFilter,
   fileUrl,
   findFile,
   listFiles,

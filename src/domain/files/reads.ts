@@ -23,14 +23,29 @@ export interface Content {
   mediaType: string | null
 }
 
+/** Which files of a batch: those whose path begins with `prefix`, and those of a job. */
+export interface FileFilter {
+  prefix: string | undefined
+  jobId: string | undefined
+}
+
+/** No stored path or job has such a text. */
+const matchesNone = ({ prefix, jobId }: FileFilter): boolean =>
+  !isStorable(prefix ?? '') || !isStorable(jobId ?? '')
+
+/** SQL of the filter; `f` is a row of batch_files. */
+const matching = (db: Db, { prefix, jobId }: FileFilter) => db`
+  ${prefix === undefined ? db`true` : db`starts_with(f.path, ${prefix})`}
+  and ${jobId === undefined ? db`true` : db`f.job_id = ${jobId}`}`
+
 /** The files of a batch, ordered by path. */
 export async function listFiles(
   db: Db,
   batchKey: number,
-  filter: { prefix: string | undefined; jobId: string | undefined; after: string | undefined; limit: number },
+  filter: FileFilter & { after: string | undefined; limit: number },
 ): Promise<StoredFile[]> {
-  const { prefix, jobId, after, limit } = filter
-  if (!isStorable(prefix ?? '') || !isStorable(jobId ?? '')) return []
+  const { after, limit } = filter
+  if (matchesNone(filter)) return []
   const rows = await db<
     (StoredFile & { by_content: string | null; declared: string | null })[]
   >`/* files.list */
@@ -38,13 +53,34 @@ export async function listFiles(
     from batch_files f join contents c on c.key = f.content_key
     where f.batch_key = ${batchKey}
       and ${after === undefined ? db`true` : db`f.path > ${after}`}
-      and ${prefix === undefined ? db`true` : db`starts_with(f.path, ${prefix})`}
-      and ${jobId === undefined ? db`true` : db`f.job_id = ${jobId}`}
+      and ${matching(db, filter)}
     order by f.path limit ${limit}`
   return rows.map(({ by_content, declared, ...file }) => ({
     ...file,
     media_type: shownType(by_content, declared),
   }))
+}
+
+/** A file to read: where its content is. */
+export interface FileEntry {
+  path: string
+  size: number
+  object: string
+  created_at: string
+}
+
+/** The contents of a batch's files, ordered by path. */
+export async function entriesOf(
+  db: Db,
+  batchKey: number,
+  filter: FileFilter & { limit: number },
+): Promise<FileEntry[]> {
+  if (matchesNone(filter)) return []
+  return db<FileEntry[]>`/* files.entries */
+    select f.path, c.size, c.object, f.created_at
+    from batch_files f join contents c on c.key = f.content_key
+    where f.batch_key = ${batchKey} and ${matching(db, filter)}
+    order by f.path limit ${filter.limit}`
 }
 
 export async function findFile(db: Db, batchKey: number, path: string): Promise<Content | undefined> {
@@ -59,7 +95,7 @@ export async function findFile(db: Db, batchKey: number, path: string): Promise<
 /** @returns undefined if the store has lost it */
 export const readContent = (
   store: ObjectStore,
-  { object }: Content,
+  { object }: Pick<Content, 'object'>,
   range: ByteRange | undefined,
 ): Promise<Readable | undefined> => store.read(contentOf(object), range)
 

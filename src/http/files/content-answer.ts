@@ -36,14 +36,15 @@ export async function sendContent(
   if (range !== undefined) reply.code(206).header('content-range', `bytes ${from}-${to}/${size}`)
   reply.header('content-length', to - from + 1)
   if (request.method === 'HEAD' || size === 0) return reply.send(Readable.from([]))
-  const bytes = await opened(files, content, range)
-  return reply.send(Readable.from(partsFor(reply, bytesOf(bytes)), { objectMode: false }))
+  const bytes = await openedContent(files, content, range)
+  return reply.send(Readable.from(partsFor(reply, streamParts(bytes)), { objectMode: false }))
 }
 
-async function opened(
+/** @throws Problem storage_unavailable */
+export async function openedContent(
   files: Services['files'],
-  content: Content,
-  range: ByteRange | undefined,
+  content: Pick<Content, 'object'>,
+  range?: ByteRange,
 ): Promise<Readable> {
   const bytes = await files
     .open()
@@ -55,7 +56,7 @@ async function opened(
   throw new Problem('storage_unavailable', { cause: new Error(`${content.object} is missing in the store`) })
 }
 
-async function* bytesOf(bytes: Readable): AsyncGenerator<Buffer> {
+export async function* streamParts(bytes: Readable): AsyncGenerator<Buffer> {
   for await (const chunk of bytes) yield chunk as Buffer
 }
 

@@ -25,6 +25,7 @@ import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import { sendContent } from './content-answer.ts'
 import { declarations, declaredFiles, fileShape, MAX_LIST_BYTES } from './file-shapes.ts'
+import { MAX_ZIP_FILES, sendZip } from './zip.ts'
 
 const tags = ['files']
 /** Tokens that send events. */
@@ -50,7 +51,7 @@ export const download = z.strictObject({
 
 /** The files of a batch (contract §11 "Files"). */
 export function fileRoutes(app: FastifyInstance, services: Services): void {
-  addRoutes(app, services, [declareFilesRoute, listFilesRoute, readFileRoute, deleteFileRoute])
+  addRoutes(app, services, [declareFilesRoute, listFilesRoute, zipRoute, readFileRoute, deleteFileRoute])
 }
 
 /** How many bytes the disk of the files can take. @throws Problem storage_unavailable */
@@ -152,6 +153,38 @@ function listFilesRoute(routes: Routes, services: Services): void {
         `/api/batches/${encodeURIComponent(batch.id)}/files`,
         request.query,
       )
+    },
+  )
+}
+
+const { prefix, job_id } = filesQuery.shape
+/** What the routes of all files as a ZIP have in common. */
+export const zipped = {
+  compress: false,
+  schema: {
+    tags,
+    querystring: z.strictObject({ prefix, job_id }),
+    description: `Uncompressed, with a \`Content-Length\`. At most ${MAX_ZIP_FILES} files: more need a \`prefix\`.`,
+    produces: ['application/zip'],
+  },
+} as const
+
+function zipRoute(routes: Routes, services: Services): void {
+  routes.get(
+    '/api/batches/:id/files.zip',
+    {
+      ...readersOnly,
+      ...zipped,
+      schema: {
+        ...zipped.schema,
+        summary: 'All files of a batch, or of a folder, as one ZIP',
+        params: shapes.byId,
+      },
+    },
+    async (request, reply) => {
+      const batch = await visibleBatch(services.sql, await request.caller(), request.params.id)
+      const { prefix, job_id: jobId } = request.query
+      return sendZip({ request, reply }, services, batch.key, { name: `${batch.id}.zip`, prefix, jobId })
     },
   )
 }

@@ -8,7 +8,7 @@ import { pageOf } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import { sendContent } from './content-answer.ts'
 import { fileShape } from './file-shapes.ts'
-import { bytes, filesPage, filesQuery, nameOf } from './files.ts'
+import { bytes, filesPage, filesQuery, nameOf, zipped } from './files.ts'
 import {
   mediaKeysPage,
   mediaKeysQuery,
@@ -20,6 +20,7 @@ import {
   mediaStepsQuery,
   mediaStepsShape,
 } from './media.ts'
+import { sendZip } from './zip.ts'
 
 const shared = { tags: ['shares'], security: [], params: z.object({ token: z.string() }) }
 const NOTHING = { items: [], next_cursor: null }
@@ -28,6 +29,7 @@ const NOTHING = { items: [], next_cursor: null }
 export function sharedFileRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [
     sharedFilesRoute,
+    sharedZipRoute,
     sharedFileRoute,
     sharedMediaRoute,
     sharedMediaKeysRoute,
@@ -67,6 +69,26 @@ function sharedFilesRoute(routes: Routes, services: Services): void {
       const { token } = request.params
       const batch = await filesShown(services, token, reply)
       return batch === null ? NOTHING : filesPage(services, batch, folderOf(token), request.query)
+    },
+  )
+}
+
+function sharedZipRoute(routes: Routes, services: Services): void {
+  routes.get(
+    '/api/shared/:token/files.zip',
+    {
+      compress: false,
+      schema: {
+        ...zipped.schema,
+        ...shared,
+        summary: 'All files that a link shows, or a folder, as one ZIP',
+      },
+    },
+    async (request, reply) => {
+      const batch = await filesShown(services, request.params.token, reply)
+      if (batch === null) throw new Problem('file_not_found')
+      const { prefix, job_id: jobId } = request.query
+      return sendZip({ request, reply }, services, batch, { name: 'files.zip', prefix, jobId })
     },
   )
 }

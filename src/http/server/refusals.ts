@@ -155,6 +155,7 @@ const OWN: Record<string, readonly ProblemCode[]> = {
   'POST /api/agents/register': ['quota_exceeded', 'agent_online'],
   'POST /api/batches/{id}/shares': ['quota_exceeded'],
   'POST /api/batches/{id}/files': ['file_too_large', 'storage_full', 'storage_unavailable'],
+  'GET /api/batches/{id}/files.zip': ['file_not_found', 'storage_unavailable'],
   'GET /api/batches/{id}/files/{path}': ['file_not_found', 'range_not_satisfiable', 'storage_unavailable'],
   'POST /api/projects/{slug}/artifacts': [
     'batch_not_found',
@@ -181,6 +182,7 @@ const OWN: Record<string, readonly ProblemCode[]> = {
   ],
   'GET /api/projects/{slug}/artifacts/{name}/{version}/lineage': ['artifact_not_found'],
   'DELETE /api/projects/{slug}/artifacts/{name}/{version}': ['artifact_not_found', 'artifact_in_use'],
+  'GET /api/shared/{token}/files.zip': ['file_not_found', 'storage_unavailable'],
   'GET /api/shared/{token}/files/{path}': ['file_not_found', 'range_not_satisfiable', 'storage_unavailable'],
   'DELETE /api/batches/{id}/files/{path}': ['file_not_found'],
   'PATCH /api/uploads/{id}': [

@@ -1,9 +1,9 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
-import { deleteFile, type FileSource, type StoredFile } from '../lib/api/files.ts'
+import { deleteFile, type FileSource, MAX_ZIP_FILES, type StoredFile } from '../lib/api/files.ts'
 import { errorText } from '../lib/api/request.ts'
 import { invalidateQueries } from '../lib/query-client.ts'
-import { downloadAt } from '../lib/served.ts'
+import { downloadAt, served } from '../lib/served.ts'
 import { bytesText, count, some } from '../lib/words.ts'
 import { Confirm } from '../ui/confirm.tsx'
 import { Button, buttonLook, inputLook } from '../ui/controls.tsx'
@@ -64,6 +64,17 @@ export function FilesView(props: {
             , {bytesText(root.size)}
             {list.isMore && ', and more'}
           </span>
+          <span className="flex-1" />
+          {files.length > 1 && files.length <= MAX_ZIP_FILES && !list.isMore && (
+            <a
+              href={served(source.zip)}
+              download
+              className={buttonLook()}
+              title="All files as one ZIP, with their folders"
+            >
+              Download all
+            </a>
+          )}
         </div>
         {list.error && <Failure>{errorText(list.error)}</Failure>}
         <FileTree root={root} shown={shown} onShow={onShow} />
@@ -97,7 +108,7 @@ function useFiles(of: string, source: FileSource) {
   const [pages, setPages] = useState(MAX_PAGES)
   const query = useInfiniteQuery({
     queryKey: ['files', of],
-    queryFn: ({ pageParam, signal }) => source({ cursor: pageParam }, signal),
+    queryFn: ({ pageParam, signal }) => source.page({ cursor: pageParam }, signal),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
     refetchOnMount: 'always',

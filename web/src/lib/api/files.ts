@@ -12,16 +12,23 @@ export interface StoredFile {
   created_at: string
   url: string
 }
-export type FileSource = (
-  wanted: { cursor?: string | undefined; limit?: number },
-  signal?: AbortSignal,
-) => Promise<Page<StoredFile>>
+/** The files of a batch or share. */
+export interface FileSource {
+  page: (
+    wanted: { cursor?: string | undefined; limit?: number },
+    signal?: AbortSignal,
+  ) => Promise<Page<StoredFile>>
+  /** Where all are as one ZIP. */
+  zip: string
+}
+/** A ZIP has no more files. */
+export const MAX_ZIP_FILES = 10_000
 
 const PAGE = 500
-const sourceAt =
-  (path: string): FileSource =>
-  ({ cursor, limit = PAGE }, signal) =>
-    get(path, { cursor, limit }, signal)
+const sourceAt = (path: string): FileSource => ({
+  page: ({ cursor, limit = PAGE }, signal) => get(path, { cursor, limit }, signal),
+  zip: `${path}.zip`,
+})
 
 export const filesOf = (batchId: string): FileSource => sourceAt(`${batchAt(batchId)}/files`)
 export const sharedFilesOf = (token: string): FileSource =>

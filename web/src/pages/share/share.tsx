@@ -64,7 +64,7 @@ export function SharedPage() {
   const files = useMemo(() => sharedFilesOf(token), [token])
   const hasFiles = useQuery({
     queryKey: ['files', context.of, 'any'],
-    queryFn: ({ signal }) => files({ limit: 1 }, signal).then(({ items }) => items.length > 0),
+    queryFn: ({ signal }) => files.page({ limit: 1 }, signal).then(({ items }) => items.length > 0),
     enabled: shared.data !== undefined,
   })
   const mediaKeys = useQuery({
