@@ -66,6 +66,17 @@ const ENTITIES: Record<string, (first: number) => string> = {
   firings: (first) =>
     `{ project(slug: "p") { rules { items { firings(first: ${first}) { edges { node { firedAt messages { state } } } } } } } }`,
 }
+// These are lists without pages, so what they are read from has as many.
+Object.assign(ENTITIES, {
+  'members and people': (n) => `{ project(slug: "of${n}") { members { role email user { id name } } } }`,
+  rules: (n) =>
+    `{ project(slug: "of${n}") { rules { items { name trigger enabled channels recipients } } } }`,
+  links: (n) => `{ project(slug: "of${n}") { links { title opens createdBy { name } } } }`,
+  shares: (n) => `{ batch(id: "of${n}") { shares { id opens createdBy { name } } } }`,
+  commands: (n) =>
+    `{ batch(id: "of${n}") { agentCommands(first: ${n}) { edges { node { kind state requestedBy { name } } } } } }`,
+} satisfies typeof ENTITIES)
+DOCUMENTS['tokens, 500'] = { query: '{ viewer { tokens { name scope lastUsedAt } } }' }
 for (const [entity, query] of Object.entries(ENTITIES))
   for (const first of [50, 500]) DOCUMENTS[`${entity}, a page of ${first}`] = { query: query(first) }
 /** Operations of the page, with variables that the data below answers. */

@@ -141,6 +141,7 @@ async function fillEntities(sql: Sql): Promise<void> {
     select key, ${ME}, 'Report of ' || slug, 'Text' from projects`
   await sql`insert into saved_views (project_key, user_id, title, path)
     select key, ${ME}, 'View of ' || slug, '/p/' || slug from projects`
+  await fillParts(sql)
   const [rule] = await sql<
     { id: string }[]
   >`insert into notification_rules (project_key, name, trigger, created_at)
@@ -148,6 +149,32 @@ async function fillEntities(sql: Sql): Promise<void> {
   await sql`insert into notification_firings (rule_id, event_key, trigger, happened_at, fired_at, outcome)
     select ${rule?.id ?? null}, 'e' || n, 'batch_done', now(), now(), 'mail' from generate_series(1, 600) n`
   await sql`insert into notification_mails (firing_id, address_key, state, at) select id, 'one@example.com', 'sent', now() from notification_firings`
+}
+
+/** A project and a batch with 50 rows of each entity that is read below them, and another of each with 500. */
+async function fillParts(sql: Sql): Promise<void> {
+  await sql`insert into users (email, email_key, name, role)
+    select n || '@example.org', n || '@example.org', 'User ' || n, 'user' from generate_series(1, 500) n`
+  await sql`insert into tokens (user_id, name, scope, hash, last4)
+    select ${ME}, 'token ' || n, 'read', sha256(n::text::bytea), 'abcd' from generate_series(1, 500) n`
+  await sql`insert into agents (user_id, hostname, version, token_hash, registered_at, last_seen_at, told_at)
+    select ${ME}, 'agent-' || n, '1', sha256(n::text::bytea), now(), now(), now() from generate_series(1, 500) n`
+  for (const n of [50, 500]) {
+    const name = `of${n}`
+    await sql`insert into projects (slug, display_name, owner_id) values (${name}, ${name}, ${ME})`
+    await sql`insert into project_members (project_key, user_id, role)
+      select p.key, u.id, 'member' from projects p, (select id from users where id <> ${ME} limit ${n}) u where p.slug = ${name}`
+    await sql`insert into notification_rules (project_key, name, trigger, created_at)
+      select p.key, 'rule ' || n, 'batch_done', now() from projects p, generate_series(1, ${n}::int) n where p.slug = ${name}`
+    await sql`insert into batches (id, project_key, owner_id, status, started_at)
+      select ${name}, key, ${ME}, 'completed', now() - interval '1 year' from projects where slug = ${name}`
+    await sql`insert into batch_progress (batch_key, first_seen_at, last_seen_at) select key, started_at, started_at from batches where id = ${name}`
+    await sql`insert into shares (batch_key, token_hash, created_by)
+      select b.key, sha256((${name} || n)::bytea), ${ME} from batches b, generate_series(1, ${n}::int) n where b.id = ${name}`
+    await sql`insert into agent_commands (agent_id, kind, batch_key, state, command, created_at)
+      select a.id, 'rerun', b.key, 'done', 'python train.py', now()
+      from batches b, (select id from agents limit ${n}) a where b.id = ${name}`
+  }
 }
 
 await serve(process.argv[2] ?? join(import.meta.dirname, '../..'))

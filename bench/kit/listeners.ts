@@ -11,8 +11,15 @@ export interface Listeners {
 const FRAME = Buffer.from('\ndata: ')
 const MARK = Buffer.from('"line":"mark ')
 
-/** Opens `count` streams with as little work a frame as can be: frames are counted, marks noted with their time. */
-export async function openListeners(address: string, path: string, count: number): Promise<Listeners> {
+/**
+ * Opens `count` streams with as little work a frame as can be: frames are counted, marks noted with their time.
+ * @param path of every stream, or of the one with this number
+ */
+export async function openListeners(
+  address: string,
+  path: string | ((n: number) => string),
+  count: number,
+): Promise<Listeners> {
   const { hostname, port, host } = new URL(address)
   const arrivals = new Map<number, number[]>()
   const sockets: Socket[] = []
@@ -28,7 +35,8 @@ export async function openListeners(address: string, path: string, count: number
       else times.push(now)
     }
   }
-  const open = (): Promise<void> =>
+  const pathOf = typeof path === 'string' ? () => path : path
+  const open = (n: number): Promise<void> =>
     new Promise((resolve, reject) => {
       const socket = connect(Number(port), hostname)
       sockets.push(socket)
@@ -41,9 +49,10 @@ export async function openListeners(address: string, path: string, count: number
         socket.on('data', look)
         resolve()
       })
-      socket.write(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\n\r\n`)
+      socket.write(`GET ${pathOf(n)} HTTP/1.1\r\nhost: ${host}\r\n\r\n`)
     })
-  for (let i = 0; i < count; i += 50) await Promise.all(Array.from({ length: Math.min(50, count - i) }, open))
+  for (let i = 0; i < count; i += 50)
+    await Promise.all(Array.from({ length: Math.min(50, count - i) }, (_, n) => open(i + n)))
   return {
     frames: () => frames,
     arrivals,

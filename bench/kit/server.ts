@@ -59,12 +59,13 @@ export interface BenchServer {
 export async function startProcess(
   script: string,
   env: Record<string, string> = {},
+  root = ROOT,
 ): Promise<{ process: ChildProcess; address: string }> {
   // BENCH_PROFILE=folder has every process write a CPU profile there when it ends.
   const folder = process.env.BENCH_PROFILE
   const profile = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
   const runner = script.endsWith('.ts') ? ['--import', 'tsx'] : NODE_FLAGS
-  const child = spawn(process.execPath, [...profile, ...runner, join(ROOT, script)], {
+  const child = spawn(process.execPath, [...profile, ...runner, join(root, script)], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -80,12 +81,16 @@ export async function startProcess(
   return { process: child, address }
 }
 
-/** The real server on that database, with a reporter token and without a rate limit in the way. */
+/**
+ * The real server on that database, with a reporter token and without a rate limit in the way.
+ * @param checkout the folder of the built service; this one without it
+ */
 export async function startServer(
   databaseUrl: string,
   env: Record<string, string> = {},
+  checkout?: string,
 ): Promise<BenchServer> {
-  const { process: child, address } = await startProcess('dist/cli/main.js', {
+  const settings = {
     // As `npm start` runs it.
     NODE_ENV: 'production',
     SVC_DATABASE_URL: databaseUrl,
@@ -94,7 +99,8 @@ export async function startServer(
     SVC_RATE_LIMIT_EVENTS_PER_S: '100000000',
     SVC_RATE_LIMIT_BURST: '100000000',
     ...env,
-  })
+  }
+  const { process: child, address } = await startProcess('dist/cli/main.js', settings, checkout)
   const email = `bench-${Date.now()}-${child.pid}@example.com`
   const user = await post(`${address}/api/auth/register`, { email, password: 'bench password' })
   const token = await post(`${address}/api/tokens`, { name: 'bench', scope: 'reporter' }, user.token)

@@ -1,3 +1,6 @@
+import { queryFromInfo } from '@pothos/plugin-prisma'
+import { z } from 'zod'
+import type { AuditEntry } from '../db/generated/client.ts'
 import { callerMay } from '../domain/access.ts'
 import {
   type AuditFilter,
@@ -6,17 +9,19 @@ import {
   NEWEST_ENTRY_FIRST,
   withoutOthersCommands,
 } from '../domain/audit.ts'
-import { isPerson } from '../domain/caller.ts'
-import { listRules, mutedAmong, type Rule, ruleFields } from '../domain/notifications/index.ts'
+import { isPerson, NO_USER } from '../domain/caller.ts'
+import { cursorOf } from '../domain/cursors.ts'
+import { mutedAmong, type Rule, ruleFields, rulesOfProjects } from '../domain/notifications/index.ts'
 import { storablePart } from '../domain/storable-text.ts'
 import { ownTokens, tokenFields } from '../domain/tokens/index.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
+import { administeredOf } from './context.ts'
 import { connectionCost, DERIVED } from './costs.ts'
 import { declared, declaredOfRecord } from './declared.ts'
 import type { BatchNode } from './nodes.ts'
-import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, pageSizes } from './paging.ts'
-import { PersonType, ViewerType } from './person.ts'
+import { connectionType, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageOf } from './paging.ts'
+import { type Person, PersonType, ViewerType } from './person.ts'
 import { ProjectType } from './project.ts'
 
 /**
@@ -46,15 +51,24 @@ builder.objectType(RulesType, {
 })
 
 builder.prismaObjectFields(ProjectType, (t) => ({
-  rules: t.field({
+  rules: t.loadable({
     type: RulesType,
+    byPath: true,
     nullable: true,
     complexity: DERIVED,
     description: 'Null for those who do not administer it',
-    resolve: async ({ key }, _args, { prisma, memberships: standings }) =>
-      (await standings.load(key)).may('administer')
-        ? { items: await listRules(prisma, key, { limit: MAX_PAGE_SIZE.rules, after: undefined }) }
-        : null,
+    load: async (keys: number[], context) => {
+      const found = await rulesOfProjects(
+        context.prisma,
+        await administeredOf(context, keys),
+        MAX_PAGE_SIZE.rules,
+      )
+      return keys.map((key) => {
+        const items = found.get(key)
+        return items === undefined ? null : { items }
+      })
+    },
+    resolve: ({ key }) => key,
   }),
 }))
 
@@ -123,41 +137,56 @@ const EntryType = builder.prismaObject('AuditEntry', {
   }),
 })
 
+type Entry = AuditEntry & { actor?: Person | null }
+const EntryConnection = connectionType<typeof EntryType, Entry>('AuditEntry', EntryType)
+const entryCursors = cursorOf('audit', z.int().min(0))
+
 builder.queryField('audit', (t) =>
-  t.prismaConnection(
-    {
-      type: EntryType,
-      cursor: 'id',
-      nullable: true,
-      defaultSize: DEFAULT_PAGE_SIZE,
-      maxSize: MAX_PAGE_SIZE.audit,
-      complexity: ({ first, last }) => connectionCost({ first: first ?? last ?? DEFAULT_PAGE_SIZE }),
-      description: 'The audit log, newest first; null for all but administrators in person',
-      args: {
-        subject: t.arg.string({ description: 'Only entries about this subject, such as `batch:<id>`' }),
-        action: t.arg.string({
-          description: 'An action such as `token.created`, or a prefix such as `token.`',
-        }),
-        actor: t.arg.string({ description: 'The id or the e-mail address of an account' }),
-        address: t.arg.string({ description: 'Only requests from this network address' }),
-      },
-      validate: pageSizes(MAX_PAGE_SIZE.audit),
-      authScopes: { administrator: true },
-      unauthorizedResolver: () => null,
-      totalCount: (_root, args, { prisma }) => prisma.auditEntry.count({ where: auditWhere(filterOf(args)) }),
-      resolve: async (query, _root, args, { caller, prisma }) => {
-        if (caller.kind !== 'known') return []
-        const entries = await prisma.auditEntry.findMany({
-          ...query,
-          where: auditWhere(filterOf(args)),
-          orderBy: NEWEST_ENTRY_FIRST,
-        })
-        return withoutOthersCommands(prisma, { userId: caller.user.id }, entries)
-      },
+  t.field({
+    type: EntryConnection,
+    nullable: true,
+    complexity: connectionCost,
+    description: 'The audit log, newest first; null for all but administrators in person',
+    args: {
+      first: t.arg.int({
+        required: true,
+        defaultValue: DEFAULT_PAGE_SIZE,
+        validate: firstArgument(MAX_PAGE_SIZE.audit),
+      }),
+      after: t.arg.string(),
+      subject: t.arg.string({ description: 'Only entries about this subject, such as `batch:<id>`' }),
+      action: t.arg.string({
+        description: 'An action such as `token.created`, or a prefix such as `token.`',
+      }),
+      actor: t.arg.string({ description: 'The id or the e-mail address of an account' }),
+      address: t.arg.string({ description: 'Only requests from this network address' }),
     },
-    { name: 'AuditEntryConnection' },
-    { name: 'AuditEntryEdge' },
-  ),
+    authScopes: { administrator: true },
+    unauthorizedResolver: () => null,
+    resolve: async (_root, { first, ...args }, context, info) => {
+      const { caller, prisma } = context
+      const after = entryCursors.read(args.after, 'after')
+      const where = auditWhere(filterOf(args))
+      const entries =
+        caller.kind !== 'known' || first === 0
+          ? []
+          : await prisma.auditEntry.findMany({
+              ...(queryFromInfo({ context, info, path: ['edges', 'node'] }) as object),
+              where: after === undefined ? where : { AND: [where, { id: { lt: after } }] },
+              orderBy: NEWEST_ENTRY_FIRST,
+              take: first + 1,
+            })
+      const reader = { userId: caller.kind === 'known' ? caller.user.id : NO_USER }
+      const rows: Entry[] = await withoutOthersCommands(prisma, reader, entries)
+      return pageOf(rows, {
+        first,
+        after,
+        nodeOf: (entry) => entry,
+        cursorOf: ({ id }) => entryCursors.write(Number(id)),
+        total: () => prisma.auditEntry.count({ where }),
+      })
+    },
+  }),
 )
 
 interface AuditArgs {

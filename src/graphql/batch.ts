@@ -17,7 +17,7 @@ import {
   columnsIn,
 } from './batch-filters.ts'
 import { builder } from './builder.ts'
-import { type Context, sees } from './context.ts'
+import type { Context } from './context.ts'
 import { BATCH_SERIES, connectionCost, LOOKUP } from './costs.ts'
 import { declared } from './declared.ts'
 import { JobFilterInput, JobOrderInput } from './filters.ts'
@@ -205,11 +205,4 @@ export async function batchPages(
       unknown: places.unknown,
     })
   })
-}
-
-/** Those of these projects whose batches the caller may see. A share shows the name of a project, never its batches. */
-export async function seenOf(context: Context, keys: readonly number[]): Promise<number[]> {
-  const seen: number[] = []
-  for (const key of keys) if (await sees(context, key)) seen.push(key)
-  return seen
 }

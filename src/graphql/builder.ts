@@ -43,7 +43,6 @@ export const builder = new SchemaBuilder<{
   prisma: {
     client: (context) => context.prisma,
     dmmf: getDatamodel(),
-    filterConnectionTotalCount: true,
   },
   relay: {
     // `id` is the batch_id, unencoded.

@@ -114,6 +114,12 @@ export function createContext(options: {
   }
 }
 
+/** Those of these projects that the caller may administer. */
+export async function administeredOf({ memberships }: Context, keys: readonly number[]): Promise<number[]> {
+  const all = await Promise.all(keys.map((key) => memberships.load(key)))
+  return keys.filter((_, i) => all[i]?.may('administer'))
+}
+
 export async function sees(context: Context, projectKey: number): Promise<boolean> {
   const visible = await context.visibleProjects()
   return visible === null || visible.includes(projectKey)

@@ -1,4 +1,3 @@
-import { PothosValidationError } from '@pothos/core'
 import { GraphQLError } from 'graphql'
 import type { Logger } from 'pino'
 import { databaseFault } from '../db/sql.ts'
@@ -15,7 +14,6 @@ export const maskWith =
   (error: unknown): GraphQLError => {
     const graphql = error instanceof GraphQLError ? error : undefined
     const cause = graphql === undefined ? error : graphql.originalError
-    if (isBadCursor(error) || isBadCursor(cause)) return refusal(new Problem('invalid_cursor'), graphql)
     if (graphql !== undefined && (cause === undefined || cause instanceof GraphQLError))
       return withCode(graphql)
     const fault = cause instanceof Problem ? undefined : databaseFault(cause)
@@ -55,15 +53,6 @@ export const documentedCode = (
   const code = extensions?.code
   return typeof code === 'string' && Object.hasOwn(PROBLEMS, code) ? code : otherwise
 }
-
-/**
- * The message of the Prisma plugin for a cursor that it cannot read, and the one of Prisma for a cursor of another
- * list.
- */
-const isBadCursor = (error: unknown): boolean =>
-  error instanceof Error &&
-  ((error instanceof PothosValidationError && /cursor/i.test(error.message)) ||
-    (error.name === 'PrismaClientValidationError' && /\bcursor: /.test(error.message)))
 
 /**
  * A Problem as a GraphQL error.

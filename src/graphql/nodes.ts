@@ -13,7 +13,7 @@ import {
 } from '../domain/jobs/index.ts'
 import type { FoundKey } from '../domain/lists/index.ts'
 import { type LookedUp, presentBatches, viewsOfJobs } from '../domain/present.ts'
-import { anonymizeBatch, anonymizeJob, type Hiding, openShare, sharedView } from '../domain/shares/index.ts'
+import { anonymizeBatch, anonymizeJob, type Hiding, openedShare, sharedView } from '../domain/shares/index.ts'
 import type { Context } from './context.ts'
 
 /**
@@ -139,7 +139,7 @@ export async function jobsByName(context: Context, names: readonly JobName[]): P
 
 /** The batch of a share's token, as shown to the holder of the link; null if the token is not valid. */
 export async function sharedBatch(context: Context, token: string): Promise<BatchNode | null> {
-  const share = await openShare(context.db, token, context.clock.now)
+  const share = await openedShare(context.prisma, token, context.clock.now)
   if (share === undefined) return null
   // The link alone gives access: a signed-in user sees no more through it than any other holder of the link.
   const [row] = await batchRecords(context.prisma, ANONYMOUS, { key: share.batchKey })

@@ -51,10 +51,6 @@ export const DEFAULT_PAGE_SIZE = 50
 export const firstArgument = (most: number) =>
   z.number().int().min(0, 'first must not be negative').max(most, `first must be at most ${most}`)
 
-/** For connections of the Prisma plugin, which would shorten a page that is too large without an error. */
-export const pageSizes = (most: number) =>
-  z.looseObject({ first: firstArgument(most).nullish(), last: firstArgument(most).nullish() })
-
 /**
  * @param named the type of the rows, such as Job: the types are JobConnection and JobEdge
  * @param hasNames whether its filter has names of fields

@@ -99,13 +99,17 @@ export const ProjectType = builder.prismaNode('Project', {
         ...members.map(({ user, role, createdAt }) => ({ user, role: role as Member['role'], createdAt })),
       ],
     }),
-    fields: t.field({
+    fields: t.loadable({
       type: KnownFieldsType,
+      byPath: true,
       nullable: true,
       complexity: { field: 500, multiplier: 1 },
       description: 'What its batches can be filtered by and shown with; null in a share',
-      resolve: async ({ key }, _args, context) =>
-        (await sees(context, key)) ? knownFields(context.db, key) : null,
+      load: async (keys: number[], context) => {
+        const found = await knownFields(context.db, await seenOf(context, keys))
+        return keys.map((key) => found.get(key) ?? null)
+      },
+      resolve: ({ key }) => key,
     }),
     recipients: t.stringList({
       nullable: true,
@@ -116,6 +120,13 @@ export const ProjectType = builder.prismaNode('Project', {
     }),
   }),
 })
+
+/** Those of these projects whose batches the caller may see. A share shows the name of a project, never its batches. */
+export async function seenOf(context: Context, keys: readonly number[]): Promise<number[]> {
+  const seen: number[] = []
+  for (const key of keys) if (await sees(context, key)) seen.push(key)
+  return seen
+}
 
 /** The part of a `where` that limits it to projects that the caller may see. */
 export async function visibleOnly(context: Context): Promise<{ AND?: Prisma.ProjectWhereInput[] }> {

@@ -1,40 +1,67 @@
+import { queryFromInfo } from '@pothos/plugin-prisma'
 import { z } from 'zod'
 import { visibleBatches, visibleProjectKeys } from '../domain/access.ts'
+import { cursorOf } from '../domain/cursors.ts'
 import { storablePart } from '../domain/storable-text.ts'
-import { BatchConnection, BatchType, batchPages, lookedUpIn, seenOf } from './batch.ts'
+import { BatchConnection, BatchType, batchPages, lookedUpIn } from './batch.ts'
 import { BatchFilterInput, BatchOrderInput } from './batch-filters.ts'
 import { builder } from './builder.ts'
+import type { ProjectRow } from './context.ts'
 import { connectionCost, LOOKUP } from './costs.ts'
 import { JobFilterInput, JobOrderInput } from './filters.ts'
 import { JobConnection, JobType, jobPages, jobsTogether } from './job.ts'
 import { batchesById, jobsByName, sharedBatch } from './nodes.ts'
-import { type Connection, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageSizes } from './paging.ts'
-import { ProjectType, visibleOnly } from './project.ts'
+import {
+  type Connection,
+  connectionType,
+  DEFAULT_PAGE_SIZE,
+  firstArgument,
+  MAX_PAGE_SIZE,
+  pageOf,
+} from './paging.ts'
+import { ProjectType, seenOf, visibleOnly } from './project.ts'
+
+const ProjectConnection = connectionType<typeof ProjectType, ProjectRow>('Project', ProjectType)
+const projectCursors = cursorOf('projects', z.int32().min(0))
 
 /** The entry points of a query. Only they check what the caller may see; all other objects are reached through them. */
 
 builder.queryFields((t) => ({
-  projects: t.prismaConnection(
-    {
-      type: ProjectType,
-      cursor: 'key',
-      description: 'The projects that you see, newest first',
-      defaultSize: DEFAULT_PAGE_SIZE,
-      maxSize: MAX_PAGE_SIZE.projects,
-      validate: pageSizes(MAX_PAGE_SIZE.projects),
-      complexity: ({ first, last }) => connectionCost({ first: first ?? last ?? DEFAULT_PAGE_SIZE }),
-      totalCount: async (_parent, _args, context) =>
-        context.prisma.project.count({ where: await visibleOnly(context) }),
-      resolve: async (query, _root, _args, context) =>
-        context.prisma.project.findMany({
-          ...query,
-          where: await visibleOnly(context),
-          orderBy: [{ createdAt: 'desc' }, { key: 'desc' }],
-        }),
+  projects: t.field({
+    type: ProjectConnection,
+    description: 'The projects that you see, newest first',
+    complexity: connectionCost,
+    args: {
+      first: t.arg.int({
+        required: true,
+        defaultValue: DEFAULT_PAGE_SIZE,
+        validate: firstArgument(MAX_PAGE_SIZE.projects),
+      }),
+      after: t.arg.string(),
     },
-    { name: 'ProjectConnection' },
-    { name: 'ProjectEdge' },
-  ),
+    resolve: async (_root, { first, ...args }, context, info) => {
+      const after = projectCursors.read(args.after, 'after')
+      const where = await visibleOnly(context)
+      const rows =
+        first === 0
+          ? []
+          : await context.prisma.project.findMany({
+              ...(queryFromInfo({ context, info, path: ['edges', 'node'] }) as object),
+              where,
+              orderBy: [{ createdAt: 'desc' }, { key: 'desc' }],
+              take: first + 1,
+              // A project is never deleted, so its row is there.
+              ...(after !== undefined && { cursor: { key: after }, skip: 1 }),
+            })
+      return pageOf(rows as ProjectRow[], {
+        first,
+        after,
+        nodeOf: (project) => project,
+        cursorOf: ({ key }) => projectCursors.write(key),
+        total: () => context.prisma.project.count({ where }),
+      })
+    },
+  }),
   project: t.prismaField({
     type: ProjectType,
     nullable: true,

@@ -1,7 +1,8 @@
-import { listLinks, type ProjectLink, projectLinkFields } from '../domain/links/index.ts'
+import { linksOfProjects, type ProjectLink, projectLinkFields } from '../domain/links/index.ts'
 import { listShares, type ShareView, shareFields } from '../domain/shares/index.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
+import { administeredOf } from './context.ts'
 import { DERIVED } from './costs.ts'
 import { declared } from './declared.ts'
 import type { BatchNode } from './nodes.ts'
@@ -37,15 +38,19 @@ builder.objectType(ProjectLinkType, {
 })
 
 builder.prismaObjectFields(ProjectType, (t) => ({
-  links: t.field({
-    type: [ProjectLinkType],
+  links: t.loadableList({
+    type: ProjectLinkType,
+    byPath: true,
     nullable: true,
     complexity: DERIVED,
     description:
       'The newest 500 public links to its batches and reports that were not revoked, newest first; null for those who do not administer it',
-    resolve: async ({ key }, _args, { prisma, clock, memberships }) =>
-      (await memberships.load(key)).may('administer')
-        ? listLinks(prisma, key, { limit: MAX_PAGE_SIZE.links, after: undefined }, clock.now)
-        : null,
+    load: async (keys: number[], context) => {
+      const administered = await administeredOf(context, keys)
+      const { prisma, clock } = context
+      const found = await linksOfProjects(prisma, administered, MAX_PAGE_SIZE.links, clock.now)
+      return keys.map((key) => found.get(key) ?? null)
+    },
+    resolve: ({ key }) => key,
   }),
 }))

@@ -65,6 +65,7 @@ const WAYS: Record<string, [string, Way][]> = {
     ['curl "$SVC_URL/api/batches?', run],
     ['curl -G', run],
     ['import json, os, urllib', { test: 'test/graphql/docs.test.ts' }],
+    ['query Written', { test: 'test/graphql/written.test.ts' }],
     ['const id', { test: 'test/live/clients.slow.test.ts' }],
     ['subscription {', { graphql: true }],
   ],

@@ -189,6 +189,7 @@ describe('the audit log', () => {
     expect(projects.pageInfo.endCursor).not.toBe(null)
     expect(await code('after: "made up"')).toBe('invalid_cursor')
     expect(await code(`after: "${Buffer.from('GPC:S:abc').toString('base64')}"`)).toBe('invalid_cursor')
+    expect(await code(`after: "${projects.pageInfo.endCursor}"`)).toBe('invalid_cursor')
     expect(await code('first: 501')).toBe('invalid_query')
     expect(await code('first: -1')).toBe('invalid_query')
   })

@@ -1,14 +1,16 @@
-import type { GraphQLObjectType } from 'graphql'
+import { type GraphQLObjectType, parse, subscribe } from 'graphql'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Graph, openGraph } from '../../src/db/prisma.ts'
 import { openSql, type Sql } from '../../src/db/sql.ts'
 import { batchFields } from '../../src/domain/batches/index.ts'
-import type { Known } from '../../src/domain/caller.ts'
+import type { Caller, Known } from '../../src/domain/caller.ts'
 import { graphqlNames } from '../../src/domain/field.ts'
 import { jobFields } from '../../src/domain/jobs/index.ts'
-import { createContext } from '../../src/graphql/context.ts'
+import { projectFields } from '../../src/domain/projects/index.ts'
+import { type Context, createContext } from '../../src/graphql/context.ts'
 import { createGraphql, type Graphql } from '../../src/graphql/handlers.ts'
 import { servedSchema } from '../../src/graphql/schema.ts'
+import { makeFrame } from '../../src/stream/frame.ts'
 import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { workLimits } from '../kit/work-limits.ts'
@@ -34,19 +36,7 @@ beforeAll(async () => {
     ...workLimits(),
     log: { error: (about: { err?: unknown }) => causes.push(about.err) } as never,
     contextFor: (caller) =>
-      createContext({
-        caller,
-        db: sql,
-        prisma: graph.prisma,
-        clock: {
-          now: new Date(),
-          startedAt: new Date(0),
-          stallTimeoutMin: 15,
-          lostAfterMin: 60,
-          idleJobThresholdMin: 10,
-        },
-        live: { cursor: 0, follow: () => Promise.reject(new Error('nothing is followed here')) },
-      }),
+      contextOf(caller, { cursor: 0, follow: () => Promise.reject(new Error('nothing is followed here')) }),
   })
   const fill = async (project: string, batches: number, jobs: number) => {
     const events: unknown[] = []
@@ -63,8 +53,12 @@ beforeAll(async () => {
     }
     for (let i = 0; i < events.length; i += 500) await stage.send(stage.owner, events.slice(i, i + 500))
   }
+  // Older than those with batches, which then are first in their list.
+  await sql`insert into projects (slug, display_name, owner_id)
+    select 'more-' || n, 'More', ${stage.owner.id} from generate_series(1, 10) n`
   await fill('small', 1, 1)
   await fill('large', 25, 20)
+  await more()
   // The driver asks for the types of the database once.
   await run('{ viewer { id } batches(first: 1) { totalCount } }', {})
 })
@@ -74,11 +68,43 @@ afterAll(async () => {
   await stage?.stop()
 })
 
+/** Rules, reports and links in the projects of the caller, and some rows of every other list. */
+async function more(): Promise<void> {
+  const id = stage.owner.id
+  await sql`insert into notification_rules (project_key, name, trigger, created_at)
+    select key, 'rule', 'batch_done', now() from projects where owner_id = ${id}`
+  await sql`insert into notification_firings (rule_id, event_key, trigger, happened_at, fired_at, outcome)
+    select r.id, 'e' || n, 'batch_done', now(), now(), 'mail' from notification_rules r, generate_series(1, 3) n`
+  await sql`insert into reports (project_key, user_id, title, body) select key, ${id}, 'Report', 'Text' from projects where owner_id = ${id}`
+  await sql`insert into saved_views (project_key, user_id, title, path) select key, ${id}, 'View', '/p/' from projects where owner_id = ${id}`
+  await sql`insert into report_links (report_id, token_hash, created_by, created_at)
+    select id, sha256(id::text::bytea), ${id}, now() from reports`
+  await sql`insert into agents (user_id, hostname, version, token_hash, registered_at, last_seen_at, told_at)
+    select ${id}, 'host-' || n, '1', sha256(n::text::bytea), now(), now(), now() from generate_series(1, 3) n`
+}
+
+const NOW = new Date()
+const contextOf = (caller: Caller, live: Context['live']): Context =>
+  createContext({
+    caller,
+    db: sql,
+    prisma: graph.prisma,
+    clock: {
+      now: NOW,
+      startedAt: new Date(0),
+      stallTimeoutMin: 15,
+      lostAfterMin: 60,
+      idleJobThresholdMin: 10,
+    },
+    live,
+  })
+
 const caller = (): Known => ({
   kind: 'known',
   via: 'session',
   credentialId: '',
-  user: { id: stage.owner.id, email: stage.owner.email, name: 'owner', role: 'user' },
+  // An administrator in person sees the audit log too.
+  user: { id: stage.owner.id, email: stage.owner.email, name: 'owner', role: 'admin' },
 })
 
 async function run(query: string, variables: Record<string, unknown>) {
@@ -188,12 +214,26 @@ const OF_JOBS: [field: string, most: number][] = [
   ['metrics(keys: ["loss"]) { values }', 4],
   ['eta { etaS }', 4],
 ]
+/** Likewise of projects. */
+const OF_PROJECTS: [field: string, most: number][] = [
+  ['owner { name }', 0],
+  ['role', 1],
+  ['members { role user { name } }', 1],
+  ['recipients', 1],
+  ['fields { params }', 1],
+  ['rules { items { name } }', 2],
+  ['rules { items { firings(first: 2) { totalCount edges { node { messages { state } } } } } }', 4],
+  ['links { opens }', 2],
+  ['batches(first: 2) { totalCount edges { node { id } } }', 4],
+  ['jobs(first: 2) { totalCount edges { node { jobId } } }', 4],
+]
 /** Fields whose values are in the row. */
 const IN_ROW = ['nodeId', 'id', 'envSnapshot']
 
 test.each([
   ['Batch', batchFields, OF_BATCHES],
   ['Job', jobFields, OF_JOBS],
+  ['Project', projectFields, OF_PROJECTS],
 ] as const)('every field of %s that is loaded for each row is counted below', (type, declared, counted) => {
   const known = new Set([
     ...graphqlNames(declared),
@@ -224,6 +264,61 @@ test.each(OF_JOBS)('of many jobs: %s', async (field, most) => {
   const many = await run(query(field), { n })
   expect(many.data.jobs.edges).toHaveLength(n)
   expect(many.count - without.count).toBeLessThanOrEqual(most)
+})
+
+test.each(OF_PROJECTS)('of many projects: %s', async (field, most) => {
+  const query = (text: string) =>
+    `query ($n: Int!) { projects(first: $n) { edges { node { slug ${text} } } } }`
+  const without = await run(query(''), { n: 50 })
+  const one = await run(query(field), { n: 1 })
+  const many = await run(query(field), { n: 50 })
+  expect(many.data.projects.edges.length).toBeGreaterThan(5)
+  expect(many.data.projects.edges[0].node).not.toMatchObject({ [/^\w+/.exec(field)?.[0] ?? '']: null })
+  expect(many.count).toBeLessThanOrEqual(one.count)
+  expect(many.count - without.count).toBeLessThanOrEqual(most)
+})
+
+/** The other lists: each is a statement, with what its rows are read with, however many there are. */
+test.each([
+  ['hosts', 'id hostname owner { name } running { pid }'],
+  ['audit', 'action actor { name } subject detail'],
+  ['reports', 'title project owner { name } canEdit shared'],
+  ['savedViews', 'title project owner { name } canEdit'],
+])('of many rows: %s', async (list, fields) => {
+  const query = `query ($n: Int!) { ${list}(first: $n) { edges { node { ${fields} } } } }`
+  const one = await run(query, { n: 1 })
+  const many = await run(query, { n: 50 })
+  expect(many.data[list].edges.length).toBeGreaterThan(1)
+  expect(many.count).toBe(one.count)
+  expect(many.count).toBeLessThanOrEqual(4)
+})
+
+test('a subscription reads batches and jobs as a query does, through Prisma', async () => {
+  const channel = 'batch:small-0'
+  const payload = JSON.stringify({ batch: { id: 'small-0' }, jobs: [{ id: 'j0' }] })
+  const frame = makeFrame({ seq: 1, channel, kind: 'batch', type: 'summary', at: NOW.toISOString(), payload })
+  const follow = async () =>
+    (async function* () {
+      yield frame
+    })() as never
+  const fields = 'id status owner { name } project { slug }'
+  const jobFields = 'jobId status params latest'
+  const results = await subscribe({
+    schema: servedSchema(),
+    document: parse(`subscription { batch(id: "small-0") { batch { ${fields} } jobs { ${jobFields} } } }`),
+    contextValue: contextOf(caller(), { cursor: 0, follow }),
+  })
+  statements = []
+  const updates: { data?: { batch: object } }[] = []
+  for await (const update of results as AsyncIterable<{ data: { batch: object } }>) updates.push(update)
+  const names = statements.map(nameOf)
+  const asked = await run(
+    `{ batch(id: "small-0") { ${fields} } job(batchId: "small-0", id: "j0") { ${jobFields} } }`,
+    {},
+  )
+  expect(updates).toEqual([{ data: { batch: { batch: asked.data.batch, jobs: [asked.data.job] } } }])
+  expect(names.filter((name) => name === 'prisma').length).toBeGreaterThanOrEqual(2)
+  expect(names.filter((name) => /^(batches|jobs)\.(read|search|list)$/.test(name))).toEqual([])
 })
 
 test('groups and clips of many batches are those of each one alone', async () => {

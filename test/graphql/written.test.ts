@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openStage, type Stage } from '../http/stage.ts'
 import { ask, nodesOf, post } from './asking.ts'
@@ -116,4 +117,33 @@ test('firings have the messages of REST, page by page, for those who administer 
   expect(nodesOf(next.firings)[0].id).not.toBe(nodesOf(first.firings)[0].id)
   for (const who of ['viewer', 'member'] as const)
     expect((await ask(stage.app, query('first: 1'), as(who))).project.rules).toBeNull()
+})
+
+test('the documented query for reports, views and messages works', async () => {
+  const text = await readFile(new URL('../../docs/api.md', import.meta.url), 'utf8')
+  const query = /<!-- example: reports and messages -->\n```graphql\n([\s\S]*?)```/.exec(text)?.[1] ?? ''
+  const variables = { project: 'vision' }
+  const read = () => ask(stage.app, query, { ...as('owner'), variables })
+  const { reports, savedViews, project } = await read()
+  expect(nodesOf(reports)).toMatchObject([
+    { title: 'Report 2', body: 'Text 2' },
+    { title: 'Report 0', body: 'Text 0' },
+  ])
+  expect(nodesOf(savedViews)).toMatchObject([
+    { title: 'View 2', audience: 'private' },
+    { title: 'View 0', audience: 'project' },
+  ])
+  expect(project.rules.items.map(({ name }: { name: string }) => name)).toEqual(['b', 'a'])
+  const rules: { id: string }[] = (await must('owner', 'GET', '/api/projects/vision/rules')).items
+  await must('owner', 'POST', `/api/rules/${rules[0]?.id}/test`)
+  await vi.waitFor(
+    async () => {
+      const [firing] = nodesOf((await read()).project.rules.items[0].firings)
+      expect(firing.messages.map(({ target }: { target: string }) => target).toSorted()).toEqual([
+        'else@example.org',
+        'team@example.org',
+      ])
+    },
+    { timeout: 20_000, interval: 100 },
+  )
 })

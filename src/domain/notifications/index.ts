@@ -51,7 +51,14 @@ export { headlineOf, line, type Message, messageOf } from './message.ts'
 export { type MessagePreview, previewMessage } from './message-preview.ts'
 export { PREVIEW_DAYS, previewRule } from './preview.ts'
 export { isQuiet, type Quiet, quietShape } from './quiet.ts'
-export { administeredProject, administeredRule, isMuted, listRules, mutedAmong } from './reads.ts'
+export {
+  administeredProject,
+  administeredRule,
+  isMuted,
+  listRules,
+  mutedAmong,
+  rulesOfProjects,
+} from './reads.ts'
 export {
   findSubscription,
   type MailSubscription,

@@ -25,18 +25,38 @@ export async function listRules(
     personId = null,
   }: { limit: number; after: RulePosition | undefined; personId?: string | null },
 ): Promise<Rule[]> {
-  const { channels: _, ...select } = record.select
   const found = await prisma.notificationRule.findMany({
     where: { projectKey, personId, ...(after !== undefined && olderThan('createdAt', after)) },
     relationLoadStrategy: 'join',
-    select: {
-      ...select,
-      channels: { select: { id: true, kind: true, shown: true }, orderBy: { place: 'asc' } },
-    },
-    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
-    take: limit,
+    ...newestRules(limit),
   })
   return found.map(record.rowOf)
+}
+
+/** The newest rules of each of these projects, by key: one statement for all of them. */
+export async function rulesOfProjects(
+  prisma: PrismaClient,
+  projectKeys: readonly number[],
+  limit: number,
+): Promise<Map<number, Rule[]>> {
+  const found = await prisma.project.findMany({
+    where: { key: { in: [...projectKeys] } },
+    relationLoadStrategy: 'join',
+    select: { key: true, rules: { where: { personId: null }, ...newestRules(limit) } },
+  })
+  return new Map(found.map(({ key, rules }) => [key, rules.map(record.rowOf)]))
+}
+
+const newestRules = (limit: number) => {
+  const { channels: _, ...select } = record.select
+  return {
+    select: {
+      ...select,
+      channels: { select: { id: true, kind: true, shown: true }, orderBy: { place: 'asc' as const } },
+    },
+    orderBy: [{ createdAt: 'desc' as const }, { id: 'desc' as const }],
+    take: limit,
+  }
 }
 
 /** What a rule has besides the columns of its fields, over `r` and its project `p`. */

@@ -1,5 +1,12 @@
 /** Public links to one batch (contract §4): unguessable, revocable, with an optional end, anonymous if requested. */
-export { type LinkRecord, linkRecords, listShares, type SharePosition } from './link-records.ts'
+export {
+  type LinkRecord,
+  linkRecords,
+  linkRecordsOfProjects,
+  listShares,
+  openedShare,
+  type SharePosition,
+} from './link-records.ts'
 export { publicBatch, publicJob, sharedAttempt } from './public-fields.ts'
 export { type OpenShare, openShare, standingShares } from './reads.ts'
 export {

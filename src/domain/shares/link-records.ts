@@ -2,6 +2,8 @@ import { canonicalInstant, instantOf } from '../../db/instant.ts'
 import type { Prisma, PrismaClient } from '../../db/prisma.ts'
 import { creatorMay, type LinkCreator } from '../access.ts'
 import { olderThan, recordRows } from '../record-rows.ts'
+import type { OpenShare } from './reads.ts'
+import { isShareToken, shareTokenHash } from './share.ts'
 import { type ShareView, shareFields } from './share-fields.ts'
 
 /** The public links to batches and reports that were not revoked, read through Prisma. */
@@ -53,15 +55,57 @@ export async function linkRecords(
     where: after === undefined ? where : { AND: [where, olderThan('createdAt', after)] },
     relationLoadStrategy: 'join',
     select: record.select,
-    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+    orderBy: [...NEWEST],
     ...(limit !== null && { take: limit }),
   })
+  return found.map(linkAt(now))
+}
+
+/** The newest links of each of these projects that its list shows, by key: one statement for all of them. */
+export async function linkRecordsOfProjects(
+  prisma: PrismaClient,
+  projectKeys: readonly number[],
+  limit: number,
+  now: Date,
+): Promise<Map<number, LinkRecord[]>> {
+  const found = await prisma.project.findMany({
+    where: { key: { in: [...projectKeys] } },
+    relationLoadStrategy: 'join',
+    select: {
+      key: true,
+      links: { where: { listed: true }, select: record.select, orderBy: [...NEWEST], take: limit },
+    },
+  })
+  return new Map(found.map(({ key, links }) => [key, links.map(linkAt(now))]))
+}
+
+const NEWEST = [{ createdAt: 'desc' }, { id: 'desc' }] as const
+
+/** Makes the links of records, with what holds at a time. */
+const linkAt = (now: Date) => {
   const time = canonicalInstant(instantOf(now))
-  return found.map((one) => {
+  return (one: object): LinkRecord => {
     const { available, ...link } = record.rowOf(one)
     const ended = link.expires_at !== null && canonicalInstant(link.expires_at) <= time
     return { ...link, standing: available && !ended }
-  })
+  }
+}
+
+/** The share behind a token as in `openShare`, read through Prisma. */
+export async function openedShare(
+  prisma: PrismaClient,
+  token: string,
+  now: Date,
+): Promise<OpenShare | undefined> {
+  if (!isShareToken(token)) return undefined
+  const tokenHash = new Uint8Array(shareTokenHash(token))
+  const share = await prisma.share.findFirst({ where: { tokenHash, revokedAt: null }, select: { id: true } })
+  if (share === null) return undefined
+  const page = { limit: 1, after: undefined }
+  const [link] = await linkRecords(prisma, { id: share.id, opened: 'batch' }, page, now)
+  if (!link?.standing || !creatorMay('share', link, link.owner_id)) return undefined
+  const { id, anonymous, files, expires_at: expiresAt, batch_key: batchKey } = link
+  return { id, anonymous, files, expiresAt, batchKey: Number(batchKey) }
 }
 
 /** The shares of batches that were not revoked, newest first, ended ones too; `batch_key` says whose each is. */

@@ -19,7 +19,7 @@ export interface OpenShare {
 }
 
 /**
- * The share behind a token, for REST, GraphQL and the stream; undefined when there is none, it was revoked or has
+ * The share behind a token, for REST and the stream (GraphQL: `openedShare`); undefined when there is none, it was revoked or has
  * ended, its batch was deleted, or its creator may no longer share the batch.
  */
 export async function openShare(db: Db, token: string, now: Date): Promise<OpenShare | undefined> {

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { entryOf } from '../../checked.ts'
 import { visibleProject } from '../../domain/access.ts'
 import { knownFields } from '../../domain/lists/index.ts'
 import type { Services } from '../../services.ts'
@@ -39,7 +40,7 @@ export function projectFieldRoutes(app: FastifyInstance, { sql }: Services): voi
     },
     async (request) => {
       const project = await visibleProject(sql, await request.caller(), request.params.slug)
-      return knownFields(sql, project.key)
+      return entryOf(await knownFields(sql, [project.key]), project.key)
     },
   )
 }
