@@ -1,4 +1,4 @@
-import SchemaBuilder from '@pothos/core'
+import SchemaBuilder, { RootFieldBuilder } from '@pothos/core'
 import ComplexityPlugin from '@pothos/plugin-complexity'
 import DataloaderPlugin from '@pothos/plugin-dataloader'
 import PrismaPlugin from '@pothos/plugin-prisma'
@@ -11,6 +11,7 @@ import { mayRead } from '../domain/access.ts'
 import { isAdmin, isPerson } from '../domain/caller.ts'
 import { Problem } from '../problem.ts'
 import type { Context } from './context.ts'
+import { together } from './list-turns.ts'
 import { refusal } from './mask.ts'
 
 const decoded = (id: string): string => Buffer.from(id, 'base64').toString('utf8')
@@ -77,5 +78,16 @@ export const builder = new SchemaBuilder<{
   // A value costs nothing by itself; fields that read the database declare their costs (costs.ts).
   complexity: { defaultComplexity: 0, defaultListMultiplier: 1, disabled: true },
 })
+
+/** So no field can be declared that loads for each turn of a list. A group gets all values and looks for its own. */
+const fields = RootFieldBuilder.prototype as unknown as Record<string, (options: { load: never }) => unknown>
+for (const kind of ['loadable', 'loadableList', 'loadableGroup']) {
+  const declare = fields[kind]
+  if (declare === undefined) throw new Error(`the plugin of DataLoader has no ${kind}`)
+  fields[kind] = function declared(options) {
+    const load = together(options.load, kind !== 'loadableGroup') as never
+    return declare.call(this, { ...options, load })
+  }
+}
 
 builder.queryType({ description: 'All reads. What you may not see is null or absent.' })

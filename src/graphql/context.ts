@@ -8,6 +8,7 @@ import { type BatchEtas, etaOf } from '../domain/eta/index.ts'
 import type { Live } from '../domain/live/index.ts'
 import type { Clock } from '../domain/liveness.ts'
 import { createTurns, type Turns } from '../turns.ts'
+import { ListTurns } from './list-turns.ts'
 
 /** The state that the resolvers of one request share. Each value is read once a request. */
 export interface Context {
@@ -34,6 +35,8 @@ export interface Context {
   pointsLeft: number
   /** Others get their turn while this request does much. */
   turns: Turns
+  /** The lists that are being completed in turns. */
+  lists: ListTurns
   /** Whether lists of numbers pass the executor as one value (columns.ts). */
   wholeColumns: boolean
 }
@@ -61,6 +64,8 @@ export function createContext(options: {
 }): Context {
   const { caller, db, prisma } = options
   let visible: Promise<readonly number[] | null> | undefined
+  const lists = new ListTurns()
+  const together = { batchScheduleFn: lists.schedule }
   return {
     ...options,
     cursor: options.live.cursor,
@@ -75,7 +80,7 @@ export function createContext(options: {
       })
       const byKey = new Map(rows.map((row) => [row.key, row]))
       return keys.map((key) => byKey.get(key) ?? null)
-    }),
+    }, together),
     memberships: new DataLoader(async (keys) => {
       const userId = caller.kind === 'known' ? caller.user.id : undefined
       const rows = await prisma.project.findMany({
@@ -101,15 +106,16 @@ export function createContext(options: {
           may: (right) => callerMay(right, caller, facts),
         }
       })
-    }),
+    }, together),
     etas: new DataLoader(async (keys) => {
       const etas = await etaOf(db, keys, options.clock)
       return keys.map((key) => etas.get(key))
-    }),
+    }, together),
     dashboardCache: options.dashboardCache ?? createDashboardCache(),
     mailConfigured: options.mailConfigured ?? false,
     pointsLeft: MAX_POINTS_ANSWERED,
     turns: options.turns ?? createTurns(),
+    lists,
     wholeColumns: false,
   }
 }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { itemAt } from '../checked.ts'
 import type { Turns } from '../turns.ts'
 import { builder } from './builder.ts'
+import { ListTurns } from './list-turns.ts'
 
 /**
  * Relay connections that run forward: `first` rows after a cursor (domain/cursors.ts).
@@ -70,7 +71,10 @@ export function connectionType<Type extends OutputType<typeof builder.$inferSche
   const connection = builder.objectRef<Connection<Node>>(`${named}Connection`)
   builder.objectType(connection, {
     fields: (t) => ({
-      edges: t.field({ type: [edge], resolve: ({ edges }, _args, { turns }) => listInTurns(edges, turns) }),
+      edges: t.field({
+        type: [edge],
+        resolve: ({ edges }, _args, { turns, lists }) => listInTurns(edges, turns, lists),
+      }),
       pageInfo: t.field({ type: builder.pageInfoRef(), resolve: ({ pageInfo }) => pageInfo }),
       totalCount: t.int({
         description: 'The number of rows that match these filters, on all pages',
@@ -132,13 +136,20 @@ const AT_ONCE = 100
  * A list that is completed some items at a time, so that others get their turn between them. graphql-js takes no async
  * iterables; it completes an item when its promise is fulfilled.
  */
-export function listInTurns<T>(list: readonly T[], turns: Turns): readonly (T | Promise<T>)[] {
+export function listInTurns<T>(
+  list: readonly T[],
+  turns: Turns,
+  lists = new ListTurns(),
+): readonly (T | Promise<T>)[] {
   const items: (T | Promise<T>)[] = list.slice(0, AT_ONCE)
+  if (list.length <= AT_ONCE) return items
+  const end = lists.begin()
   let turn: Promise<void> = Promise.resolve()
   for (let at = AT_ONCE; at < list.length; at += AT_ONCE) {
     turn = turn.then(() => turns.pass())
     for (const item of list.slice(at, at + AT_ONCE)) items.push(turn.then(() => item))
   }
+  void turn.then(end, end)
   return items
 }
 
