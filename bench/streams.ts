@@ -13,10 +13,10 @@ import { type Figure, median, printFigures } from './kit/report.ts'
 import { type BenchServer, startDatabase, startServer } from './kit/server.ts'
 
 const STREAMS = 1_000
-const ROUNDS = 5
+const ROUNDS = 3
 const WARM_UP = 1
 /** Arrays of events of a round: each is one commit, of five events of one batch. */
-const MESSAGES = 300
+const MESSAGES = 150
 const EVENTS = 5
 const BATCHES = 1_000
 const PROJECT = 'bench'
@@ -115,7 +115,7 @@ async function send(server: BenchServer, bodies: string[]): Promise<void> {
 async function round({ server }: Side, { path, readers, batches, event }: Case): Promise<number> {
   const listeners = await openListeners(server.address, path, STREAMS)
   // The events that are not shared by many are more, so that the time of a round is measurable.
-  const messages = readers === STREAMS ? MESSAGES : MESSAGES * 10
+  const messages = readers === STREAMS ? MESSAGES : MESSAGES * 4
   const bodies = Array.from({ length: messages }, (_, i) =>
     JSON.stringify(Array.from({ length: EVENTS }, () => event(i % batches))),
   )
