@@ -76,6 +76,7 @@ export const PROBLEMS = {
   share_not_found: [404, 'No such share, or it has ended'],
   view_not_found: [404, 'No such saved view'],
   report_not_found: [404, 'No such report'],
+  embed_not_allowed: [403, 'This link may not be shown on other sites'],
   comment_not_found: [404, 'No such comment'],
   sweep_not_found: [404, 'No such sweep'],
   trial_not_found: [404, 'No such trial'],

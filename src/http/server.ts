@@ -28,6 +28,7 @@ import { commentRoutes } from './comments/comments.ts'
 import { dashboardRoutes } from './dashboard/dashboard.ts'
 import { documentationRoutes } from './docs/documentation.ts'
 import { describeRoutes, openapiRoutes } from './docs/openapi.ts'
+import { embedRoutes } from './embeds/embeds.ts'
 import { eventRoutes } from './events/events.ts'
 import { fileRoutes } from './files/files.ts'
 import { mediaRoutes } from './files/media.ts'
@@ -260,6 +261,7 @@ function registerRoutes(app: FastifyInstance, services: Services): void {
   projectLinkRoutes(app, services)
   viewRoutes(app, services)
   reportRoutes(app, services)
+  embedRoutes(app, services)
   commentRoutes(app, services)
   bellRoutes(app, services)
   auditRoutes(app, services)

@@ -388,6 +388,32 @@ export const MATRIX: Row[] = [
     agent: 403,
   },
 
+  ...['embed', 'chart.svg', 'chart.png', 'badge.svg'].map(
+    (path): Row => ({
+      route: `GET /api/shared/:token/${path}`,
+      path: async ({ stage, batch }) => {
+        const wanted = { token: stage.batchOwner.token, body: { embed: true } }
+        const made = await stage.app.call('POST', `/api/batches/${batch.id}/shares`, wanted)
+        return `/api/shared/${made.body.token}/${path}`
+      },
+      answers: EVERYONE,
+    }),
+  ),
+  {
+    route: 'GET /api/shared-reports/:token/embed',
+    path: async (scene) => {
+      const path = await report('/links')(scene)
+      const wanted = { token: scene.stage.batchOwner.token, body: { embed: true } }
+      const made = await scene.stage.app.call('POST', path, wanted)
+      return `/api/shared-reports/${made.body.token}/embed`
+    },
+    answers: EVERYONE,
+  },
+  {
+    route: 'GET /api/oembed',
+    path: () => '/api/oembed?url=https%3A%2F%2Fexample.org',
+    answers: NOBODY_FINDS,
+  },
   ...read('/comments'),
   {
     route: 'POST /api/batches/:id/comments',

@@ -69,7 +69,7 @@ test('every address of the router is a page for curl', async () => {
   const paths = [...router.matchAll(/path: '(\/[^']+)'/g)].map(([, path]) => path as string)
   // Below /b/… and /admin the paths are relative to it.
   const below =
-    /^\/(jobs|logs|resources|environment|timeline|delivery|sweep|files|media|j\/\$jobId|users|agents|keys|audit)$/
+    /^\/(jobs|logs|resources|environment|timeline|delivery|sweep|files|media|comments|j\/\$jobId|users|agents|keys|audit)$/
   const whole = paths.filter((path) => !below.test(path)).map((path) => path.replace(/\$\w+/g, 'x'))
   expect(whole.length).toBeGreaterThan(10)
   for (const path of whole) expect([path, (await app.call('GET', path)).status]).toEqual([path, 200])

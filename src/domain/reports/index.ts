@@ -1,7 +1,14 @@
 /**
  * Reports: Markdown with embedded live runs, charts and tables; they belong to a project, and public links open them.
  */
-export { listReports, mayShare, openReport, type ReportPosition, reportById } from './reads.ts'
+export {
+  listReports,
+  mayShare,
+  type OpenReport,
+  openReport,
+  type ReportPosition,
+  reportById,
+} from './reads.ts'
 export { countReports, reportRecords } from './records.ts'
 export { type Report, reportFields } from './report-fields.ts'
 export { changeReport, createReport, deleteReport, linkReport, revokeLinks } from './writes.ts'

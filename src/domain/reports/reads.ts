@@ -97,14 +97,16 @@ export interface OpenReport {
   updated_at: string
   /** The embedded batches that the link opens, each by a share of its own. */
   batches: { id: string; token: string }[]
+  /** Whether other sites may show it. */
+  embed: boolean
 }
 
 export async function openReport(db: Db, token: string, now: Date): Promise<OpenReport | undefined> {
   if (!isShareToken(token)) return undefined
   const [link] = await db<
-    (LinkCreator & { title: string; body: string; updated_at: string; author_id: string })[]
+    (LinkCreator & { title: string; body: string; updated_at: string; author_id: string; embed: boolean })[]
   >`/* reports.open */
-    select r.title, r.body, r.updated_at, r.user_id author_id, ${fragment(db, LINK_CREATOR)}
+    select r.title, r.body, r.updated_at, r.user_id author_id, l.embed, ${fragment(db, LINK_CREATOR)}
     from report_links l
     join reports r on r.id = l.report_id
     join projects p on p.key = r.project_key
@@ -113,8 +115,8 @@ export async function openReport(db: Db, token: string, now: Date): Promise<Open
     where l.token_hash = ${shareTokenHash(token)}`
   if (link === undefined || !mayShare((right) => creatorMay(right, link), link.author_id === link.creator_id))
     return undefined
-  const { title, body, updated_at } = link
-  const report = { title, body, updated_at }
+  const { title, body, updated_at, embed } = link
+  const report = { title, body, updated_at, embed }
   const wanted = embeddedBatches(report.body).map((id) => ({ id, token: tokenOfBatch(token, id) }))
   const shares = await Promise.all(wanted.map((one) => openShare(db, one.token, now)))
   return { ...report, batches: wanted.filter((_, i) => shares[i] !== undefined) }

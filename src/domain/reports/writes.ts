@@ -68,13 +68,14 @@ export async function deleteReport(tx: Tx, actor: Known, id: string, now: Date):
 /**
  * Makes a public link to the report, and with it a share of each embedded batch that the actor may share. The token is
  * shown this once.
+ * @param options.embed whether other sites may show the report
  * @throws Problem report_not_found, forbidden; quota_exceeded beyond `most` open shares of the actor
  */
 export async function linkReport(
   tx: Tx,
   actor: Known,
   id: string,
-  most: number,
+  { most, embed }: { most: number; embed: boolean },
   now: Date,
 ): Promise<{ result: { token: string; batches: string[] }; changes: Change[] }> {
   const report = await lockedReport(tx, actor, id)
@@ -92,9 +93,14 @@ export async function linkReport(
     shares.push(share.result.id)
   }
   await tx`/* reports.link */
-    insert into report_links (report_id, token_hash, share_ids, created_by, created_at)
-    values (${id}, ${shareTokenHash(token)}, ${shares}::uuid[], ${actor.user.id}, ${instantOf(now)})`
-  await recordAudit(tx, actor, { action: 'report.shared', subject: `report:${id}`, detail: { batches } }, now)
+    insert into report_links (report_id, token_hash, share_ids, embed, created_by, created_at)
+    values (${id}, ${shareTokenHash(token)}, ${shares}::uuid[], ${embed}, ${actor.user.id}, ${instantOf(now)})`
+  await recordAudit(
+    tx,
+    actor,
+    { action: 'report.shared', subject: `report:${id}`, detail: { batches, ...(embed && { embed }) } },
+    now,
+  )
   return { result: { token, batches }, changes }
 }
 

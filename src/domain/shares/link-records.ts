@@ -121,6 +121,7 @@ export async function listShares(
     batch_key: Number(row.batch_key),
     anonymous: row.anonymous,
     files: row.files,
+    embed: row.embed,
     created_by: { id: row.creator_id, name: row.creator_name },
     creator_disabled: row.creator_disabled,
     opens: row.standing && creatorMay('share', row, row.owner_id),

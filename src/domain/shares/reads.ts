@@ -14,6 +14,8 @@ export interface OpenShare {
   anonymous: boolean
   /** Whether it shows files and media. */
   files: boolean
+  /** Whether other sites may show its charts, table and badge. */
+  embed: boolean
   expiresAt: string | null
   batchKey: number
 }
@@ -25,7 +27,7 @@ export interface OpenShare {
 export async function openShare(db: Db, token: string, now: Date): Promise<OpenShare | undefined> {
   if (!isShareToken(token)) return undefined
   const [share] = await db<(OpenShare & LinkCreator & { batch_owner_id: string })[]>`/* shares.open */
-    select s.id, s.anonymous, coalesce(s.files, false) files, s.expires_at "expiresAt", s.batch_key "batchKey", b.owner_id batch_owner_id,
+    select s.id, s.anonymous, coalesce(s.files, false) files, s.embed, s.expires_at "expiresAt", s.batch_key "batchKey", b.owner_id batch_owner_id,
       ${fragment(db, LINK_CREATOR)}
     from shares s
     join batches b on b.key = s.batch_key
@@ -34,8 +36,8 @@ export async function openShare(db: Db, token: string, now: Date): Promise<OpenS
     left join project_members m on m.project_key = p.key and m.user_id = u.id
     where s.token_hash = ${shareTokenHash(token)} and ${standing(db, now)}`
   if (share === undefined || !creatorMay('share', share, share.batch_owner_id)) return undefined
-  const { id, anonymous, files, expiresAt, batchKey } = share
-  return { id, anonymous, files, expiresAt, batchKey }
+  const { id, anonymous, files, embed, expiresAt, batchKey } = share
+  return { id, anonymous, files, embed, expiresAt, batchKey }
 }
 
 /** Those of these shares that still open, as in `openShare`. */

@@ -16,6 +16,12 @@ export const shareFields = {
     column: 'files',
     public: 'hidden',
   },
+  embed: {
+    type: flag,
+    means: 'Whether other sites may show its charts, table and badge',
+    column: 'embed',
+    public: 'hidden',
+  },
   created_by: { type: own(z.object({ id: z.string(), name: z.string() })), public: 'hidden' },
   creator_disabled: {
     type: flag,

@@ -27,6 +27,8 @@ export async function createShare(
     anonymous: boolean
     /** Whether it shows files and media; by default unless it is anonymous. */
     files?: boolean | undefined
+    /** Whether other sites may show its charts, table and badge. */
+    embed?: boolean | undefined
     /** Created here if not given. */
     token?: string
   },
@@ -49,13 +51,13 @@ export async function createShare(
       return row?.n ?? 0
     },
   )
-  const { anonymous, files = !anonymous, token = makeShareToken() } = wanted
+  const { anonymous, files = !anonymous, embed = false, token = makeShareToken() } = wanted
   const [row] = await tx<{ id: string; expiresAt: string | null }[]>`/* shares.create */
-    insert into shares (batch_key, token_hash, anonymous, files, created_by, created_at, expires_at)
-    values (${batch.key}, ${shareTokenHash(token)}, ${anonymous}, ${files}, ${actor.user.id}, ${instantOf(now)}, ${wanted.expiresAt}::timestamptz)
+    insert into shares (batch_key, token_hash, anonymous, files, embed, created_by, created_at, expires_at)
+    values (${batch.key}, ${shareTokenHash(token)}, ${anonymous}, ${files}, ${embed}, ${actor.user.id}, ${instantOf(now)}, ${wanted.expiresAt}::timestamptz)
     returning id, expires_at "expiresAt"`
   if (row === undefined) throw new Error('the share was not stored')
-  const detail = { share: row.id, anonymous, files, expires_at: row.expiresAt }
+  const detail = { share: row.id, anonymous, files, ...(embed && { embed }), expires_at: row.expiresAt }
   await recordAudit(tx, actor, { action: 'share.created', subject: `batch:${batch.id}`, detail }, now)
   return { result: { ...row, token, files, anonymous }, changes: [timelineOf(batch)] }
 }

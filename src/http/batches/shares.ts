@@ -56,6 +56,7 @@ function createShareRoute(routes: Routes, { config, writer, now }: Services): vo
               .boolean()
               .optional()
               .describe('Shows files and media, as they are. Default: true, false for an anonymous link'),
+            embed: z.boolean().optional().describe('Lets other sites show its charts, table and badge'),
           })
           .nullish(),
         response: {
@@ -71,7 +72,7 @@ function createShareRoute(routes: Routes, { config, writer, now }: Services): vo
     },
     async (request, reply) => {
       const caller = await request.person()
-      const { expires_at: expiresAt = null, anonymous = false, files } = request.body ?? {}
+      const { expires_at: expiresAt = null, anonymous = false, files, embed } = request.body ?? {}
       const at = now()
       if (expiresAt !== null && Date.parse(expiresAt) <= at.getTime()) {
         throw new Problem('invalid_body', {
@@ -79,7 +80,14 @@ function createShareRoute(routes: Routes, { config, writer, now }: Services): vo
         })
       }
       const made = await commit(writer, (tx) =>
-        createShare(tx, caller, request.params.id, { expiresAt, anonymous, files }, config.quotas.shares, at),
+        createShare(
+          tx,
+          caller,
+          request.params.id,
+          { expiresAt, anonymous, files, embed },
+          config.quotas.shares,
+          at,
+        ),
       )
       return reply.code(201).send({
         id: made.id,

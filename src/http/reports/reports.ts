@@ -169,7 +169,9 @@ function linkReportRoute(routes: Routes, { config, writer, now }: Services): voi
         summary: 'Create a public link to a report; its token is shown only once',
         description:
           'The link opens the current text, and each batch that the report embeds now and that I may share.',
-        body: shapes.noInput,
+        body: z
+          .strictObject({ embed: z.boolean().default(false).describe('Lets other sites show the report') })
+          .nullish(),
         response: {
           201: z.object({
             url: z.string(),
@@ -182,7 +184,13 @@ function linkReportRoute(routes: Routes, { config, writer, now }: Services): voi
     async (request, reply) => {
       const caller = await request.person()
       const made = await commit(writer, (tx) =>
-        linkReport(tx, caller, request.params.id, config.quotas.shares, now()),
+        linkReport(
+          tx,
+          caller,
+          request.params.id,
+          { most: config.quotas.shares, embed: request.body?.embed === true },
+          now(),
+        ),
       )
       return reply.code(201).send({ url: `${publicAddress(config, request)}/sr/${made.token}`, ...made })
     },
@@ -260,7 +268,8 @@ function openReportRoute(routes: Routes, { sql, now }: Services): void {
       const report = await openReport(sql, request.params.token, now())
       if (report === undefined) throw new Problem('report_not_found')
       reply.header('referrer-policy', 'no-referrer')
-      return report
+      const { embed: _, ...shown } = report
+      return shown
     },
   )
 }

@@ -38,7 +38,9 @@ export function secureAnswers(app: FastifyInstance, config: Pick<Config, 'public
     const tls = isOverTls(config, request)
     if (tls) {
       reply.header('strict-transport-security', TRANSPORT_SECURITY)
-      reply.header('cross-origin-resource-policy', 'same-origin')
+      // Of embeds it is another one (http/embeds).
+      if (!reply.hasHeader('cross-origin-resource-policy'))
+        reply.header('cross-origin-resource-policy', 'same-origin')
       reply.header('permissions-policy', PERMISSIONS)
     }
     const page = String(reply.getHeader('content-type')).startsWith('text/html')

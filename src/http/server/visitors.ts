@@ -21,7 +21,7 @@ const visits = new WeakMap<FastifyRequest, Visit>()
 const POINTS_PER_COST = 1_000
 
 /** Routes whose link is the credential: any caller is a visitor there. */
-const BY_LINK = /^\/api\/shared(?:\/|-reports\/):token/
+const BY_LINK = /^\/api\/(?:shared(?:\/|-reports\/):token|oembed$)/
 /** Routes that read no data of projects, and those with limits of their own. */
 const EXEMPT = /^\/api\/(?:settings|openapi\.json|docs|mail\.css|auth|oauth|sse)(?:\/|$)/
 

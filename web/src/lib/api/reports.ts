@@ -33,7 +33,10 @@ export const createReport = (body: { project: string; title: string; body: strin
 export const changeReport = (id: string, body: { title?: string; body?: string }): Promise<Report> =>
   patch(at(id), body)
 export const deleteReport = (id: string): Promise<void> => remove(at(id))
-export const linkReport = (id: string): Promise<{ url: string; batches: string[] }> => post(`${at(id)}/links`)
+export const linkReport = (
+  id: string,
+  embed: boolean,
+): Promise<{ url: string; token: string; batches: string[] }> => post(`${at(id)}/links`, { embed })
 export const revokeReportLinks = (id: string): Promise<void> => remove(`${at(id)}/links`)
 export const revokeReportLink = (id: string, link: string): Promise<void> =>
   remove(`${at(id)}/links/${encodeURIComponent(link)}`)

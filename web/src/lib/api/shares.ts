@@ -14,7 +14,7 @@ export async function fetchShares(id: string): Promise<Page<Share>> {
 }
 export const createShare = (
   id: string,
-  body: { anonymous: boolean; files?: boolean; expires_at?: string },
+  body: { anonymous: boolean; files?: boolean; embed?: boolean; expires_at?: string },
 ): Promise<{ id: string; url: string; token: string }> => post(`${batchAt(id)}/shares`, body)
 export const revokeShare = (id: string): Promise<void> => remove(`/api/shares/${encodeURIComponent(id)}`)
 

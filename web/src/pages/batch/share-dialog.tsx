@@ -9,6 +9,7 @@ import { exact } from '../../lib/words.ts'
 import { Button, Choice } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
+import { EmbedCodes } from '../../ui/embed-codes.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { readShareSearch, SHARE_TABS } from '../share/search.ts'
@@ -23,6 +24,7 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
   const [days, setDays] = useState('30')
   const [anonymous, setAnonymous] = useState(false)
   const [files, setFiles] = useState(true)
+  const [embed, setEmbed] = useState(false)
   const view = useShownView()
   const refresh = () => queries.invalidateQueries({ queryKey })
   const make = useMutation({
@@ -30,12 +32,13 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
       const made = await createShare(batch.id, {
         anonymous,
         files,
+        embed,
         ...(days !== 'never' && {
           expires_at: new Date(Date.now() + Number(days) * DAY_MS).toISOString().replace(/\.\d+/, ''),
         }),
       })
       // The settings of the page may hold names that an anonymous link hides.
-      return { ...made, url: anonymous ? made.url : made.url + view }
+      return { ...made, embed, url: anonymous ? made.url : made.url + view }
     },
     onSuccess: () => void refresh(),
   })
@@ -80,6 +83,10 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
           <input type="checkbox" checked={files} onChange={(event) => setFiles(event.target.checked)} />
           show files and media
         </label>
+        <label className="flex h-7 items-center gap-1.5">
+          <input type="checkbox" checked={embed} onChange={(event) => setEmbed(event.target.checked)} />
+          other sites may show it
+        </label>
         <Button look="primary" disabled={make.isPending} onClick={() => make.mutate()}>
           Make a link
         </Button>
@@ -95,6 +102,7 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
             Copy it now: it is shown only once.
             {make.data.url.includes('?') && ' It opens with the settings of this page.'}
           </p>
+          {make.data.embed && <EmbedCodes token={make.data.token} link={make.data.url} />}
         </div>
       )}
       {(shares.data?.items.length ?? 0) > 0 && (
@@ -105,6 +113,7 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
                 {share.id === make.data?.id ? 'The link above, made' : 'Made'} by {share.created_by.name}{' '}
                 <RelativeTime at={share.created_at} />
                 {share.anonymous && ', anonymous'}
+                {share.embed && ', for other sites'}
                 <span className="text-muted">, {stateOf(share)}</span>
               </span>
               {revoking !== share.id ? (
