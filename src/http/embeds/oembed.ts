@@ -20,7 +20,7 @@ export function oembedRoute(routes: Routes, services: Services): void {
         tags: ['embeds'],
         summary: 'oEmbed: the frame that shows a public link on another site',
         security: [],
-        querystring: z.object({
+        querystring: z.strictObject({
           url: z.string().max(2_048).describe('The address of a public link, /s/… or /sr/…'),
           maxwidth: numberText(z.int().min(200).max(10_000)).optional(),
           maxheight: numberText(z.int().min(120).max(10_000)).optional(),
