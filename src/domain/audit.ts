@@ -78,6 +78,7 @@ export interface AuditEntry {
     | 'sweep.edited'
     | 'sweep.queued'
     | 'sweep.stopped'
+    | 'sweep.workers_started'
   subject: `${string}:${string}`
   /** It never contains a secret. */
   detail?: Record<string, unknown>

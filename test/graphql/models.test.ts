@@ -55,6 +55,7 @@ const NOT_MODELLED = [
   'servers',
   'sign_in_challenges',
   'stored_removals',
+  'sweep_commands',
   'sweep_edits',
   'sweep_trials',
   'sweeps',

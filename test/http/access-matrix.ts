@@ -381,6 +381,20 @@ export const MATRIX: Row[] = [
     agent: 403,
   },
   {
+    route: 'POST /api/sweeps/:id/commands',
+    path: sweep('/commands'),
+    body: () => ({ host: 'alpha', command: 'svc-reporter sweep run', cwd: '/' }),
+    answers: '401 401 204 403 404 403 204 204 204 204',
+    agent: 403,
+  },
+  {
+    // No worker has recorded its command.
+    route: 'POST /api/sweeps/:id/workers',
+    path: sweep('/workers'),
+    body: () => ({ command_id: 'a' }),
+    answers: '401 401 403 403 404 403 403 409 409 409',
+  },
+  {
     route: 'PATCH /api/sweeps/:id',
     path: sweep(),
     body: () => ({ state: 'paused' }),

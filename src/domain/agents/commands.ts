@@ -167,7 +167,7 @@ export async function timelinesOf(
       from batch b join audit_log l on l.subject = 'batch:' || b.id
       where l.action in ('batch.edited', 'batch.deleted', 'batch.restored', 'share.created', 'share.revoked',
         'sweep.created', 'sweep.paused', 'sweep.resumed', 'sweep.extended', 'sweep.edited',
-        'sweep.queued', 'sweep.stopped')
+        'sweep.queued', 'sweep.stopped', 'sweep.workers_started')
       union all
       select 1, k.at, null, 'start_conflict', 'batch', null, 'reporter', k.user_id,
         jsonb_build_object('fields', k.fields) || case when b.owner_id = ${reader.userId}::uuid

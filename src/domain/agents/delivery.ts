@@ -53,7 +53,7 @@ const isWaiting = (command: CommandRow): boolean => command.state === 'pending' 
 
 /**
  * Claims a rerun right before its process is started: it can no longer be cancelled. The agent gets a token for the
- * process to report with. It is limited to one batch and ends with the command. A repeated claim (the answer got lost)
+ * process to report with. It is limited to one batch, of a worker of a sweep to that sweep, and ends with the command. A repeated claim (the answer got lost)
  * returns another token and revokes the first.
  * @throws Problem command_not_found, command_not_pending
  */
@@ -69,8 +69,10 @@ export async function claimCommand(
   const token = makeToken('reporter')
   await revokeTokensOf(tx, [cmdId], now)
   await tx`/* commands.make_token */
-    insert into tokens (user_id, name, scope, hash, last4, created_at, command_id)
-    values (${agent.userId}, 'rerun', 'reporter', ${tokenHash(token)}, ${token.slice(-4)}, ${at}, ${cmdId})`
+    insert into tokens (user_id, name, scope, hash, last4, created_at, command_id, batch_id)
+    select ${agent.userId}, 'rerun', 'reporter', ${tokenHash(token)}, ${token.slice(-4)}, ${at}, ${cmdId},
+      case when b.sweep_id is not null then b.id end
+    from batches b where b.key = ${command.batch_key}`
   await tx`/* commands.claim */
     update agent_commands set claimed_at = coalesce(claimed_at, ${at}::timestamptz) where id = ${cmdId}`
   await recordSteps(tx, [

@@ -54,8 +54,8 @@ export {
   registerAgent,
   revokeAgent,
 } from './registration.ts'
-export { type RerunWish, requestRerun } from './rerun.ts'
+export { commandHash, queueReruns, type RerunWish, requestRerun } from './rerun.ts'
 export { type StepView, stepFields } from './step-fields.ts'
-export { hostChanges } from './steps.ts'
+export { commandChanges, hostChanges } from './steps.ts'
 export { cancelCommand, flagSeenBefore, noteFlagSeen, queueStop, stopRequestOf } from './stop.ts'
 export { deliver, type WaitingCommand } from './waiting.ts'

@@ -58,40 +58,67 @@ export async function requestRerun(
     })
   }
   const { env, jobs } = await environmentFor(tx, batch, wish.jobs ?? 'all')
-  const at = now.toISOString()
-  const [made] = await tx<{ id: string }[]>`/* commands.queue_rerun */
-    insert into agent_commands (id, agent_id, kind, batch_key, command, cwd, env, overridden, jobs, requested_by, authorized_by, created_at)
-    select id, ${host.id}, 'rerun', ${batch.key}, ${command}, ${cwd},
-      ${JSON.stringify(env)}::text::jsonb || jsonb_build_object('SVC_CMD_ID', id), ${overridden}::text[], ${jobs},
-      ${actor.user.id}, ${wish.command === undefined ? 'record' : 'owner_words'}, ${at}
-    from gen_random_uuid() id
-    returning id`
+  const authorizedBy: QueuedRerun['authorizedBy'] = wish.command === undefined ? 'record' : 'owner_words'
+  const wanted = { batchKey: batch.key, agentId: host.id, command, cwd, env, overridden, jobs, authorizedBy }
+  const [made] = await queueReruns(tx, actor, wanted, 1, now)
   if (made === undefined) throw new Error('the command was not stored')
   const detail = { jobs, overridden }
-  await recordSteps(tx, [
-    {
-      batchKey: batch.key,
-      commandId: made.id,
-      step: 'requested',
-      at: now,
-      actor: userActor(actor.user),
-      detail,
-    },
-  ])
   await recordAudit(
     tx,
     actor,
     {
       action: 'batch.rerun_requested',
       subject: `batch:${batch.id}`,
-      detail: { project: batch.projectSlug, cmd_id: made.id, host_id: host.id, command, cwd, ...detail },
+      detail: { project: batch.projectSlug, cmd_id: made, host_id: host.id, command, cwd, ...detail },
     },
     now,
   )
   return {
-    result: { cmdId: made.id, hostId: host.id },
-    changes: [...(await commandChanges(tx, [made.id])), ...hostChanges(host)],
+    result: { cmdId: made, hostId: host.id },
+    changes: [...(await commandChanges(tx, [made])), ...hostChanges(host)],
   }
+}
+
+/** A command for an agent to start a process with. */
+export interface QueuedRerun {
+  batchKey: number
+  agentId: string
+  command: string
+  cwd: string | null
+  env: Record<string, string>
+  overridden: string[]
+  jobs: 'all' | 'failed' | null
+  /** `record`: the agent starts it only if this host has a record of it. */
+  authorizedBy: 'record' | 'owner_words'
+}
+
+/** Stores `n` such commands with their first step. @returns their ids */
+export async function queueReruns(
+  tx: Tx,
+  actor: Known,
+  { batchKey, agentId, command, cwd, env, overridden, jobs, authorizedBy }: QueuedRerun,
+  n: number,
+  now: Date,
+): Promise<string[]> {
+  const made = await tx<{ id: string }[]>`/* commands.queue_rerun */
+    insert into agent_commands (id, agent_id, kind, batch_key, command, cwd, env, overridden, jobs, requested_by, authorized_by, created_at)
+    select id, ${agentId}, 'rerun', ${batchKey}, ${command}, ${cwd},
+      ${JSON.stringify(env)}::text::jsonb || jsonb_build_object('SVC_CMD_ID', id), ${overridden}::text[], ${jobs},
+      ${actor.user.id}, ${authorizedBy}, ${now.toISOString()}
+    from (select gen_random_uuid() id from generate_series(1, ${n}::int)) x
+    returning id`
+  await recordSteps(
+    tx,
+    made.map(({ id }) => ({
+      batchKey,
+      commandId: id,
+      step: 'requested' as const,
+      at: now,
+      actor: userActor(actor.user),
+      detail: { jobs, overridden },
+    })),
+  )
+  return made.map(({ id }) => id)
 }
 
 /**

@@ -25,6 +25,7 @@ const HISTORY = [
   'sweep_edited',
   'sweep_queued',
   'sweep_stopped',
+  'sweep_workers_started',
 ] as const
 
 const text = z.string().nullable()

@@ -10,8 +10,8 @@ import { commandChanges, type Done, hostChanges, type NewStep, recordSteps, user
 
 /**
  * Queues a stop for an agent, in the transaction of the stop flag (contract §4, §10 "Stop"): an online agent of the
- * batch's owner gets a command to end the process that reports the batch, if it started that process, or if it is on
- * the batch's host and the batch recorded an unambiguous process. While a stop is pending, another request queues
+ * batch's owner gets a command to end the process that reports the batch, or each worker of a sweep, if it started that
+ * process, or if it is on the batch's host and the batch recorded an unambiguous process. While a stop is pending, another request queues
  * nothing.
  */
 export async function queueStop(tx: Tx, actor: Known, batchId: string, now: Date): Promise<Change[]> {
@@ -26,15 +26,16 @@ export async function queueStop(tx: Tx, actor: Known, batchId: string, now: Date
   }
   const fresh = await recordSteps(tx, [flag])
   const at = now.toISOString()
-  const [made] = await tx<{ id: string; agent_id: string; agent_key: number }[]>`/* commands.queue_stop */
+  const made = await tx<{ id: string; agent_id: string; agent_key: number }[]>`/* commands.queue_stop */
     with target as (
       select c.id, c.pid, a.id agent_id, a.key agent_key
-      from command_batches l
-      join batches b on b.key = l.batch_key
-      join agent_commands c on c.id = l.command_id and c.kind = 'rerun' and c.state = 'in_flight'
+      from batches b
+      left join command_batches l on l.batch_key = b.key
+      join agent_commands c on (c.id = l.command_id or b.sweep_id is not null and c.batch_key = b.key)
+        and c.kind = 'rerun' and c.state = 'in_flight'
       join agents a on a.id = c.agent_id and a.user_id = b.owner_id and a.revoked_at is null
         and a.last_seen_at > ${onlineSince(now)}::timestamptz
-      where l.batch_key = ${batch.key}
+      where b.key = ${batch.key}
         and not exists (
           select from agent_commands s where s.target_id = c.id and s.kind = 'stop'
             and (s.state = 'in_flight' or s.state = 'pending' and s.created_at > ${pendingSince(now)}::timestamptz))
@@ -56,15 +57,19 @@ export async function queueStop(tx: Tx, actor: Known, batchId: string, now: Date
       select agent_id, 'stop', ${batch.key}::bigint, null::uuid, pid, ${actor.user.id}::uuid, ${at}::timestamptz from by_hand
       returning id, agent_id)
     select made.id, made.agent_id, a.key agent_key from made join agents a on a.id = made.agent_id`
-  if (made === undefined) {
+  if (made.length === 0) {
     return fresh === 0
       ? []
       : [{ channel: `batch:${batch.id}`, type: 'commands', batchKey: batch.key, keys: [] }]
   }
-  await recordSteps(tx, [{ ...flag, commandId: made.id, detail: {} }])
+  const ids = made.map(({ id }) => id)
+  await recordSteps(
+    tx,
+    ids.map((commandId) => ({ ...flag, commandId, detail: {} })),
+  )
   return [
-    ...(await commandChanges(tx, [made.id])),
-    ...hostChanges({ id: made.agent_id, key: made.agent_key }),
+    ...(await commandChanges(tx, ids)),
+    ...made.flatMap(({ agent_id, agent_key }) => hostChanges({ id: agent_id, key: agent_key })),
   ]
 }
 

@@ -1,4 +1,5 @@
 export { changeSweep, type SweepChange } from './change.ts'
+export { MAX_STARTED, recordCommand, startWorkers } from './commands.ts'
 export { endSweep, sweepsDue } from './ending.ts'
 export { renewTrial } from './lease.ts'
 export { flatSpace, type Given } from './nested.ts'

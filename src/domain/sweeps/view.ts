@@ -2,6 +2,7 @@ import type { Db } from '../../db/sql.ts'
 import type { Caller } from '../caller.ts'
 import type { Clock } from '../liveness.ts'
 import { numberOf } from '../numbers.ts'
+import { type CommandView, commandsOfSweep } from './commands.ts'
 import { isInsider, mayChange, type Sweep, stateOf, type TrialRow, trialRows } from './reads.ts'
 import { type Definition, type SweepState, type TrialState, totalOf } from './sweep.ts'
 
@@ -27,7 +28,8 @@ export interface SweepView {
   best: { number: number; job_id: string; value: number; params: Record<string, unknown> } | null
   edits: Edit[]
   eta_s: number | null
-  can: { ask: boolean; change: boolean }
+  commands: CommandView[]
+  can: { ask: boolean; change: boolean; start: boolean }
 }
 
 export async function sweepView(db: Db, caller: Caller, sweep: Sweep, clock: Clock): Promise<SweepView> {
@@ -71,7 +73,8 @@ export async function sweepView(db: Db, caller: Caller, sweep: Sweep, clock: Clo
     best: best === undefined ? null : await withParams(db, sweep, best),
     edits: await editsOf(db, sweep, insider),
     eta_s: etaOf(sweep, trials, counts),
-    can: { ask: batch.may('send_events'), change: mayChange(caller, batch) },
+    commands: await commandsOfSweep(db, caller, sweep, clock.now),
+    can: { ask: batch.may('send_events'), change: mayChange(caller, batch), start: batch.may('rerun') },
   }
 }
 

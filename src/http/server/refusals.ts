@@ -235,6 +235,8 @@ const OWN: Record<string, readonly ProblemCode[]> = {
   'POST /api/sweeps/{id}/trials': ['sweep_paused', 'params_required', ...BUSY],
   'POST /api/sweeps/{id}/trials/{number}/lease': ['trial_not_found', 'trial_taken'],
   'POST /api/sweeps/{id}/queue': ['trial_not_found', 'nothing_to_queue'],
+  'POST /api/sweeps/{id}/commands': [...BUSY],
+  'POST /api/sweeps/{id}/workers': ['sweep_finished', 'command_unknown', 'command_changed', 'agent_offline'],
   'PATCH /api/sweeps/{id}': ['sweep_finished'],
   'GET /api/sse': ['channel_forbidden', 'too_many_streams'],
   'POST /api/sse': ['too_many_streams'],

@@ -5,11 +5,13 @@ import {
   EARLY_STOPPING,
   type Given,
   LEASE_S,
+  MAX_STARTED,
   MAX_TRIALS,
   METHODS,
   SWEEP_STATES,
   TRIAL_STATES,
 } from '../../domain/sweeps/index.ts'
+import { hostname } from '../hosts/agent-shapes.ts'
 import * as shapes from '../request/shapes.ts'
 
 /** Shapes of the routes of sweeps (docs/sweeps.md). */
@@ -140,6 +142,10 @@ export const lease = z.strictObject({
     .boolean()
     .default(false)
     .describe('The worker gives the trial back, or died: another worker gets it at once'),
+  evicted: z
+    .boolean()
+    .default(false)
+    .describe('With `release`: the worker was ended from outside, which does not count as a loss'),
 })
 
 export const leased = z.object({ state: z.enum(TRIAL_STATES) })
@@ -170,6 +176,31 @@ export const queue = z.union(
 )
 
 export const queued = z.object({ numbers: z.array(z.int()).describe('The trials that wait for a worker') })
+
+export const workerCommand = z.strictObject({
+  host: hostname,
+  command: storable(65_536),
+  cwd: storable(4_096),
+  command_redacted: z.boolean().default(false).describe('Whether secrets were removed from the command'),
+})
+
+export const start = z.strictObject({
+  command_id: z.string().describe('One of the `commands` of the sweep'),
+  workers: z.int().min(1).max(MAX_STARTED).default(1),
+  confirm: z
+    .string()
+    .regex(/^[0-9a-fA-F]{64}$/, 'must be a SHA-256 in hexadecimal')
+    .optional()
+    .describe(
+      'SHA-256 of the UTF-8 command that the user confirmed: 409 `command_changed` if another would run',
+    ),
+})
+
+export const started = z.object({
+  cmd_ids: z.array(z.string()).describe('Commands to the agent, as of reruns'),
+  host_id: z.string(),
+  state: z.literal('pending'),
+})
 
 const numeric = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])])
 
@@ -207,7 +238,20 @@ export const sweepShape = z.object({
     .number()
     .nullable()
     .describe('Seconds until the last trial ends, from the mean length of trials and the workers of now'),
-  can: z.object({ ask: z.boolean(), change: z.boolean() }),
+  commands: z
+    .array(
+      z.object({
+        id: z.uuid(),
+        host: z.string(),
+        command: z.string().describe('`[redacted]` for everyone but the owner'),
+        cwd: z.string(),
+        redacted: z.boolean().describe('Secrets were removed from it, so that it cannot be run again'),
+        recorded_at: shapes.instant,
+        online: z.boolean().describe('Whether an agent of the owner is online on the host'),
+      }),
+    )
+    .describe('How workers were started, newest first; for those who may read the commands of the batch'),
+  can: z.object({ ask: z.boolean(), change: z.boolean(), start: z.boolean() }),
 })
 
 export const trialShape = z.object({

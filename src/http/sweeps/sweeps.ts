@@ -20,6 +20,7 @@ import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import { change, newSweep, preview, previewShape, queue, queued, sweepShape } from './sweep-shapes.ts'
 import { askRoute, leaseRoute, listTrialsRoute } from './trials.ts'
+import { recordCommandRoute, startWorkersRoute } from './workers.ts'
 
 const tags = ['sweeps']
 const bySlug = z.object({ slug: z.string() })
@@ -36,6 +37,8 @@ export function sweepRoutes(app: FastifyInstance, services: Services): void {
     askRoute,
     leaseRoute,
     queueRoute,
+    recordCommandRoute,
+    startWorkersRoute,
     listTrialsRoute,
   ])
 }

@@ -15,7 +15,7 @@ type Change = Parameters<typeof changeSweep>[1]
 type Wanted = Parameters<typeof queueTrials>[1]
 const SEEDS = [1, 2, 3]
 
-/** What its owner may do with a sweep. */
+/** What those who may change a sweep can do with it. */
 export function SweepActions({ view }: { view: SweepView }) {
   const client = useQueryClient()
   const [extends_, setExtends] = useState(false)

@@ -10,6 +10,7 @@ import { RelativeTime } from '../ui/relative-time.tsx'
 import { Section } from '../ui/section.tsx'
 import { BestSoFar } from './best-so-far.tsx'
 import { paramsText } from './params-text.ts'
+import { StartWorkers } from './start-workers.tsx'
 import { SweepActions } from './sweep-actions.tsx'
 import { Workers } from './workers.tsx'
 
@@ -55,6 +56,9 @@ export function TrialsPanel({ sweepId, batchId }: { sweepId: string; batchId: st
           <Facts view={view} batchId={batchId} />
           <Edits view={view} />
           {view.can.change && <SweepActions view={view} />}
+          <div>
+            <StartWorkers view={view} />
+          </div>
           {view.can.ask && view.state !== 'finished' && (
             <Code
               label="Command of a worker"

@@ -66,6 +66,15 @@ class Sweep:
         """The address of its page."""
         return f"{self._service.address}/b/{quote(self.batch_id, safe='')}"
 
+    @property
+    def address(self) -> str:
+        """The address of the service."""
+        return self._service.address
+
+    def note_command(self, facts: Mapping[str, Any]) -> None:
+        """Record by which command a worker was started. Raises QueryError."""
+        self._service.post(f"/api/sweeps/{self.id}/commands", facts)
+
     def refresh(self) -> Sweep:
         """Read its state, trials by state and best trial again: `sweep.refresh().document["best"]`."""
         self.document = self._service.get(f"/api/sweeps/{self.id}")
@@ -153,12 +162,12 @@ class Sweep:
         """Keep the trial for this worker for as long as this process lives."""
         return self._service.hold(trial)
 
-    def release(self, trial: Trial) -> None:
+    def release(self, trial: Trial, *, evicted: bool) -> None:
         """Give a trial back whose process has died, so that another worker gets it at once."""
         facts = trial.keeping()
         if facts is not None:
             try:
-                self._service.post(facts["path"], {"ask_id": facts["ask_id"], "release": True})
+                self._service.post(facts["path"], {"ask_id": facts["ask_id"], "release": True, "evicted": evicted})
             except QueryError:
                 return  # another worker has it, or the service is away and the lease will run out
 

@@ -14,9 +14,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import _run, _trial
+from . import _run, _run_record, _trial
 from ._errors import STOPPED_STATUS, QueryError
 from ._proposals import NeedsPackage
+from ._redact import redact_arguments
+from ._settings import read_settings
+from ._snapshot import hostname
+from ._spill import folders
 from ._sweep import Sweep
 from ._sweeps import create
 from ._trial import Trial
@@ -71,7 +75,12 @@ def run_command(options: argparse.Namespace, command: Sequence[str]) -> int:
             return 0
         if not command:
             raise ValueError("give a command after --: svc-reporter sweep run ID -- python train.py {args}")
-        return _Runner(sweep, command, options).run()
+        record = _record(sweep, command, options)
+        try:
+            return _Runner(sweep, command, options).run()
+        finally:
+            if record is not None:
+                _run_record.write_ended(record)
     except ValueError as error:
         print(f"svc-reporter sweep: {error}", file=sys.stderr)
         return 2
@@ -99,6 +108,41 @@ def arguments_of(command: Sequence[str], params: dict[str, Any]) -> list[str]:
 
 def _word(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def _own_words(sweep: Sweep, command: Sequence[str], options: argparse.Namespace) -> list[str]:
+    """The command that starts such a worker again: by the id, as a file would create another sweep."""
+    words = [sys.executable, "-m", "svc_reporter", "sweep", "run"]
+    for name in ("count", "parallel", "gpus"):
+        value = getattr(options, name)
+        if value is not None:
+            words += [f"--{name}", str(value)]
+    return [*words, sweep.id, "--", *command]
+
+
+def _record(sweep: Sweep, command: Sequence[str], options: argparse.Namespace) -> Path | None:
+    """Record the command on this machine and with the sweep, as a run does: an agent here may start more workers.
+
+    Returns the file; None without a record. Never raises: the worker works without it.
+    """
+    if os.environ.get("SVC_CMD_ID"):
+        return None  # an agent started this worker by such a record
+    try:
+        words, redacted = redact_arguments(_own_words(sweep, command, options), os.environ)
+        facts = {"command": shlex.join(words), "cwd": os.getcwd()}
+        path = _run_record.write_started(
+            folders(read_settings(options.url, options.token).folder),
+            batch_id=sweep.batch_id,
+            project=sweep.project,
+            url=sweep.address,
+            host=hostname(),
+            **facts,
+        )
+        sweep.note_command({"host": hostname(), **facts, "command_redacted": redacted})
+        return path
+    except Exception as error:
+        print(f"svc-reporter sweep: agents cannot start more such workers: {error}", file=sys.stderr)
+        return None
 
 
 class _Runner:
@@ -188,7 +232,7 @@ class _Runner:
             self._failed += 1
             print(f"trial {trial.number} ended with status {status}", file=sys.stderr)
         if self._is_given_back(trial, status):
-            self._sweep.release(trial)
+            self._sweep.release(trial, evicted=status != -signal.SIGKILL)
         elif status != STOPPED_STATUS:
             self._settle(trial, status)
 

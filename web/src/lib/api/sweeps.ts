@@ -37,7 +37,19 @@ export interface SweepView extends Definition {
   /** Spaces that it had before. */
   edits: { from_number: number; at: string; by: { name: string } | null }[]
   eta_s: number | null
-  can: { ask: boolean; change: boolean }
+  /** How workers were started, newest first. */
+  commands: WorkerCommand[]
+  can: { ask: boolean; change: boolean; start: boolean }
+}
+
+export interface WorkerCommand {
+  id: string
+  host: string
+  command: string
+  cwd: string
+  redacted: boolean
+  /** Whether an agent of the owner is online on the host. */
+  online: boolean
 }
 
 export interface Trial {
@@ -93,6 +105,12 @@ export const queueTrials = (
   id: string,
   wanted: { failed: true } | { trial: number; seeds: number[] },
 ): Promise<{ numbers: number[] }> => post(`${path(id)}/queue`, wanted)
+
+/** Has an agent start workers by a recorded command; `confirm` is the SHA-256 of the command that was shown. */
+export const startWorkers = (
+  id: string,
+  wanted: { command_id: string; workers: number; confirm?: string },
+): Promise<{ cmd_ids: string[] }> => post(`${path(id)}/workers`, wanted)
 
 const ofProject = (slug: string): string => `/api/projects/${encodeURIComponent(slug)}/sweeps`
 

@@ -220,6 +220,10 @@ export function stepText(step: Step): { title: string; note?: string | undefined
       return { title: 'Sweep resumed' }
     case 'sweep_stopped':
       return { title: 'Sweep stopped' }
+    case 'sweep_workers_started':
+      return {
+        title: `${some(Number(detail.workers), 'worker')} of the sweep requested on ${String(detail.host)}`,
+      }
     case 'sweep_edited':
       return { title: 'Space of the sweep edited' }
     case 'sweep_queued':
