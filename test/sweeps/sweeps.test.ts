@@ -201,17 +201,15 @@ describe('a trial', () => {
     }
   })
 
-  test('that ten workers lost is failed', async () => {
+  test('that ten workers lost is failed, but evictions of workers do not count', async () => {
     const { id } = await create({ parameters: { n: { value: 1 } } })
-    for (let n = 0; n < 10; n++) {
+    for (let n = 0; n < 13; n++) {
       expect((await ask(id, { ask_id: `a${n}`, lease_s: 10 })).status).toBe(201)
-      await call(stage.batchOwner.reporter, 'POST', `/api/sweeps/${id}/trials/0/lease`, {
-        ask_id: `a${n}`,
-        release: true,
-      })
+      const released = { ask_id: `a${n}`, release: true, evicted: n % 5 === 0 }
+      await call(stage.batchOwner.reporter, 'POST', `/api/sweeps/${id}/trials/0/lease`, released)
     }
     expect((await ask(id)).status).toBe(204)
-    expect(await trials(id)).toMatchObject([{ state: 'failed', handed_out: 10 }])
+    expect(await trials(id)).toMatchObject([{ state: 'failed', handed_out: 13 }])
     expect((await ask(id)).status).toBe(204)
     expect((await read(id)).state).toBe('finished')
   })

@@ -1,4 +1,5 @@
-"""Workers of a grid that are killed at random (SIGKILL): every trial is completed exactly once, none waits for long.
+"""Workers of a grid that are ended at random (SIGKILL and SIGTERM): every trial is completed exactly once, none waits
+for long.
 
     SVC_URL=… SVC_TOKEN=… python bench/sweep_kills.py PROJECT [TRIALS [WORKERS [KILLS A SECOND]]]
 
@@ -100,9 +101,12 @@ def _keep_killing(
                 next_kill += chance.expovariate(kills_a_second)
                 victim = chance.choice(workers)
                 if victim.poll() is None:
-                    victim.send_signal(signal.SIGKILL)
+                    # After SIGTERM a worker gives its trial back while it still lives.
+                    n_lines = len(log.read_bytes().splitlines())
+                    number = chance.choice((signal.SIGKILL, signal.SIGTERM))
+                    victim.send_signal(number)
                     victim.wait()
-                    killed[victim.pid] = len(log.read_bytes().splitlines())
+                    killed[victim.pid] = n_lines if number == signal.SIGTERM else len(log.read_bytes().splitlines())
             time.sleep(0.1)
     finally:
         for worker in workers:

@@ -1,4 +1,4 @@
-"""Whether TPE over the service finds what Optuna finds in one process: the same budget, ten runs each.
+"""Whether TPE over the service finds what Optuna finds in one process: the same budget, thirty runs each.
 
     SVC_URL=… SVC_TOKEN=… python bench/sweep_tpe.py PROJECT
 
@@ -19,7 +19,7 @@ import optuna
 
 from svc_reporter._sweep import Service, Sweep
 
-RUNS, BUDGET = 10, 40
+RUNS, BUDGET = 30, 40
 SPACE = {
     "x": {"min": -5.0, "max": 10.0, "distribution": "uniform"},
     "lr": {"min": 1e-5, "max": 1.0, "distribution": "log_uniform_values"},

@@ -7,6 +7,15 @@ import { type Sweep, stateOf, trialRows, visibleSweep } from './reads.ts'
 import type { TrialState } from './sweep.ts'
 import { type Done, sweepChanges } from './trace.ts'
 
+interface Renewal {
+  id: string
+  number: number
+  askId: string
+  release: boolean
+  /** The worker was ended from outside, as by a time limit: this does not count as a loss during the trial. */
+  evicted: boolean
+}
+
 /**
  * Renews the lease of a trial, or gives the trial back so that another worker gets it. The worker is known by the
  * `ask_id` of its request.
@@ -16,7 +25,7 @@ import { type Done, sweepChanges } from './trace.ts'
 export async function renewTrial(
   tx: Tx,
   actor: Known,
-  { id, number, askId, release }: { id: string; number: number; askId: string; release: boolean },
+  { id, number, askId, release, evicted }: Renewal,
   clock: Clock,
 ): Promise<Done<{ state: TrialState }>> {
   const sweep = await visibleSweep(tx, actor, id)
@@ -27,7 +36,8 @@ export async function renewTrial(
   if (held.ask_id !== askId) throw new Problem('trial_taken')
   const changes = release && !held.released ? sweepChanges(sweep.batch) : []
   await tx`/* sweeps.renew */
-    update sweep_trials set renewed_at = ${instantOf(clock.now)}, released = released or ${release}
+    update sweep_trials set renewed_at = ${instantOf(clock.now)}, released = released or ${release},
+      evicted = case when released then evicted else ${release && evicted}::boolean end
     where sweep_id = ${id} and number = ${number}`
   return { result: { state: await stateNow(tx, sweep, number, clock) }, changes }
 }

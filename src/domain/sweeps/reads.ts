@@ -89,6 +89,8 @@ export interface TrialRow {
   lease_s: number | null
   renewed_at: string | null
   released: boolean
+  evicted: boolean
+  deaths: number
   queued: boolean
   prior_end: string | null
   /** Null before the first event of its job. */
@@ -126,7 +128,7 @@ export async function trialRows(
           and (${after ?? null}::bigint is null or not t.settled or t.changed > ${after ?? null}::bigint)`
   return db<TrialRow[]>`/* sweeps.trials */
     select t.number, t.job_id, ${'all' in selection ? db`'{}'::jsonb` : db`t.params`} params, t.worker, t.reserved_at,
-      t.handed_out, t.changed, t.lease_s, t.renewed_at, t.released, t.queued, t.prior_end, x.*, ${db.unsafe(eventSkews('g'))} event_skews
+      t.handed_out, t.changed, t.lease_s, t.renewed_at, t.released, t.evicted, t.deaths, t.queued, t.prior_end, x.*, ${db.unsafe(eventSkews('g'))} event_skews
     from (
       select * from sweep_trials t where t.sweep_id = ${sweep.id} ${which}
       order by t.number desc limit ${paged?.limit ?? null}::int) t

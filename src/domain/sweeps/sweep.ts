@@ -64,7 +64,7 @@ export type TrialState = (typeof TRIAL_STATES)[number]
 /** How long a lease may be, in seconds. */
 export const LEASE_S = { min: 10, max: 86_400 } as const
 /** A trial whose workers were lost so often is failed: its parameters may be the cause. */
-export const MAX_HANDED_OUT = 10
+export const MAX_LOST = 10
 
 /** An event that a change of a sweep entails; the transports store it as those of reporters are stored. */
 export interface SweepEvent {

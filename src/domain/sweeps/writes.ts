@@ -13,7 +13,7 @@ import {
   budgetOf,
   type Definition,
   hasMore,
-  MAX_HANDED_OUT,
+  MAX_LOST,
   proposedBy,
   proposesItself,
   type SweepEvent,
@@ -139,7 +139,7 @@ export async function reserveTrial(
   if (sweep.state !== 'running') return answer(sweep, null, await ending(tx, sweep, open, clock))
   checkProposal(sweep, asked)
   const lost = open.filter((row) => stateOf(row, clock) === 'lost')
-  const isFatal = ({ handed_out: n }: TrialRow) => n > 0 && n % MAX_HANDED_OUT === 0
+  const isFatal = (row: TrialRow) => lossesOf(row) >= MAX_LOST
   const fatal = lost.filter(isFatal).map((row) => failureOf(sweep, row))
   const again =
     lost.findLast((row) => !isFatal(row)) ?? open.findLast((row) => stateOf(row, clock) === 'queued')
@@ -149,13 +149,16 @@ export async function reserveTrial(
   return answer(sweep, await addTrial(tx, sweep, asked, clock.now), fatal, asked.reportsStart)
 }
 
+/** How many workers were lost during the trial, with the last one; evictions do not count. */
+const lossesOf = ({ deaths, evicted }: TrialRow): number => deaths + (evicted ? 0 : 1)
+
 /** Ends a trial that was lost by every worker. */
 const failureOf = ({ batch }: Sweep, row: TrialRow): SweepEvent => ({
   event_type: 'job_failed',
   batch_id: batch.id,
   job_id: row.job_id,
   project: batch.projectSlug,
-  data: { reason: `${row.handed_out} workers died or went silent during this trial`, elapsed_s: 0 },
+  data: { reason: `${lossesOf(row)} workers died or went silent during this trial`, elapsed_s: 0 },
 })
 
 function checkProposal({ definition }: Sweep, { params }: Asked): void {
@@ -189,7 +192,8 @@ async function handOut(tx: Tx, { id }: Sweep, lost: TrialRow, asked: Asked, now:
   await tx`/* sweeps.hand_out_again */
     with next as (update sweeps set changes = changes + 1 where id = ${id} returning changes)
     update sweep_trials t set worker = ${asked.worker}, ask_id = ${asked.askId ?? null}, reserved_at = ${instantOf(now)},
-      lease_s = ${asked.leaseS ?? null}, renewed_at = null, released = false, queued = false, prior_end = ${lost.ended_at},
+      lease_s = ${asked.leaseS ?? null}, renewed_at = null, released = false, evicted = false, queued = false,
+      deaths = ${lost.queued ? 0 : lossesOf(lost)}, prior_end = ${lost.ended_at},
       handed_out = handed_out + 1, changed = next.changes
     from next where t.sweep_id = ${id} and t.number = ${lost.number}`
   return { number: lost.number, job_id: lost.job_id, params: lost.params, fresh: true }

@@ -81,9 +81,9 @@ export function leaseRoute(routes: Routes, services: Services): void {
     async (request) => {
       const caller = await request.known()
       const { id, number } = request.params
-      const { ask_id: askId, release } = request.body
+      const { ask_id: askId, release, evicted } = request.body
       return commit(services.writer, (tx) =>
-        renewTrial(tx, caller, { id, number, askId, release }, clockOf(services)),
+        renewTrial(tx, caller, { id, number, askId, release, evicted }, clockOf(services)),
       )
     },
   )

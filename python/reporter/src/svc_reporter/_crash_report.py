@@ -66,7 +66,7 @@ def send_crash_report(run: RunState, cause: str, deadline: float) -> None:
     if _gives_back(run, cause):
         # After the replay: the job may have ended, and only its end was still on disk.
         keep = {**run.facts["keep"], "url": facts["url"], "token": facts["token"]}
-        send_lease(keep, release=True)
+        send_lease(keep, release=True, evicted="SIGTERM" in cause)
 
 
 _KILLED = ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "ended unexpectedly")
@@ -80,14 +80,16 @@ def _gives_back(run: RunState, cause: str) -> bool:
     return "out of memory" not in cause and any(word in cause for word in _KILLED)
 
 
-def send_lease(facts: dict[str, Any], *, release: bool = False) -> bool:
+def send_lease(facts: dict[str, Any], *, release: bool = False, evicted: bool = False) -> bool:
     """Renew the lease of a trial, or give the trial back. False if another worker has it."""
     try:
         transport = Transport(Target.parse(str(facts["url"])), str(facts["token"]), _TIMEOUT_S)
     except ValueError:
         return False
     try:
-        body = json.dumps({"ask_id": facts["ask_id"], "release": release}).encode()
+        body = json.dumps(
+            {"ask_id": facts["ask_id"], "release": release, **({"evicted": True} if evicted else {})}
+        ).encode()
         return transport.post(str(facts["path"]), body).status not in (401, 403, 404, 409)
     except Unreachable:
         return True

@@ -686,7 +686,8 @@ class Reporter:
         if keep is not None and self._settings.target is not None:
             from ._crash_report import send_lease
 
-            send_lease({**keep, "url": str(self._settings.target), "token": self._settings.token}, release=True)
+            facts = {**keep, "url": str(self._settings.target), "token": self._settings.token}
+            send_lease(facts, release=True, evicted=True)
 
     def forget(self) -> None:
         """In a forked child."""
