@@ -35,7 +35,12 @@ def test_an_agent_starts_more_workers_by_the_command_of_one(host: Host) -> None:
     worker = [sys.executable, "-m", "svc_reporter", "sweep", "run", "--count", "1", sweep["id"], "--"]
     env = host.env(PYTHONPATH=path, SVC_URL=service.url, SVC_TOKEN=person.reporter)
     done = subprocess.run(
-        [*worker, sys.executable, "train.py", "{args}"], cwd=host.work, env=env, capture_output=True, text=True, timeout=60
+        [*worker, sys.executable, "train.py", "{args}"],
+        cwd=host.work,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     host.run(env=host.env(PYTHONPATH=path))

@@ -1,4 +1,4 @@
-"""Workers of a sweep that are ended from outside: an eviction gives the trial back, a person's stop and Ctrl-C do not."""
+"""Workers of a sweep that are ended from outside: an eviction gives the trial back, a stop and Ctrl-C do not."""
 
 from __future__ import annotations
 
@@ -104,7 +104,9 @@ _FAKE_SLURM = {
     "sbatch": """
         for line in "$(grep -o 'array=.*' "$1")"; do range=${line#array=}; done
         echo "$@" > "$FAKE/job"
-        for task in $(seq "${range%-*}" "${range#*-}"); do SLURM_ARRAY_JOB_ID=40 SLURM_ARRAY_TASK_ID=$task "$FAKE/task" "$@"; done
+        for task in $(seq "${range%-*}" "${range#*-}"); do
+            SLURM_ARRAY_JOB_ID=40 SLURM_ARRAY_TASK_ID=$task "$FAKE/task" "$@"
+        done
         """,
     "task": """
         SLURM_JOB_ID=$((100 + SLURM_ARRAY_TASK_ID)) setsid bash "$@" > /dev/null 2>> "$FAKE/log" &

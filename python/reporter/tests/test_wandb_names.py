@@ -128,7 +128,7 @@ def test_calls_without_a_commit_share_the_step_of_the_next_one(
 def test_run_log_has_the_steps_of_wandb_in_a_script_that_calls_it_so(
     begin: Callable[..., wandb.Run], server: FakeIngest
 ) -> None:
-    run = wandb.init(url=server.url, token=server.token, console=False, **QUIET)
+    run = begin()
     steps = [run.step]
     for data, more in (
         ({"a": 1}, {}),

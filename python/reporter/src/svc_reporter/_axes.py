@@ -141,7 +141,7 @@ class Axes:
         self._logged_at = step
         return step
 
-    def _rows(self, data: Mapping[str, Any], step: Any, commit: bool | None) -> dict[int, dict[str, Any]]:
+    def _rows(self, data: Mapping[str, Any], step: Any, commit: bool | None = None) -> dict[int, dict[str, Any]]:
         main, fraction = self._main_step(step, commit)
         numbers: dict[str, float] = {} if fraction is None else {"step": fraction}
         rows: dict[int, dict[str, Any]] = {main: {}}

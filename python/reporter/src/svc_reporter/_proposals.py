@@ -111,7 +111,9 @@ class Study:
 
     def update(self, trials: Sequence[Mapping[str, Any]]) -> None:
         """Take trials as the service lists them; those that are known and have ended do not change."""
-        for left, trial in zip(range(len(trials), 0, -1), sorted(trials, key=lambda one: int(one["number"])), strict=True):
+        for left, trial in zip(
+            range(len(trials), 0, -1), sorted(trials, key=lambda one: int(one["number"])), strict=True
+        ):
             number = int(trial["number"])
             if number not in self._ids:
                 self._add(number, trial, with_state=self._keeps_state and left <= _ASKED_AGAIN)
@@ -139,7 +141,7 @@ class Study:
         self._open.add(number)
 
     def _asked_again(self, params: Mapping[str, Any], distributions: Mapping[str, Any]) -> int:
-        """Ask the sampler again for a trial of any worker, so that it has the state that it would have in one process."""
+        """Ask the sampler again for a trial of any worker, so that it has the state of a single process."""
         study, storage = self._study, self._study._storage
         trial_id: int = study.ask()._trial_id
         with warnings.catch_warnings():

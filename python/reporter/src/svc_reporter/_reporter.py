@@ -593,7 +593,9 @@ class Reporter:
         if self._files is not None:
             self._files.hurry(_HURRY_S)
 
-    def _end_within(self, timeout_s: float, failure: str | None, trace: str | None, *, gives_back: bool = False) -> None:
+    def _end_within(
+        self, timeout_s: float, failure: str | None, trace: str | None, *, gives_back: bool = False
+    ) -> None:
         """End the jobs and the batch. With `gives_back` the job of the trial stays open: another worker goes on."""
         with self._lock:
             pipeline = self._pipeline
@@ -679,9 +681,7 @@ class Reporter:
                 StopPoll(self.batch_id, transport, self._stop.record)()
         # In this thread: it may hold a lock that another one would wait for.
         gives_back = self.trial is not None and not self._stop.seen
-        self._end_within(
-            self._close_timeout_s, STOPPED if self._stop.seen else reason, None, gives_back=gives_back
-        )
+        self._end_within(self._close_timeout_s, STOPPED if self._stop.seen else reason, None, gives_back=gives_back)
         keep = self.trial.keeping() if gives_back and self.trial is not None else None
         if keep is not None and self._settings.target is not None:
             from ._crash_report import send_lease

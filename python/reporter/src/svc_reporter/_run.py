@@ -254,9 +254,9 @@ class Run(RunFileCalls, RunNames):
 
         A step is a whole number, in any order; the default is the last one plus 1, or the same one if the last call had
         `commit=False`. In scripts that call this package `wandb` a step stays open as with W&B: after `log(step=9)` the
-        next call without a step has 9, too. Calls with the same step are merged, and the last value of a metric counts. A step with a
-        fraction is stored as the series `step`, and the call gets the next whole number. Raises StopRequested, after
-        recording, if a stop was requested.
+        next call without a step has 9, too. Calls with the same step are merged, and the last value of a metric counts.
+        A step with a fraction is stored as the series `step`, and the call gets the next whole number. Raises
+        StopRequested, after recording, if a stop was requested.
         """
         if more:
             unknown_keywords("log", more)

@@ -210,7 +210,15 @@ def _of_hydra(config: Mapping[str, Any]) -> dict[str, Any]:
     parameters = sweeper.get("params") or own.pop("parameters", None) or {}
     direction = sweeper.get("direction", "minimize")
     sampler = str((sweeper.get("sampler") or {}).get("_target_", ""))
-    known = {"TPE": "tpe", "CmaEs": "cmaes", "GP": "gp", "QMC": "qmc", "NSGA": "nsga2", "Random": "random", "Grid": "grid"}
+    known = {
+        "TPE": "tpe",
+        "CmaEs": "cmaes",
+        "GP": "gp",
+        "QMC": "qmc",
+        "NSGA": "nsga2",
+        "Random": "random",
+        "Grid": "grid",
+    }
     method = next((name for word, name in known.items() if word in sampler), None)
     return {
         "name": sweeper.get("study_name") or own.get("name") or "Sweep",
