@@ -16,6 +16,7 @@ import { auditRoutes } from './admin/audit.ts'
 import { noticeRoutes } from './admin/notices.ts'
 import { artifactWriteRoutes } from './artifacts/artifact-writes.ts'
 import { artifactRoutes } from './artifacts/artifacts.ts'
+import { batchArtifactRoutes } from './artifacts/batch-artifacts.ts'
 import { batchListRoutes } from './batches/batch-list.ts'
 import { batchRoutes } from './batches/batches.ts'
 import { deliveryRoutes } from './batches/delivery.ts'
@@ -257,6 +258,7 @@ function registerRoutes(app: FastifyInstance, services: Services): void {
   sharedFileRoutes(app, services)
   artifactRoutes(app, services)
   artifactWriteRoutes(app, services)
+  batchArtifactRoutes(app, services)
   shareRoutes(app, services)
   projectLinkRoutes(app, services)
   viewRoutes(app, services)

@@ -162,6 +162,22 @@ test('uses are noted once, and lineage follows them', async () => {
     outputs: [{ name: 'tuned', version: 'v0', batch_id: 'user' }],
   })
   expect(await get('/tuned/latest/lineage')).toMatchObject({ inputs: [{ name: 'resnet', version: 'v0' }] })
+  const of = async (batch: string, query = '') =>
+    (await call('GET', `/api/batches/${batch}/artifacts${query}`, { token: stage.viewer.token })).body
+  const used = { relation: 'used', name: 'resnet', type: 'model', version: 'v0', job_id: 'a', files: 2 }
+  const made = {
+    relation: 'made',
+    name: 'tuned',
+    version: 'v0',
+    job_id: null,
+    aliases: ['latest'],
+    state: 'ready',
+  }
+  expect((await of('user')).items).toMatchObject([made, used])
+  expect((await of('user', '?relation=used')).items).toMatchObject([used])
+  const page = await of('user', '?limit=1')
+  expect((await of('user', `?limit=1&cursor=${page.next_cursor}`)).items).toMatchObject([used])
+  expect(await of('elsewhere')).toEqual({ items: [], next_cursor: null })
   const found = async (list: string, where: string) => {
     const path = `/api/${list}?where=${encodeURIComponent(where)}`
     const { items } = (await call('GET', path, { token: stage.viewer.token })).body

@@ -733,6 +733,7 @@ export const MATRIX: Row[] = [
   ...read('/jobs/eta-all'),
   ...read('/delivery'),
   ...read('/files'),
+  ...read('/artifacts'),
   ...read('/media'),
   ...read('/media/keys'),
   ...read('/media/steps'),

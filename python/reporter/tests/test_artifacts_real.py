@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 
 import svc_reporter as svc
-from svc_reporter.query import Api
+from svc_reporter.query import Api, QueryError
 
 from .kit.real_server import ROOT, RealServer
 
@@ -67,6 +67,26 @@ def test_an_artifact_is_stored_used_and_downloaded(
     (folder / "model.pt").write_text("changed by hand")
     assert Path(found.download(folder, only_changed=True), "model.pt").read_bytes() == b"weights 0"
     assert [one["name"] for one in api.artifacts(maker.project, type="model")] == ["resnet"]
+    run = api.run(f"me/{maker.project}/{maker.id}")
+    assert [(one.name, one.aliases) for one in run.logged_artifacts()] == [
+        ("resnet:v0", ["best"]),
+        ("resnet:v1", ["latest"]),
+    ]
+    used = api.run(str(user.id)).used_artifacts()
+    assert [(one.name, one.type, len(one.files())) for one in used] == [
+        ("resnet:v0", "model", 1),
+        ("resnet:v1", "model", 2),
+    ]
+    assert Path(used[0].download(tmp_path / "again"), "model.pt").read_bytes() == b"weights 0"
+    assert (run.used_artifacts(), api.run(str(user.id)).logged_artifacts()) == ([], [])
+    assert [one.version for one in api.artifacts("model", f"me/{maker.project}/resnet")] == ["v1", "v0"]
+    assert api.artifact_exists(f"{maker.project}/resnet:best", type="model")
+    assert not api.artifact_exists(f"{maker.project}/resnet:none")
+    with pytest.raises(QueryError, match="dataset"):
+        api.artifact(f"{maker.project}/resnet:best", type="dataset")
+    project = api.project(f"me/{maker.project}")
+    assert (project.name, project.url) == (maker.project, f"{real_server.url}/p/{maker.project}")
+    assert maker.project in [one.name for one in api.projects("me")]
 
 
 def test_the_command_line_of_artifacts(begin: Callable[..., svc.Run], real_server: RealServer, tmp_path: Path) -> None:

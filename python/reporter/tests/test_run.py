@@ -423,7 +423,7 @@ def test_settings_of_classes_are_recorded_by_their_fields_and_objects_without_ad
         {"environment": ["weather"]},
         {"environment": "git"},
         {"step_unit": ""},
-        {"tags": "a"},
+        {"tags": [1]},
     ],
 )
 def test_arguments_that_can_never_work_are_refused_at_once(arguments: dict[str, Any]) -> None:

@@ -117,8 +117,7 @@ def test_a_run_has_its_config_summary_and_every_step(api: Api, real_server: Real
     assert run.lastHistoryStep == 3
     with pytest.raises(CommError):
         api.run("me/x/no-such-run")
-    with pytest.raises(UsageError):
-        run.logged_artifacts()
+    assert (run.logged_artifacts(), json.loads(run.json_config)["lr"]) == ([], {"value": 0.1})
     with pytest.raises(CommError):
         run.file("no-such-file")
 
@@ -127,7 +126,16 @@ def test_3d_objects_and_molecules_are_files_of_the_run(api: Api, tmp_path: Path)
     [run] = api.runs(PROJECT, {"display_name": "a"})
     files = {one.name: one for one in run.files()}
     assert sorted(files) == ["objects/cloud/4.pts.json", "objects/protein/5-1.pdb", "objects/protein/5.pdb"]
-    assert json.loads(files["objects/cloud/4.pts.json"].download(tmp_path).read_text())["points"][1] == [3.0, 4.0, 5.0]
+    cloud = files["objects/cloud/4.pts.json"].download(tmp_path)
+    assert json.loads(cloud.read())["points"][1] == [3.0, 4.0, 5.0]
+    assert (Path(cloud), json.loads(cloud.read_text())["type"]) == (tmp_path / "objects/cloud/4.pts.json", "lidar/beta")
+    one = run.file("objects/cloud/4.pts.json")
+    with pytest.raises(ValueError, match="exist_ok"):
+        one.download(tmp_path)
+    (tmp_path / "objects/cloud/4.pts.json").write_text("mine")
+    assert one.download(str(tmp_path), exist_ok=True).read() == "mine"
+    assert one.download(tmp_path, replace=True).read().startswith("{")
+    assert [file.name for file in run.files(pattern="%.pdb")] == ["objects/protein/5-1.pdb", "objects/protein/5.pdb"]
     assert run.summary["loss"] == 9.0
 
 

@@ -3,6 +3,7 @@ export { artifactProject, writableArtifactProject } from './access.ts'
 export { LATEST } from './aliases.ts'
 export { createVersion } from './create.ts'
 export { lineageOf } from './lineage.ts'
+export { artifactsOfBatch } from './of-batch.ts'
 export {
   artifactNamed,
   contentOfArtifact,

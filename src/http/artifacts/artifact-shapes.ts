@@ -93,6 +93,21 @@ export const versionShape = z.object({
   ),
 })
 
+export const batchArtifactShape = z.object({
+  relation: z.enum(['made', 'used']),
+  name: z.string(),
+  type: z.string(),
+  version: versionFields.version,
+  digest: versionFields.digest,
+  state: versionFields.state,
+  aliases: versionFields.aliases,
+  size: versionFields.size,
+  files: z.int().describe('How many'),
+  metadata: versionFields.metadata,
+  job_id: z.string().nullable().describe('The job that made it, or used it first'),
+  at: shapes.instant.describe('When it was made, or first used'),
+})
+
 export const aliasChange = z
   .strictObject({
     add: aliases.optional(),

@@ -194,6 +194,17 @@ class StoredArtifact:
         """`{"path", "sha256", "size", "media_type", "uploaded", "url"}` of each file."""
         return list(self.info.get("files") or ())
 
+    def logged_by(self) -> Any:
+        """The run that made it, as `Api().run` returns it; None if there is none, or if it is gone."""
+        from .query import Api
+
+        batch_id = self.info.get("batch_id")
+        return None if batch_id is None else Api().run(str(batch_id))
+
+    @property
+    def created_at(self) -> Any:
+        return self.info.get("created_at")
+
     def download(
         self, root: Any = None, *, only_changed: bool = True, path_prefix: str | None = None, **_more: Any
     ) -> str:

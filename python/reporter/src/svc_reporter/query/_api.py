@@ -7,19 +7,14 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from .._artifact import StoredArtifact
-from .._artifact_lookup import parsed
-from .._errors import QueryError
 from .._summary import guessed_goal
-from ..errors import CommError
 from ._batch import Batch
 from ._client import Client, segment
 from ._follow import Kind, Message, follow
 from ._histories import metrics_of, resources_of
-from ._run_filters import matches, project_of, sort_of
-from ._runs import Runs, StoredRun
 from ._table import FrameKind, Table
 from ._values import as_number, as_time, flattened
+from ._wandb_calls import WandbCalls
 
 _JOB_FIRST = ("batch_id", "job_id", "status", "model", "dataset", "started_at", "ended_at", "elapsed_s", "epochs")
 _PLACE = ("batch_id", "job_id", "step")
@@ -42,7 +37,7 @@ class Best(NamedTuple):
     value: float
 
 
-class Api:
+class Api(WandbCalls):
     """Reads through the service's REST interface, as SVC_TOKEN's user.
 
     `frame` says what the `*_frame` methods return: "pandas", "polars", "table" (a `Table`, which has
@@ -51,12 +46,23 @@ class Api:
     columns such as `param.optimizer.lr`.
 
     `update` needs a session: the `token` that `POST /api/auth/login` answers with.
+
+    W&B's arguments are taken, too: `timeout` is `timeout_s`; `overrides` and `api_key` have no effect.
     """
 
     def __init__(
-        self, url: str | None = None, token: str | None = None, *, frame: FrameKind = "auto", timeout_s: float = 60
+        self,
+        url: str | Mapping[str, Any] | None = None,
+        token: str | None = None,
+        *,
+        frame: FrameKind = "auto",
+        timeout_s: float = 60,
+        timeout: float | None = None,
+        overrides: Mapping[str, Any] | None = None,
+        api_key: str | None = None,
     ) -> None:
-        self._client = Client(url, token, timeout_s)
+        own = None if isinstance(url, Mapping) else url  # W&B's first argument is `overrides`
+        self._client = Client(own, token, timeout_s if timeout is None else timeout)
         self._frame = frame
 
     # --- batches
@@ -158,46 +164,6 @@ class Api:
         `files()` lists its files, `media("samples")` its images, tables and the like.
         """
         return Batch(self._client, self._client.get(_batch(batch_id)))
-
-    def runs(
-        self,
-        path: str | None = None,
-        filters: Mapping[str, Any] | None = None,
-        order: str | None = "+created_at",
-        per_page: int = 50,
-        include_sweeps: bool = True,
-        lazy: bool = True,
-    ) -> Runs:
-        """Runs as scripts for W&B read them: `run.history()`, `.scan_history()`, `.summary`, `.config`, `.state`.
-
-        `path` is `project` or `entity/project`. `filters` are W&B's: `{"state": "finished", "config.lr": {"$lt": 1}}`.
-        Raises `errors.UsageError` for a filter or an order that is not known.
-        """
-        found = self._client.items("/api/batches", {"project": project_of(path), **sort_of(order)})
-        runs = (StoredRun(self._client, one, self.update) for one in found)
-        return Runs(run for run in runs if matches(run, filters or {}))
-
-    def run(self, path: str) -> StoredRun:
-        """One run: of `id`, `project/id` or `entity/project/id`. Raises `errors.CommError` if there is none."""
-        own = path.strip("/").rpartition("/")[2].removeprefix("runs/")
-        try:
-            return StoredRun(self._client, self._client.get(_batch(own)), self.update)
-        except QueryError as error:
-            raise CommError(f"there is no run {path!r}: {error}") from error
-
-    def artifact(self, name: str) -> StoredArtifact:
-        """A version of an artifact: `api.artifact("vision/resnet:best").download()` returns the folder.
-
-        The version or alias is `latest` if the name has none. Raises QueryError if the service has no such artifact,
-        and ValueError for a name without a project.
-        """
-        project, base, version = parsed(name, None)
-        path = f"/api/projects/{segment(project)}/artifacts/{segment(base)}/{segment(version)}"
-        return StoredArtifact(project, self._client.get(path), self._client.content)
-
-    def artifacts(self, project: str, *, type: str | None = None) -> list[dict[str, Any]]:
-        """The artifacts of a project: `name`, `type`, `versions`, `latest`, `aliases`, `size`, ..."""
-        return list(self._client.items(f"/api/projects/{segment(project)}/artifacts", {"type": type}))
 
     def config(self, batch_id: str) -> dict[str, Any]:
         """The configuration of the run with its updates; empty if it has none."""

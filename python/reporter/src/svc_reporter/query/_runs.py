@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from .._artifact import StoredArtifact
 from .._axes import RESERVED
 from ..errors import CommError, UsageError
-from ._batch import Batch, File
+from ._batch import Batch
 from ._client import Client, segment
 from ._histories import metrics_of
+from ._run_files import RunFile, artifacts_of_run
 from ._table import Table
 from ._values import as_number, as_time
 
@@ -74,6 +77,21 @@ class StoredRun:
     @property
     def config(self) -> dict[str, Any]:
         return dict(self.batch.get("config") or {})
+
+    @property
+    def json_config(self) -> str:
+        """W&B's JSON of the configuration."""
+        return json.dumps({key: {"value": value} for key, value in self.config.items()})
+
+    @property
+    def summary_metrics(self) -> dict[str, Any]:
+        return dict(self.summary)
+
+    @property
+    def commit(self) -> str | None:
+        """The commit that the script's start recorded."""
+        found = self.batch.get("commit")
+        return None if found is None else str(found)
 
     @property
     def rawconfig(self) -> dict[str, Any]:
@@ -167,6 +185,8 @@ class StoredRun:
             elif all(name in row for name in wanted):
                 yield {name: row[name] for name in wanted}
 
+    beta_scan_history = scan_history
+
     def _points(self, keys: Sequence[str] | None) -> Table:
         names = None if keys is None else [RESERVED.get(key, key) for key in keys if not key.startswith("_")]
         if names == []:
@@ -181,22 +201,28 @@ class StoredRun:
 
     # --- files and artifacts
 
-    def files(self, names: Iterable[str] | None = None, per_page: int = 50) -> list[File]:
-        """Its files; each has `name`, `size`, `url`, `download()`."""
+    def files(
+        self, names: Iterable[str] | None = None, per_page: int = 50, pattern: str | None = None
+    ) -> list[RunFile]:
+        """Its files; each has `name`, `size`, `url`, `download()`. `pattern` is SQL's: `%.pt`."""
         wanted = set(names or ())
-        return [one for one in self.batch.files() if not wanted or one["path"] in wanted]
+        found = [RunFile(self._client, one) for one in self.batch.files()]
+        return [one for one in found if (not wanted or one.name in wanted) and one.is_like(pattern)]
 
-    def file(self, name: str) -> File:
+    def file(self, name: str) -> RunFile:
         """Raises CommError if there is none."""
         try:
-            return self.batch.file(name)
+            return RunFile(self._client, self.batch.file(name))
         except KeyError:
             raise CommError(f"{self!r} has no file {name!r}") from None
 
-    def logged_artifacts(self, per_page: int = 100) -> Any:
-        raise UsageError("artifacts of a run are not listed here; use Api().artifact('project/name:alias')")
+    def logged_artifacts(self, per_page: int = 100) -> list[StoredArtifact]:
+        """The versions of artifacts that it made: each has `name`, `type`, `aliases`, `files()`, `download()`."""
+        return list(artifacts_of_run(self._client, self.project, self.id, "made"))
 
-    used_artifacts = logged_artifacts
+    def used_artifacts(self, per_page: int = 100) -> list[StoredArtifact]:
+        """The versions of artifacts that it used."""
+        return list(artifacts_of_run(self._client, self.project, self.id, "used"))
 
     # --- changes
 

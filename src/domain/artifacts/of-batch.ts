@@ -1,0 +1,53 @@
+import type { Db } from '../../db/sql.ts'
+
+export type Relation = 'made' | 'used'
+
+/** A version that a batch made or used. */
+export interface BatchArtifact {
+  relation: Relation
+  name: string
+  type: string
+  version: string
+  number: number
+  digest: string
+  state: 'pending' | 'ready'
+  aliases: string[]
+  size: number
+  files: number
+  metadata: Record<string, unknown>
+  /** The first job that made or used it; null for the batch as a whole. */
+  job_id: string | null
+  /** When it was made, or first used. */
+  at: string
+}
+
+/** The place of a version in the list of its batch. */
+export type ArtifactPlace = readonly [relation: Relation, name: string, number: number]
+
+/** The versions that a batch made and those that it used, each once, by relation, name and number. */
+export async function artifactsOfBatch(
+  db: Db,
+  batchKey: number,
+  filter: { relation?: Relation | undefined; after?: ArtifactPlace | undefined; limit: number },
+): Promise<BatchArtifact[]> {
+  const { relation, after, limit } = filter
+  return db<BatchArtifact[]>`/* artifacts.of_batch */
+    with related as (
+      select 'made' relation, key version_key, job_id, created_at at
+      from artifact_versions where batch_key = ${batchKey}
+      union all
+      select 'used', version_key, nullif((array_agg(job_id order by at, job_id))[1], ''), min(at)
+      from artifact_uses where batch_key = ${batchKey} group by version_key)
+    select r.relation, a.name, a.type, 'v' || v.number as version, v.number, encode(v.digest, 'hex') digest,
+      case when v.n_missing = 0 then 'ready' else 'pending' end state,
+      array(select s.alias from artifact_aliases s where s.version_key = v.key order by s.alias) aliases,
+      v.size, v.n_files files, v.metadata, r.job_id, r.at
+    from related r join artifact_versions v on v.key = r.version_key join artifacts a on a.key = v.artifact_key
+    where ${relation === undefined ? db`true` : db`r.relation = ${relation}`}
+      and ${
+        after === undefined
+          ? db`true`
+          : db`(r.relation, a.name, v.number) > (${after[0]}::text, ${after[1]}, ${after[2]}::int)`
+      }
+    order by r.relation, a.name, v.number limit ${limit}`
+}
