@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import secrets
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,12 @@ def test_3d_objects_and_molecules_are_files_of_the_run(api: Api, tmp_path: Path)
     assert one.download(tmp_path, replace=True).read().startswith("{")
     assert [file.name for file in run.files(pattern="%.pdb")] == ["objects/protein/5-1.pdb", "objects/protein/5.pdb"]
     assert run.summary["loss"] == 9.0
+
+
+def test_a_molecule_of_smiles_needs_rdkit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rdkit", None)
+    with pytest.raises(svc.Error, match="pip install rdkit"):
+        svc.Molecule.from_smiles("CCO")
 
 
 def test_objects_of_other_formats_are_refused_at_once(tmp_path: Path) -> None:

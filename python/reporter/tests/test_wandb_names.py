@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -60,7 +62,8 @@ def test_the_calls_of_the_module_work_on_the_open_run(begin: Callable[..., wandb
     wandb.define_metric("acc", summary="max")
     wandb.log({"loss": 1.0, "acc": 0.5})
     wandb.log({"loss": 0.5, "acc": 0.4}, step=7)
-    assert wandb.summary["acc"] == wandb.run.summary.acc == 0.4
+    assert wandb.summary["acc"] == wandb.run.summary.acc == {"max": 0.5}
+    assert wandb.summary["loss"] == 0.5
     wandb.run.summary.best = 0.9
     wandb.run.name = "renamed"
     wandb.alert(title="Loss", text="high", level=wandb.AlertLevel.WARN, wait_duration=60)
@@ -261,6 +264,35 @@ def test_the_status_of_finish_decides_whether_the_run_failed(
     assert failed["data"]["reason"] == "SystemExit: 1"
 
 
+def test_a_summary_reads_as_with_wandb(begin: Callable[..., wandb.Run], server: FakeIngest) -> None:
+    run = begin(project="vision")
+    run.define_metric("loss", summary="min,mean,last")
+    for loss in (3.0, 1.0, 2.0):
+        run.log({"loss": loss, "val": {"acc": loss / 10, "auc": 1}, "phase": "warm"})
+    assert run.summary["loss"] == {"min": 1.0, "mean": 2.0, "last": 2.0}
+    assert (run.summary["val"], run.summary["phase"]) == ({"acc": 0.2, "auc": 1.0}, "warm")
+    run.summary["best"] = 5
+    assert run.summary["best"] == 5
+    run.log({"best": 6})  # the later one counts
+    assert run.summary["best"] == 6
+    assert "none" not in run.summary
+    assert len(run.summary) == 5
+    run.finish()
+    [end] = server.of("batch_done")
+    assert (end["data"]["summary"]["loss"]["min"], end["data"]["summary"]["phase"]) == (1.0, "warm")
+
+
+def test_the_files_of_defaults_are_read(
+    begin: Callable[..., wandb.Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config-defaults.yaml").write_text('{"wandb_version": 1, "lr": {"value": 0.5}, "batch": {"value": 8}}')
+    (tmp_path / "more.json").write_text('{"depth": 3}')
+    monkeypatch.setenv("WANDB_CONFIG_PATHS", "more.json,missing.yaml")
+    monkeypatch.setitem(sys.modules, "yaml", SimpleNamespace(safe_load=json.loads))  # of this file
+    assert dict(begin(project="vision", config={"lr": 0.1}).config) == {"lr": 0.1, "batch": 8, "depth": 3}
+
+
 def test_several_runs(begin: Callable[..., wandb.Run], server: FakeIngest) -> None:
     first = begin(project="vision", id="first")
     assert wandb.init() is first
@@ -268,7 +300,9 @@ def test_several_runs(begin: Callable[..., wandb.Run], server: FakeIngest) -> No
     assert wandb.run is first
     other.log({"loss": 2})
     wandb.log({"loss": 1})
-    third = begin(project="vision", id="third")
+    assert begin(project="vision", id="not started", config={"lr": 1}) is first  # as with W&B, it takes nothing from it
+    assert "lr" not in first.config
+    third = begin(project="vision", id="third", reinit=True)
     assert wandb.run is third
     third.finish()
     other.finish()

@@ -31,6 +31,8 @@ class Metric:
     pattern: str
     step: str | None
     goal: str | None
+    summary: tuple[str, ...] = ()
+    """W&B's words for what the summary has of it: `max`, `min`, `mean`, `last`."""
 
 
 class Axes:
@@ -88,6 +90,9 @@ class Axes:
 
     def goal_of(self, name: str) -> str | None:
         return next((m.goal for m in self._metrics if m.goal and fnmatch.fnmatchcase(name, m.pattern)), None)
+
+    def summary_of(self, name: str) -> tuple[str, ...]:
+        return next((m.summary for m in self._metrics if m.summary and fnmatch.fnmatchcase(name, m.pattern)), ())
 
     def rows(self, data: Mapping[str, Any], step: Any, commit: bool | None = None) -> dict[int, dict[str, Any]]:
         """The values by step. Values that are no numbers get the main step.

@@ -139,6 +139,16 @@ def _config_of_file(path: Path) -> dict[str, Any]:
     return {}
 
 
+def config_defaults() -> dict[str, Any]:
+    """The files that W&B reads without being told: `config-defaults.yaml`, and those of WANDB_CONFIG_PATHS."""
+    found: dict[str, Any] = {}
+    named = [Path(name) for name in os.environ.get("WANDB_CONFIG_PATHS", "").split(",") if name.strip()]
+    for path in (Path("config-defaults.yaml"), *named):
+        if path.is_file():
+            found |= _config_of_file(path)
+    return found
+
+
 def _note_others(more: Mapping[str, Any]) -> None:
     """One line for the keywords that have no effect here."""
     known = (*OF_REPORTER, "config_exclude_keys", "config_include_keys", "allow_val_change", "force", "anonymous")
@@ -183,7 +193,15 @@ def is_called_wandb() -> bool:
     if sys.modules.get("wandb") is package:
         return True
     try:
-        frame = sys._getframe(2)
+        frame = sys._getframe(2)  # that of the call of `init`
     except (AttributeError, ValueError):
         return False
     return frame.f_globals.get("wandb") is package or frame.f_locals.get("wandb") is package
+
+
+def is_interactive() -> bool:
+    """Whether IPython runs the script, as in a notebook: there a second `init` ends the open run, as with W&B."""
+    try:
+        return sys.modules["IPython"].get_ipython() is not None
+    except Exception:
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from collections.abc import Mapping
@@ -102,24 +103,42 @@ class Molecule(StoredObject):
 
     @classmethod
     def from_smiles(cls, data: str, **more: Any) -> Molecule:
-        """Needs RDKit."""
-        from rdkit import Chem
-
-        found = Chem.MolFromSmiles(data)
+        """Needs RDKit; without it Error says so. Raises ValueError for a text that is not SMILES."""
+        found = _rdkit("from_smiles").MolFromSmiles(data)
         if found is None:
             raise ValueError(f"{data!r} is not a molecule in SMILES")
         return cls.from_rdkit(found, **more)
 
     @classmethod
-    def from_rdkit(cls, data_or_path: Any, caption: object = None, **_more: Any) -> Molecule:
-        """Needs RDKit."""
+    def from_rdkit(
+        cls,
+        data_or_path: Any,
+        caption: object = None,
+        convert_to_3d_and_optimize: bool = True,
+        mmff_optimize_molecule_max_iterations: int = 200,
+        **_more: Any,
+    ) -> Molecule:
+        """Of a molecule of RDKit, which gets hydrogens and a shape as with W&B, or of a file."""
         import io
-
-        from rdkit import Chem
 
         if isinstance(data_or_path, (str, os.PathLike)):
             return cls(data_or_path, caption)
-        return cls(io.StringIO(Chem.MolToPDBBlock(data_or_path)), caption, file_type="pdb")
+        chem = _rdkit("from_rdkit")
+        if convert_to_3d_and_optimize:
+            shapes = importlib.import_module("rdkit.Chem.AllChem")
+            data_or_path = chem.AddHs(data_or_path)
+            shapes.EmbedMolecule(data_or_path, randomSeed=0)
+            shapes.MMFFOptimizeMolecule(data_or_path, maxIters=mmff_optimize_molecule_max_iterations)
+        return cls(io.StringIO(chem.MolToPDBBlock(data_or_path)), caption, file_type="pdb")
+
+
+def _rdkit(call: str) -> Any:
+    try:
+        return importlib.import_module("rdkit.Chem")
+    except ImportError:
+        from .errors import Error
+
+        raise Error(f"Molecule.{call} needs RDKit: pip install rdkit, or log a file, Molecule('x.pdb')") from None
 
 
 def _listed(value: Any) -> Any:

@@ -25,7 +25,7 @@ from ._plain import text_of
 from ._redact import redact_text
 from ._reporter import Reporter
 from ._run_files import RunFileCalls
-from ._run_names import RunNames, exit_error, goal_of, step_name, unknown_keywords
+from ._run_names import RunNames, exit_error, goal_of, step_name, summary_words, unknown_keywords
 from ._settings import OFFLINE, is_switched_off
 from ._signals import postponed, raise_if_by_signal, recording, take_effect
 from ._summary import Summary
@@ -87,18 +87,27 @@ def init(
     Raises ValueError and TypeError for invalid arguments, and nothing else.
     """
     given = {name: value for name, value in locals().items() if name not in ("more", "n_total", "job", "step_unit")}
-    if project is None and name is None and config is None and reinit is None and not more and _current is not None:
+    as_wandb = _init_arguments.is_called_wandb()
+    is_asked_again = project is None and name is None and config is None and not more
+    if (
+        reinit is None
+        and _current is not None
+        and (is_asked_again or (as_wandb and not _init_arguments.is_interactive()))
+    ):
         reinit = "return_previous"  # a script that asks for its run again
     _mirror.checked(given.pop("mirror"))
     wanted = _init_arguments.completed(given, more)
     if reinit in (False, "return_previous") and _current is not None:
-        _current.config.update(config_of(config))
+        if not as_wandb:  # W&B takes nothing from such a call
+            _current.config.update(config_of(config))
         return _current
     details = details_of(*(wanted.get(what) for what in ("name", "group", "notes")))
     if not isinstance(step_unit, str) or not 1 <= len(step_unit.strip()) <= 64:
         raise ValueError("step_unit must be 1 to 64 characters")
     parts = _environment.wanted_parts(wanted.get("environment", True))
     values = config_of(wanted.get("config"))
+    if as_wandb:
+        values = {**_init_arguments.config_defaults(), **values}
     if steps is not None:
         values = {**values, "steps": _arguments.steps(steps)}
     made = _reporter_of(wanted, n_total)
@@ -113,7 +122,9 @@ def init(
         _current._finish(None, None, f"finished, because {f'run {title}' if title else 'another run'} begins")
     run = Run(made, values, name=title, job=job, step_unit=step_unit.strip(), quiet=bool(wanted.get("quiet")))
     run._describe(wanted, details)
-    run._axes.as_wandb = _init_arguments.is_called_wandb()
+    if as_wandb:
+        run._axes.as_wandb = True
+        run.summary.be_as_wandb(run._axes.summary_of)
     run._begin(details, parts, wanted.get("console", True) and reinit != "create_new", reinit != "create_new")
     if mirror is not None and not made._disabled:
         run._mirror = _mirror.open_mirror(mirror, run)
@@ -298,7 +309,8 @@ class Run(RunFileCalls, RunNames):
         """
         unknown_keywords("define_metric", {key: value for key, value in more.items() if key not in _NO_EFFECT})
         axis = step_name(step if step_metric is None else step_metric)
-        metric = Metric(text_of(name), axis, goal_of(None if isinstance(goal, bool) else goal, summary))
+        best = goal_of(None if isinstance(goal, bool) else goal, summary)
+        metric = Metric(text_of(name), axis, best, summary_words(summary))
         self._axes.define(metric)
         return metric
 

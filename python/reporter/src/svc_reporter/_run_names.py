@@ -258,6 +258,12 @@ def goal_of(goal: Any, summary: Any) -> str | None:
     return named.pop() if len(named) == 1 else None
 
 
+def summary_words(summary: Any) -> tuple[str, ...]:
+    """What of a metric W&B's summary has; empty if it is the last value alone."""
+    words = [word.strip() for word in text_of(summary).split(",")] if summary is not None else []
+    return tuple(word for word in words if word in ("min", "max", "mean", "last"))
+
+
 def step_name(step: Any) -> str | None:
     """The name of the metric that is the step: a text, or what `define_metric` returned."""
     return None if step is None else text_of(getattr(step, "pattern", step))

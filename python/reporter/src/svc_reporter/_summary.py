@@ -10,6 +10,7 @@ from typing import Any
 from ._plain import entries_of, plain, text_of
 
 MAX_METRICS = 1_000
+_TEXT_LIMIT = 1_000
 _LESS_IS_BETTER = ("loss", "err", "perplexity", "ppl", "mae", "mse", "rmse", "nll", "wer", "cer", "fid", "time")
 _MORE_IS_BETTER = ("acc", "auc", "f1", "precision", "recall", "score", "reward", "bleu", "rouge", "map", "iou", "r2")
 
@@ -25,12 +26,37 @@ class Summary(MutableMapping[str, Any]):
         self._goal_of = goal_of
         self._set: dict[str, Any] = {}
         self._seen: dict[str, _Seen] = {}
+        self._texts: dict[str, str] = {}
+        self._words_of: Callable[[str], tuple[str, ...]] | None = None
+        """By metric: what W&B's summary has of it. None in scripts that do not call this package `wandb`."""
         self._lock = threading.RLock()
+
+    def be_as_wandb(self, words_of: Callable[[str], tuple[str, ...]]) -> None:
+        """Read as W&B's summary: `define_metric(summary="max")` makes `{"max": ...}`, and the later one counts.
+
+        The value that was set last stays until the metric is logged again. Logged texts are kept, too.
+        """
+        self._words_of = words_of
 
     def __getitem__(self, key: str) -> Any:
         if key in self._set:
             return self._set[key]
-        return plain(self._seen[key].last)
+        seen = self._seen.get(key)
+        if seen is not None:
+            words = self._words_of(key) if self._words_of is not None else ()
+            return {word: seen.of(word) for word in words} if words else plain(seen.last)
+        if key in self._texts:
+            return self._texts[key]
+        inner = self._group(f"{key}/")
+        if not inner:
+            raise KeyError(key)
+        return inner
+
+    def _group(self, prefix: str) -> dict[str, Any]:
+        """Metrics that were logged as nested dictionaries, read as W&B has them."""
+        if self._words_of is None:
+            return {}
+        return {name[len(prefix) :]: self[name] for name in self if name.startswith(prefix)}
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._set[text_of(key)] = plain(value)
@@ -62,10 +88,10 @@ class Summary(MutableMapping[str, Any]):
             self[key] = value
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*self._set, *self._seen]))
+        return iter(dict.fromkeys([*self._set, *self._seen, *self._texts]))
 
     def __len__(self) -> int:
-        return len(set(self._set) | set(self._seen))
+        return len(set(self._set) | set(self._seen) | set(self._texts))
 
     def __repr__(self) -> str:
         return f"Summary({dict(self)!r})"
@@ -82,6 +108,8 @@ class Summary(MutableMapping[str, Any]):
     def note(self, row: Mapping[str, Any]) -> None:
         """Add logged values; others than numbers, "NaN" and infinities are ignored."""
         with self._lock:
+            if self._words_of is not None:
+                self._take_as_wandb(row)
             for metric, value in row.items():
                 if type(value) is not float:
                     value = _number(value)
@@ -93,11 +121,19 @@ class Summary(MutableMapping[str, Any]):
                         continue
                     seen = self._seen[metric] = _Seen()
                 seen.last = value
+                if self._words_of is not None:
+                    seen.add(value)
                 if value - value == 0.0:  # finite
                     if value < seen.least:
                         seen.least = value
                     if value > seen.greatest:
                         seen.greatest = value
+
+    def _take_as_wandb(self, row: Mapping[str, Any]) -> None:
+        for metric, value in row.items():
+            self._set.pop(metric, None)
+            if type(value) is str and _number(value) is None and len(self._texts) < MAX_METRICS:
+                self._texts[metric] = value[:_TEXT_LIMIT]
 
     def as_set(self) -> dict[str, Any]:
         """The values that the run has set."""
@@ -106,17 +142,32 @@ class Summary(MutableMapping[str, Any]):
     def as_data(self) -> dict[str, Any]:
         """What is sent: `{"loss": {"last": ..., "min": ..., "max": ..., "best": ...}, "best_acc": 0.93}`."""
         with self._lock:
-            return {**{metric: self.of(metric) for metric in self._seen}, **self._set}
+            return {**{metric: self.of(metric) for metric in self._seen}, **self._texts, **self._set}
 
 
 class _Seen:
     """The values of one metric. `least` is greater than `greatest` until a finite value is logged."""
 
-    __slots__ = ("greatest", "last", "least")
+    __slots__ = ("count", "greatest", "last", "least", "total")
 
     def __init__(self) -> None:
         self.last = math.nan
         self.least, self.greatest = math.inf, -math.inf
+        self.count, self.total = 0, 0.0
+        """Kept in scripts that call this package `wandb`."""
+
+    def add(self, value: float) -> None:
+        if math.isfinite(value):
+            self.count += 1
+            self.total += value
+
+    def of(self, word: str) -> Any:
+        """`min`, `max`, `mean` or `last`; None for the first three before a finite value."""
+        if word == "last" or self.least > self.greatest:
+            return plain(self.last) if word == "last" else None
+        if word == "mean":
+            return self.total / self.count if self.count else None
+        return self.least if word == "min" else self.greatest
 
 
 def _number(value: Any) -> float | None:
