@@ -104,8 +104,8 @@ export async function openedShare(
   const page = { limit: 1, after: undefined }
   const [link] = await linkRecords(prisma, { id: share.id, opened: 'batch' }, page, now)
   if (!link?.standing || !creatorMay('share', link, link.owner_id)) return undefined
-  const { id, anonymous, files, expires_at: expiresAt, batch_key: batchKey } = link
-  return { id, anonymous, files, expiresAt, batchKey: Number(batchKey) }
+  const { id, anonymous, files, embed, expires_at: expiresAt, batch_key: batchKey } = link
+  return { id, anonymous, files, embed, expiresAt, batchKey: Number(batchKey) }
 }
 
 /** The shares of batches that were not revoked, newest first, ended ones too; `batch_key` says whose each is. */
