@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { registerAgent } from '../agents/agent.ts'
 import { pageFixture } from './page-fixture.ts'
 import { type Event, send, seriousFindings } from './visit.ts'
 
@@ -85,7 +86,21 @@ test('a sweep is created in a project, previewed, followed, paused, resumed, ext
   await edit.getByRole('button', { name: 'Save' }).click()
   await panel.getByText('New space from trial 6 on, by Ada').waitFor()
   expect(await seriousFindings(page)).toEqual([])
+  const line = `svc-reporter sweep run ${id} -- python train.py`
+  const recorded = { host: 'box7', command: line, cwd: '/work' }
+  await web.app.call('POST', `/api/sweeps/${id}/commands`, { token: web.reporter, body: recorded })
+  const agent = await registerAgent(web.app, web.ada.token, 'box7')
+  await page.reload()
+  await panel.getByRole('button', { name: 'Start workers on box7' }).click()
+  const start = page.getByRole('dialog', { name: 'Start workers' })
+  await start.getByText(line).waitFor()
+  await start.getByLabel('Workers').fill('2')
+  expect(await seriousFindings(page)).toEqual([])
+  await start.getByRole('button', { name: 'Start 2 workers' }).click()
+  await page.getByText('2 workers requested on box7').waitFor()
+  expect((await agent.jobs()).body.jobs).toMatchObject([{ command: line }, { command: line }])
   await page.goto(`/b/${sweep.batch_id}/timeline`)
+  await page.getByText('2 workers of the sweep requested on box7').waitFor()
   await page.getByText('Space of the sweep edited').waitFor()
   await page.getByText('Trial 1 queued with 3 other seeds').waitFor()
   await page.getByText('Sweep has 6 trials from now on').waitFor()

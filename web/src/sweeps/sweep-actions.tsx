@@ -183,7 +183,16 @@ function EditSpace(props: {
         <SpaceRows rows={rows} onChange={setRows} />
         <Preview
           slug={view.project}
-          wanted={parameters === null ? null : { method: view.method, parameters, max_trials: null }}
+          // A grid starts again, so its limit is another one here.
+          wanted={
+            parameters === null
+              ? null
+              : {
+                  method: view.method,
+                  parameters,
+                  max_trials: view.method === 'grid' ? null : (view.max_trials ?? null),
+                }
+          }
         />
         {props.error && <Failure>{errorText(props.error)}</Failure>}
         <div className="flex justify-end gap-2">
