@@ -264,6 +264,47 @@ def test_the_status_of_finish_decides_whether_the_run_failed(
     assert failed["data"]["reason"] == "SystemExit: 1"
 
 
+def test_the_calls_of_integrations_are_answered(begin: Callable[..., wandb.Run]) -> None:
+    page = (ROOT / "docs" / "from-wandb.md").read_text("utf-8")
+    table = page.partition("## Calls of integrations")[2].partition("\n## ")[0]
+    rows = [row.strip("| ").split(" | ") for row in table.splitlines() if row.startswith("| ") and "`" in row]
+    assert [row[0] for row in rows] == ["Transformers", "Lightning", "Accelerate", "Ultralytics"]
+    run = begin(project="vision")
+    for library, names in rows:
+        of_module, _, of_run = names.replace("`", "").partition("; run.")
+        asked = [name for name in of_module.split(", ") if not name.startswith("_")]
+        unanswered = [name for name in asked if isinstance(getattr(wandb, name), Nothing)]
+        unanswered += [name for name in of_run.split(", ") if isinstance(getattr(run, name), Nothing)]
+        assert set(unanswered) <= {"env"}, library
+
+
+def test_the_calls_of_the_callback_of_ultralytics(
+    begin: Callable[..., wandb.Run], server: FakeIngest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `ultralytics/utils/callbacks/wb.py` makes them over two epochs of a training."""
+    begin(project="runs-detect", name="train", config={"imgsz": 64})
+    (tmp_path / "best.pt").write_bytes(b"weights")
+    assert wandb.run is not None
+    for epoch in range(2):
+        if epoch == 0:
+            wandb.run.log({"model/parameters": 10}, step=1)
+        wandb.run.log({"train/box_loss": 1.0 - epoch / 4}, step=epoch + 1)
+        wandb.run.log({"lr/pg0": 0.1}, step=epoch + 1)
+        wandb.run.log({"metrics/mAP50(B)": 0.5}, step=epoch + 1)
+    artifact = wandb.Artifact(type="model", name=f"run_{wandb.run.id}_model")
+    artifact.add_file(str(tmp_path / "best.pt"))
+    wandb.run.log_artifact(artifact, aliases=["best"])
+    curve = wandb.Table(data=[["a", 0.0, 1.0], ["a", 0.5, 0.75]], columns=["class", "y", "x"])
+    fields = {"x": "x", "y": "y", "class": "class"}
+    strings = {"title": "PR", "x-axis-title": "Recall", "y-axis-title": "Precision"}
+    plot = wandb.plot_table("wandb/area-under-curve/v0", curve, fields=fields, string_fields=strings)
+    wandb.run.log({"curves/PR": plot})
+    wandb.run.finish()
+    steps = {(step, name) for step, values in epochs(server) for name in values}
+    assert {(1, "train/box_loss"), (2, "metrics/mAP50(B)"), (2, "lr/pg0")} <= steps
+    assert "not supported" not in capsys.readouterr().err
+
+
 def test_a_summary_reads_as_with_wandb(begin: Callable[..., wandb.Run], server: FakeIngest) -> None:
     run = begin(project="vision")
     run.define_metric("loss", summary="min,mean,last")

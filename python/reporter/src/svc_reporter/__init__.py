@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from ._calls import log_model as log_model
     from ._calls import login as login
     from ._calls import mark_preempting as mark_preempting
+    from ._calls import plot_table as plot_table
     from ._calls import restore as restore
     from ._calls import save as save
     from ._calls import termerror as termerror
