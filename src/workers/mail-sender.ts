@@ -14,7 +14,7 @@ export type Outcome =
 
 export interface OutgoingMail {
   to: string
-  message: { subject: string; text: string; html?: string }
+  message: { subject: string; text: string; html?: string; picture?: Buffer }
   /** The part of the `Message-ID` before the host. */
   messageId: string
   /** The same, of the mail whose thread it belongs to. */

@@ -17,6 +17,7 @@ import {
   renderEmail,
   unmark,
 } from '../domain/notifications/index.ts'
+import { chartOfBatch, pngOf } from '../domain/pictures/index.ts'
 import type { Change } from '../stream/change.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import { MailSender, type Outcome, type OutgoingMail } from './mail-sender.ts'
@@ -31,6 +32,8 @@ interface Services {
   now: () => Date
   log: Logger
 }
+
+type Picture = NonNullable<Parameters<typeof renderEmail>[2]>
 
 /** A mail of a firing to one address. */
 interface Mail {
@@ -111,11 +114,14 @@ class Mailer {
   async #sendAll(facts: Facts, recipients: Recipient[], smtp: { url: string; from: string }): Promise<void> {
     const sender = new MailSender(smtp, this.#services.now)
     const failures: Error[] = []
+    let picture: Picture | null | undefined
     for (const recipient of recipients) {
       const mail = { firing: facts.firing, address: recipient.address }
       if (!(await this.#isWithinLimits(facts, mail))) continue
       // The mark is stored after the server has accepted the recipient, and before the first byte of the message.
-      const outcome = await sender.send(this.#compose(facts, recipient), () => this.#begin(facts, mail))
+      picture ??= await this.#pictureOf(facts)
+      const composed = this.#compose(facts, recipient, picture ?? undefined)
+      const outcome = await sender.send(composed, () => this.#begin(facts, mail))
       await this.#record(facts, mail, outcome)
       if (outcome.state === 'later') failures.push(outcome.error)
     }
@@ -134,6 +140,29 @@ class Mailer {
       await holdMail(tx, mail, now())
       return false
     })
+  }
+
+  /** A chart of the jobs that the mail is about; null without values, or if it could not be drawn. */
+  async #pictureOf({ batch, jobs, moreJobs, rule, trigger }: Facts): Promise<Picture | null> {
+    const { sql, log } = this.#services
+    if (trigger === null || batch === null || jobs.every(({ losses }) => losses.length === 0)) return null
+    const size = { width: 560, height: 240 }
+    try {
+      const { scene, title } = await chartOfBatch(sql, {
+        ...size,
+        batchKey: batch.key,
+        name: batch.id,
+        jobs: jobs.map(({ id }) => id),
+        more: moreJobs > 0,
+        key: rule.condition?.key,
+        unit: 'epoch',
+        theme: 'light',
+      })
+      return { ...size, png: await pngOf(scene), label: `${title} of ${batch.id}` }
+    } catch (err) {
+      log.warn({ err }, 'the chart of a mail could not be drawn: it is sent without one')
+      return null
+    }
   }
 
   #begin(facts: Facts, mail: Mail): Promise<boolean> {
@@ -184,13 +213,13 @@ class Mailer {
     return messageOf(facts, pageOf(this.#home(), facts), 'mail')
   }
 
-  #compose(facts: Facts, recipient: Recipient): OutgoingMail {
+  #compose(facts: Facts, recipient: Recipient, picture?: Picture): OutgoingMail {
     const byRule = `${this.#home()}/mail/${recipient.token}?rule=${facts.rule.id}`
     const end = facts.batch === null ? byRule : `${byRule}&batch=${encodeURIComponent(facts.batch.id)}`
     const who = createHash('sha256').update(recipient.address.toLowerCase()).digest('hex').slice(0, 16)
     return {
       to: recipient.address,
-      message: renderEmail(this.#messageOf(facts), [[END, end]]),
+      message: renderEmail(this.#messageOf(facts), [[END, end]], picture),
       // The same for every attempt, so that a mail server can recognize duplicates.
       messageId: `svc.${facts.firing}.${who}`,
       ...(facts.batch === null ? {} : { references: `svc.batch.${facts.batch.key}` }),

@@ -1,12 +1,12 @@
 import MailComposer from 'nodemailer/lib/mail-composer'
 import type { Config } from '../config.ts'
-import type { Facts } from '../domain/notifications/index.ts'
+import { type Facts, PICTURE_ID } from '../domain/notifications/index.ts'
 
 /** Composes one mail to one recipient, as bytes for the mail server. */
 export function composeMail(mail: {
   from: string
   to: string
-  message: { subject: string; text: string; html?: string }
+  message: { subject: string; text: string; html?: string; picture?: Buffer }
   date: Date
   messageId?: string
   references?: string
@@ -20,6 +20,12 @@ export function composeMail(mail: {
     subject: message.subject,
     text: message.text,
     ...(message.html === undefined ? {} : { html: message.html }),
+    // In the mail itself: no one needs an address that would open it to others.
+    ...(message.picture !== undefined && {
+      attachments: [
+        { filename: 'chart.png', contentType: 'image/png', cid: PICTURE_ID, content: message.picture },
+      ],
+    }),
     date,
     ...(messageId === undefined ? {} : { messageId }),
     ...(references === undefined ? {} : { references }),

@@ -73,6 +73,9 @@ test('the end of a batch sends mail with its jobs, last losses, elapsed time and
     expect(part).toContain(link)
   }
   expect(one?.mail.html).toContain(`<a href="${link}">`)
+  // The chart of these losses is in the mail itself.
+  expect(one?.mail.attachments).toMatchObject([{ mimeType: 'image/png', contentId: '<chart@svc>' }])
+  expect(one?.mail.html).toContain('<img src="cid:chart@svc" alt="train_loss, val_loss of ')
 })
 
 test('a rule without a name is described in words in mail and on the unsubscribe page', async () => {

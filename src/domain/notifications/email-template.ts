@@ -6,16 +6,26 @@ export interface EmailMessage {
   subject: string
   text: string
   html: string
+  /** A chart, which the HTML shows. */
+  picture?: Buffer
 }
+
+/** The name of the chart in the mail. */
+export const PICTURE_ID = 'chart@svc'
 
 /** A link in the foot of a mail, such as the one that ends it. */
 export type FootLink = readonly [label: string, url: string]
 
 /** Writes a message as mail, with its text escaped in the HTML. */
-export function renderEmail(message: Message, foot: readonly FootLink[]): EmailMessage {
+export function renderEmail(
+  message: Message,
+  foot: readonly FootLink[],
+  picture?: { png: Buffer; label: string; width: number; height: number },
+): EmailMessage {
   const { headline, rows, lines, notes, page, open } = message
   return {
     subject: line(message.subject, 250),
+    ...(picture !== undefined && { picture: picture.png }),
     text: [
       headline,
       '',
@@ -45,6 +55,9 @@ export function renderEmail(message: Message, foot: readonly FootLink[]): EmailM
             `<tr><th align="left" valign="top" style="padding: 2px 16px 2px 0; font-weight: normal; color: #60646c">${escapeHtml(name)}</th><td style="padding: 2px 0; white-space: pre-wrap">${escapeHtml(value)}</td></tr>`,
         )
         .join('')}</table>`,
+      picture === undefined
+        ? ''
+        : `<p><img src="cid:${PICTURE_ID}" alt="${escapeHtml(picture.label)}" width="${picture.width}" height="${picture.height}" style="max-width: 100%; height: auto"></p>`,
       lines.length === 0 ? '' : `<ul>${lines.map(lineHtml).join('')}</ul>`,
       `<p><a href="${escapeHtml(page)}">${escapeHtml(open)}</a></p>`,
       `<p style="color: #60646c; font-size: 13px">${[

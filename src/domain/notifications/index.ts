@@ -31,7 +31,7 @@ export {
   writeDelivery,
 } from './deliveries.ts'
 export { type DigestEntry, digestOf } from './digest.ts'
-export { type EmailMessage, type FootLink, renderEmail } from './email-template.ts'
+export { type EmailMessage, type FootLink, PICTURE_ID, renderEmail } from './email-template.ts'
 export { type Facts, readFacts } from './facts.ts'
 export { fireRules } from './fire-rules.ts'
 export { firingFields, ruleMessageFields } from './firing-fields.ts'
