@@ -52,7 +52,7 @@ export const membersQuery = (slug: string) =>
   queryOptions({ queryKey: ['members', slug], queryFn: () => fetchMembers(slug) })
 /** The bell; the stream says when it changes. */
 export const noticesQuery = queryOptions({
-  queryKey: ['notices'],
+  queryKey: ['bell'],
   queryFn: ({ signal }) => fetchNotices(signal),
 })
 /** Pending invitations to a project. */
