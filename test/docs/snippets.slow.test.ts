@@ -78,6 +78,10 @@ const WAYS: Record<string, [string, Way][]> = {
   'docs/contract.md': [
     ['{"schema_version"', { unrun: 'a shape with omissions; docs/api.md has one to run' }],
   ],
+  'docs/embeds.md': [
+    ['<iframe src=', { test: 'test/http/embeds.test.ts' }],
+    ['![val_loss](', { test: 'test/http/embeds.test.ts' }],
+  ],
   'docs/files.md': [
     ['curl -X POST', { test: 'test/files/files.test.ts' }],
     ['{"name"', { test: 'test/files/artifacts.test.ts' }],
