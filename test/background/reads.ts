@@ -19,7 +19,9 @@ export interface Named {
 const NOT_DATA =
   /^\/(?!api\/)|^\/api\/(openapi\.json|docs|docs\.css|sse|oauth|agents|auth\/identities|notifications|mail|unsubscribe|views|rules\/:id\/messages)/
 /** Not made of events; what is purged has tests beside it (test/files, test/sweeps). */
-const OTHER_DATA = /^\/api\/sweeps\/|\/files\/\*$|\/artifacts\/:name/
+const OTHER_DATA = /^\/api\/sweeps\/|\/files(\/\*|\.zip)$|\/artifacts\/:name/
+/** Drawn from what other routes read. */
+const DRAWN = /^\/api\/oembed$|\/(embed|chart\.(png|svg)|badge\.svg)$/
 /** What the purge is about: lines, and how many of them are stored. */
 const LOG_LINES = /\/(log-lines|stored)$/
 
@@ -53,7 +55,8 @@ export async function readEverything(
 ): Promise<Record<string, unknown>> {
   const answers: Record<string, unknown> = {}
   const routes = stage.app.app.routeList.filter(
-    ({ method, url }) => method === 'GET' && ![NOT_DATA, OTHER_DATA, LOG_LINES].some((one) => one.test(url)),
+    ({ method, url }) =>
+      method === 'GET' && ![NOT_DATA, OTHER_DATA, DRAWN, LOG_LINES].some((one) => one.test(url)),
   )
   for (const { url } of routes) {
     for (const path of pathsOf(url, named)) {
