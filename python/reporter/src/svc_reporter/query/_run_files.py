@@ -48,7 +48,7 @@ class RunFile(File):
         shape = "".join({"%": ".*", "_": "."}.get(char, re.escape(char)) for char in pattern)
         return re.fullmatch(shape, self.name, re.DOTALL) is not None
 
-    def download(  # type: ignore[override]
+    def download(  # type: ignore[override]  # the arguments of W&B
         self, root: str | Path = ".", replace: bool = False, exist_ok: bool = False, **_more: Any
     ) -> Downloaded:
         """Download below `root` and return the open file. Raises ValueError if another file is there, as W&B does.
