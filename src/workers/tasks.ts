@@ -62,6 +62,8 @@ export async function startTasks(options: {
       log,
       now,
       tasks: createOutboxTasks(mailing),
+      // The queue knows the machine's time alone: beside another clock it would run tasks at any moment of a test.
+      timed: sweepNow === undefined,
       cron: {
         prune_changes: { at: '*/10 * * * *', run: async () => void (await pruneChanges(writer)) },
         mail_digests: { at: '*/5 * * * *', run: (signal) => sendDigests(mailing, signal) },

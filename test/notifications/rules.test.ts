@@ -260,6 +260,35 @@ test('a preview counts the actual firings, for every trigger of events, with and
   expect((await call('GET', `/api/rules/${rules[0]?.id}/preview`)).body.fired).toBe(0)
 })
 
+test('a preview of failures counts the runs that were lost', async () => {
+  await call('POST', '/api/projects', { slug: 'vanished' })
+  const body = { email: stage.batchOwner.email, password: PASSWORD }
+  const { token } = (await stage.app.call('POST', '/api/auth/login', { body })).body
+  await stage.app.letIn('vanished', { token: session ?? '' }, { email: body.email, token }, 'member')
+  const rule = await call('POST', '/api/projects/vanished/rules', { trigger: 'batch_failed', cooldown_s: 0 })
+  for (let n = 0; n < 3; n++) {
+    const common = {
+      batch_id: `vanished ${n}`,
+      source: { project: 'vanished' },
+      timestamp: clock.now().toISOString(),
+    }
+    await stage.send(stage.batchOwner, [makeEvent('batch_start', common)])
+    // One of them fails by itself, which is no loss.
+    if (n === 0)
+      await stage.send(stage.batchOwner, [
+        makeEvent('batch_failed', { ...common, data: { reason: 'KeyError' } }),
+      ])
+  }
+  clock.forward({ hours: 24 })
+  await signIn()
+  await stage.app.runTask('watch')
+  const { sql } = stage.app
+  const [row] = await sql<{ n: number }[]>`
+    select count(*)::int n from notification_firings where rule_id = ${rule.body.id}`
+  expect(row?.n).toBe(3)
+  expect((await call('GET', `/api/rules/${rule.body.id}/preview`)).body.fired).toBe(3)
+})
+
 test('a preview counts the stalls that were detected', async () => {
   await call('POST', '/api/projects', { slug: 'silent' })
   const body = { email: stage.batchOwner.email, password: PASSWORD }

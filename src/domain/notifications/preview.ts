@@ -75,14 +75,15 @@ async function timesOf(
 ): Promise<Times> {
   // An agent belongs to a project that had batches from it within a week (domain/health/watch-agents.ts).
   const batches: Fragment = db`
-    select b.key, b.status, b.host, b.owner_id, b.stop_requested_at, g.last_seen_at
+    select b.key, b.status, b.host, b.owner_id, b.stop_requested_at, b.closing, g.last_seen_at, g.last_live_at
     from batches b join batch_progress g on g.batch_key = b.key
     where b.project_key = ${projectKey} and b.deleted_at is null and b.purged_at is null
       and (${ownerId}::uuid is null or b.owner_id = ${ownerId}::uuid)
       and g.last_seen_at >= ${since}::timestamptz - interval '7 days'`
   switch (trigger) {
-    case 'batch_done':
     case 'batch_failed':
+      return [...(await ends(db, batches, trigger, within)), ...(await within(losses(db, batches)))]
+    case 'batch_done':
     case 'job_failed':
       return ends(db, batches, trigger, within)
     case 'metric':
@@ -119,6 +120,11 @@ async function ends(
     return within(times)
   })
 }
+
+/** A lost batch is a failure for rules (../health/watch.ts), unless it was copied. One that went on counts by its end. */
+const losses = (db: Db, batches: Fragment): Fragment => db`
+  select (b.closing ->> 'at')::timestamptz as at from (${batches}) b
+  where b.status = 'lost' and b.last_live_at is not null`
 
 /** The first epoch of each run of epochs that meet the condition (crossings.ts). */
 async function crossings(
