@@ -51,20 +51,26 @@ export async function vitest(run, { root, scratch, tier, only }) {
   return verdict({ passed: counted, failures: still, races: without(failures, still), runner: 'vitest' })
 }
 
-/** The tests that failed, each `{ file, name }` with the file's path from `root`. */
+/** The tests that failed, each `{ file, name, why }` with the file's path from `root`. */
 function failuresIn(files, root) {
   return files
     .filter((one) => !one.ok)
     .flatMap(({ file, failures }) =>
       // A failed hook, or a file that cannot be loaded, has no failed test.
-      (failures.length > 0 ? failures : ['a hook, or the file itself']).map((name) => ({
+      (failures.length > 0 ? failures : [{ name: 'a hook, or the file itself' }]).map((one) => ({
+        ...one,
         file: relative(root, file),
-        name,
       })),
     )
 }
 
 const title = ({ file, name }) => `${file}: ${name}`
+/** What a test said of its failure is often all that is left of a run elsewhere. */
+const MAX_WHY = 400
+const failure = (one, remark = '') => {
+  const why = one.why?.replace(/\s+/g, ' ').trim().slice(0, MAX_WHY)
+  return title(one) + remark + (why ? `: ${why}` : '')
+}
 const without = (all, some) => {
   const titles = new Set(some.map(title))
   return all.filter((one) => !titles.has(title(one)))
@@ -83,7 +89,10 @@ function verdict({ passed, failures, races = [], code = 0, runner }) {
   return {
     passed: passed - open.length,
     failed: failures.length + open.length,
-    names: [...failures.map(title), ...open.map((one) => `${title(one)} (a race: it passed when run alone)`)],
+    names: [
+      ...failures.map((one) => failure(one)),
+      ...open.map((one) => failure(one, ' (a race: it passed when run alone)')),
+    ],
     notes: without(races, open).map((one) => `a race in quarantine: ${title(one)}`),
   }
 }
@@ -137,13 +146,17 @@ function readReportLog(log) {
   const reports = lines
     .map((line) => JSON.parse(line))
     .filter((one) => /^(Test|Collect)Report$/.test(one.$report_type))
-  const failed = new Set(reports.filter((one) => one.outcome === 'failed').map((one) => one.nodeid))
+  const failed = new Map(
+    reports
+      .filter((one) => one.outcome === 'failed')
+      .map((one) => [one.nodeid, one.longrepr?.reprcrash?.message]),
+  )
   const passed = reports.filter(
     (one) => one.when === 'call' && one.outcome === 'passed' && !failed.has(one.nodeid),
   )
-  const failures = [...failed].map((id) => {
+  const failures = [...failed].map(([id, why]) => {
     const [file, ...name] = id.split('::')
-    return { file, name: name.join('::') || 'the file itself' }
+    return { file, name: name.join('::') || 'the file itself', why }
   })
   return { failures, passed: passed.length }
 }

@@ -10,7 +10,10 @@ export default class {
       return {
         file: module.moduleId,
         passed: inState('passed').length,
-        failures: inState('failed').map((test) => test.fullName),
+        failures: inState('failed').map((test) => ({
+          name: test.fullName,
+          why: test.result().errors[0]?.message,
+        })),
         // Without a failing test it is a hook, or the file cannot be loaded.
         ok: module.ok(),
       }

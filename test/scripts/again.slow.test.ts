@@ -94,7 +94,7 @@ test('a test that fails, and passes when run alone, is named as a race and fails
     'run again alone: test/racy.test.js: works the second time failed at first',
   ])
   expect(out).toContain(
-    'FAILED vitest: test/racy.test.js: works the second time (a race: it passed when run alone)',
+    'FAILED vitest: test/racy.test.js: works the second time (a race: it passed when run alone): expected false to be true',
   )
   expect([ran('good'), ran('racy'), ran('hook')]).toEqual([1, 2, 2])
 })
