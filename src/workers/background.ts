@@ -53,7 +53,7 @@ const MIGRATION_LOCK = 7_041_780
  * Migrates the queue's own tables, then runs jobs and cron tasks until it is stopped. A job that throws is repeated as
  * its options say and affects nothing else. If the queue ends because the database was unreachable, it is started again.
  * @param options.tasks by name, the tasks of jobs that transactions enqueue
- * @param options.timed whether cron tasks run at their times; else only `runNow` runs them
+ * @param options.timed false if only `runNow` runs cron tasks, and their times do not
  */
 export async function startBackground(options: {
   url: string
@@ -62,7 +62,7 @@ export async function startBackground(options: {
   now: () => Date
   tasks: Record<string, Task>
   cron: Record<string, CronTask>
-  timed: boolean
+  timed?: boolean
 }): Promise<Background> {
   const { sql, cron } = options
   const log = options.log.child({ part: 'background' })
@@ -89,7 +89,7 @@ export async function startBackground(options: {
         ...traced(options.tasks),
         ...cronTasks(cron, pool, stopping.signal),
       },
-      parsedCronItems: options.timed ? cronItems(cron) : [],
+      parsedCronItems: options.timed === false ? [] : cronItems(cron),
       logger,
       ...(heartbeat.poolEvents !== undefined && { events: heartbeat.poolEvents }),
     },
