@@ -6,6 +6,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { longFiles } from './conventions/long-files.ts'
 import { migrationsThatStopEarlierReleases, unsafeMigrations } from './conventions/migrations.ts'
+import { sharedQueryKeys } from './conventions/query-keys.ts'
 import { filesUnder, inSrc, isTest, linesWith, ROOT, read, SOURCE, sources } from './conventions/sources.ts'
 import { statementsOf } from './conventions/statements.ts'
 import { brokenCitations, foreignCitations, oddWords } from './conventions/words.ts'
@@ -37,6 +38,7 @@ const RULES: readonly [rule: string, places: () => string[]][] = [
   ],
   ['comments cite only documents of the repository', foreignCitations],
   ['every file named in "How to add" exists', filesMissingInHowTo],
+  ['queries of the page that read different data have different keys', () => sharedQueryKeys()],
   ['CI runs every supported version of Node, Python and PostgreSQL', versionsWithoutCi],
 ]
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { neededStatements } from '../../scripts/conventions/migrations.ts'
+import { sharedQueryKeys } from '../../scripts/conventions/query-keys.ts'
 import { statementsOf } from '../../scripts/conventions/statements.ts'
 
 test('a statement without a name is noticed, a fragment is not', () => {
@@ -30,4 +31,17 @@ test('what earlier releases must know of a migration is separated from what it a
       'create index concurrently if not exists d on a (b); create table if not exists e (f int)',
     ),
   ).toEqual([])
+})
+
+test('two queries that may have the same key are noticed, unless they read the same', () => {
+  const seen = (...lines: string[]) => sharedQueryKeys([{ path: 'web/src/a.ts', text: lines.join('\n') }])
+  const bell = "const a = { queryKey: ['notices'], queryFn: fetchBell }"
+  const list = "const b = { queryKey: ['notices'], queryFn: fetchNotices }"
+  expect(seen(bell, list)).toEqual(['web/src/a.ts:1 and web/src/a.ts:2'])
+  expect(seen(bell, bell, list.replace('notices', 'bell'))).toEqual([])
+  const one = "useQuery({ queryKey: ['jobs', id], queryFn: () => fetchJobs(id) })"
+  expect(seen(one, "useQuery({ queryKey: ['jobs', 'all'], queryFn: fetchAll })")).toHaveLength(1)
+  expect(seen(one, "useQuery({ queryKey: ['jobs', ...ids], queryFn: fetchAll })")).toHaveLength(1)
+  expect(seen(one, "useQuery({ queryKey: ['jobs'], queryFn: fetchAll })")).toEqual([])
+  expect(seen(one, "useQuery({ queryKey: ['jobs', id, 'best'], queryFn: fetchAll })")).toEqual([])
 })

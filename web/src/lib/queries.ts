@@ -15,7 +15,7 @@ import { fetchFields, fetchMembers, fetchProject, fetchProjects } from './api/pr
 import { fetchDeliveries, fetchMessages, fetchOwnRules, fetchRules } from './api/rules.ts'
 import { fetchProjectLinks } from './api/shares.ts'
 import type { Batch } from './api/types.ts'
-import { fetchViews } from './api/views.ts'
+import { fetchView, fetchViews } from './api/views.ts'
 import { batchStore } from './live/batches.ts'
 import { useRow } from './live/row-store.ts'
 import { queryClient } from './query-client.ts'
@@ -74,6 +74,8 @@ export const viewsQuery = queryOptions({
   queryFn: () => fetchViews(),
   staleTime: 60_000,
 })
+export const viewQuery = (id: string) =>
+  queryOptions({ queryKey: ['view', id], queryFn: () => fetchView(id) })
 export const projectViewsQuery = (slug: string) =>
   queryOptions({ queryKey: ['views', slug], queryFn: () => fetchViews(slug), staleTime: 60_000 })
 export const projectLinksQuery = (slug: string) =>

@@ -34,7 +34,7 @@ export const useContent = <T>(
 export const useStart = ({ url, sha256, size }: Content, max: number) =>
   useQuery({
     ...SHARED,
-    queryKey: ['content', url, sha256, `first ${max} bytes`],
+    queryKey: ['start of content', url, sha256, max],
     queryFn: async ({ signal }) => {
       const bytes = await getBytes(url, '*/*', signal, size > max ? `bytes=0-${max - 1}` : undefined)
       const text = new TextDecoder().decode(bytes)

@@ -30,7 +30,7 @@ const lately = (status: readonly string[], limit: number) => ({
 })
 /** Includes the range of each ETA, which the stream does not send. */
 const runningQuery = {
-  queryKey: ['lately', 'running'],
+  queryKey: ['running now'],
   queryFn: async () => {
     const page = await fetchTable({ status: ['running'] }, { columns: ['eta'], limit: 200 })
     batchStore.put(page.items.map(({ columns: _, ...batch }) => batch))

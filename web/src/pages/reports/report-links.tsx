@@ -3,11 +3,10 @@ import { Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { fetchTable } from '../../lib/api/projects.ts'
 import { errorText } from '../../lib/api/request.ts'
-import { fetchView } from '../../lib/api/views.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { parseQuery } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
-import { fieldsQuery } from '../../lib/queries.ts'
+import { fieldsQuery, viewQuery } from '../../lib/queries.ts'
 import { inSentences } from '../../lib/query.ts'
 import { number } from '../../lib/words.ts'
 import { Waiting } from '../../ui/notice.tsx'
@@ -21,7 +20,7 @@ const box = 'rounded-md border border-line bg-surface px-3 py-2'
 
 /** A saved view as a link, for readers who may see it. */
 export function ViewLink({ id }: { id: string }) {
-  const view = useQuery({ queryKey: ['view', id], queryFn: () => fetchView(id) })
+  const view = useQuery(viewQuery(id))
   if (view.error)
     return <p className={`${box} text-muted`}>The saved view cannot be shown: {errorText(view.error)}</p>
   if (view.data === undefined) return <Waiting rows={1} />

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
-import { fetchView } from '../../lib/api/views.ts'
 import { openView } from '../../lib/open-view.ts'
+import { viewQuery } from '../../lib/queries.ts'
 import { Waiting } from '../../ui/notice.tsx'
 import { Refused } from '../../ui/refused.tsx'
 
@@ -11,7 +11,7 @@ const route = getRouteApi('/v/$viewId')
 /** The link of a saved view: redirects to its page. */
 export function OpenView() {
   const { viewId } = route.useParams()
-  const view = useQuery({ queryKey: ['view', viewId], queryFn: () => fetchView(viewId), staleTime: 0 })
+  const view = useQuery({ ...viewQuery(viewId), staleTime: 0 })
   const navigate = useNavigate()
   useEffect(() => {
     if (view.data && !view.isFetching) void navigate({ ...openView(view.data), replace: true })
