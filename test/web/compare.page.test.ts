@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { Page } from '@playwright/test'
 import { expect, test } from 'vitest'
 import { pageFixture } from './page-fixture.ts'
@@ -301,6 +302,38 @@ test('batches of one job are compared by their names, in curves and tables', asy
   expect(names.toSorted()).toEqual(['baseline', 'wide'])
   const differences = page.locator('section', { has: page.getByRole('heading', { name: 'What differs' }) })
   await differences.getByRole('columnheader', { name: 'baseline' }).waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('differences to a run follow running batches, and no arriving value is taken for one', async () => {
+  for (const id of ['live-base', 'live-other']) {
+    const of = eventsOf(id)
+    await send(web.app, web.reporter, [
+      of('batch_start', 60, { n_total: 1 }),
+      of('job_start', 59, {}, 'main'),
+    ])
+  }
+  const epoch = (id: string, n: number, value: number) =>
+    send(web.app, web.reporter, [eventsOf(id)('job_epoch', 50 - n, { epoch: n, val_loss: value }, 'main')])
+  for (const n of [0, 1]) {
+    await epoch('live-base', n, 1)
+    await epoch('live-other', n, 3)
+  }
+  const { page, context, complaints } = await asAda({ width: 1440 })
+  await page.goto(address({ batches: ['live-base', 'live-other'], minus: 'live-base' }))
+  const chart = page.locator('[data-chart="val_loss"]')
+  await chart.locator('[data-points]', { hasText: '4 of 4 points' }).waitFor()
+  await epoch('live-other', 2, 9)
+  await epoch('live-base', 2, 5)
+  // Read again: the difference at a step that both have.
+  await chart.locator('[data-points]', { hasText: '6 of 6 points' }).waitFor()
+  const csv = page.waitForEvent('download')
+  await chart.hover()
+  await chart.getByRole('button', { name: 'Menu of val_loss' }).click()
+  await page.getByRole('menuitem', { name: 'Save as CSV' }).click()
+  const text = readFileSync(await (await csv).path(), 'utf8')
+  expect(text.match(/^live-other.*/gm)).toEqual(['live-other,0,2', 'live-other,1,2', 'live-other,2,4'])
   expect(complaints).toEqual([])
   await context.close()
 })

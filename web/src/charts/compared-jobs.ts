@@ -165,16 +165,24 @@ export function useComparedSource(rows: readonly Compared[], minus?: string): Se
     }
     // Groups and percentiles of single batches cannot be combined, so the service computes them over all jobs.
     return Object.assign(read, {
+      isComputed: minus !== undefined,
       groups: async (wanted: SeriesWanted & { group_by: string }, signal?: AbortSignal) => {
         const { keys, jobs, ...rest } = wanted
         const of = { ...rest, key: keys?.[0], job_keys: keysOf(jobs) }
         return (await get<{ groups: SeriesGroup[] }>('/api/jobs/metrics/groups', of, signal)).groups
       },
-      clip: (
-        { keys, jobs, ...rest }: SeriesWanted & { keys: [string]; clip: number },
-        signal?: AbortSignal,
-      ) =>
-        get<SeriesClip>('/api/jobs/metrics/clip', { ...rest, key: keys[0], job_keys: keysOf(jobs) }, signal),
+      // Percentiles of the values say nothing about differences.
+      ...(minus === undefined && {
+        clip: (
+          { keys, jobs, ...rest }: SeriesWanted & { keys: [string]; clip: number },
+          signal?: AbortSignal,
+        ) =>
+          get<SeriesClip>(
+            '/api/jobs/metrics/clip',
+            { ...rest, key: keys[0], job_keys: keysOf(jobs) },
+            signal,
+          ),
+      }),
     })
   }, [rows, minus])
 }

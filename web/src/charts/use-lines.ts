@@ -11,7 +11,7 @@ type LinesRequest = ChartView & { name: string; jobs: readonly string[]; whole: 
 
 /** Limit of one response, over all curves. */
 const MAX_POINTS = 400_000
-/** Groups and formulas cannot be appended to. While points arrive they are fetched again, at most this often. */
+/** Groups, formulas and differences cannot be appended to. While points arrive they are fetched again, at most this often. */
 const REGROUP_MS = 5_000
 
 /** The parts of a request other than the names of series and jobs. */
@@ -87,7 +87,7 @@ export function useLines(request: LinesRequest, width: number) {
     refetchOnMount: 'always',
   })
   const { refetch } = query
-  const isComputed = keys.some(isFormula)
+  const isComputed = source.isComputed === true || keys.some(isFormula)
   const inputs = useMemo(() => keys.flatMap(formulaInputs), [keys])
   useEffect(() => {
     if (by === undefined && !isComputed) return
@@ -154,7 +154,9 @@ export function useClip(wish: LinesRequest): Clipped | undefined {
   }, [found])
 }
 
-type ArrivalView = Pick<ChartView, 'x' | 'xKey' | 'xLog' | 'zoom' | 'smooth' | 'startOf'> & { curves: Curves }
+type ArrivalView = Pick<ChartView, 'x' | 'xKey' | 'xLog' | 'zoom' | 'smooth' | 'startOf' | 'source'> & {
+  curves: Curves
+}
 
 /** Adds a point to its curves, if the axis can place it. Returns the values of the changed curves, by series. */
 export function arrive(
@@ -162,6 +164,7 @@ export function arrive(
   point: Point,
   view: ArrivalView,
 ): readonly { key: string; value: number }[] {
+  if (view.source.isComputed) return []
   const x = xOf(point, view)
   if (x === undefined || !Number.isFinite(x) || (view.xLog && x <= 0)) return []
   if (view.zoom !== undefined && (x < view.zoom[0] || x > view.zoom[1])) return []

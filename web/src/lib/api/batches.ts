@@ -100,6 +100,8 @@ export interface SeriesWanted {
 }
 export interface SeriesSource {
   (wanted: SeriesWanted, signal?: AbortSignal): Promise<Series[]>
+  /** Its values are computed from those that jobs report, so that arriving points cannot be appended. */
+  isComputed?: boolean
   /** Aggregates over all jobs with a common value; only for sources that support it. */
   groups?: (wanted: SeriesWanted & { group_by: string }, signal?: AbortSignal) => Promise<SeriesGroup[]>
   /** The y-range of one series that clips at most this share of its points at either end. */

@@ -11,7 +11,7 @@ import type { ColourOf } from '../../lib/charts/colours.ts'
 import type { BandKind } from '../../lib/charts/columns.ts'
 import type { CompareSearch } from '../../lib/compare-search.ts'
 import type { Focus } from '../../lib/live/focus.ts'
-import { createPointBus, type PointBus } from '../../lib/live/points.ts'
+import type { PointBus } from '../../lib/live/points.ts'
 import type { SearchChange } from '../../lib/search-change.ts'
 import { count, number, some } from '../../lib/words.ts'
 import { Button, Choice } from '../../ui/controls.tsx'
@@ -20,8 +20,6 @@ import { Button, Choice } from '../../ui/controls.tsx'
 const FIRST_DRAWN = 20
 /** The most runs that a list offers to subtract. */
 const MAX_BASELINES = 200
-/** Without points. */
-const silent = createPointBus()
 
 /** The curves of the compared jobs, or of groups over all batches. Settings are kept in the URL. */
 export function Curves(props: {
@@ -97,9 +95,7 @@ export function Curves(props: {
             onChange={(minus) => onChange({ minus: minus || undefined })}
           />
         )}
-        {props.minus !== undefined && (
-          <span>Differences at the steps that both runs have; reload for new points.</span>
-        )}
+        {props.minus !== undefined && <span>Differences at the steps that both runs have.</span>}
         {by === undefined && rows.length > FIRST_DRAWN && (
           <Button onClick={() => onChange({ all: !search.all })}>
             {search.all ? `Draw the first ${FIRST_DRAWN}` : `Draw all ${count(rows.length)}`}
@@ -124,8 +120,7 @@ export function Curves(props: {
             {...charts}
             of={props.of}
             source={props.source}
-            // Arriving points are values, not differences.
-            bus={props.minus === undefined ? props.bus : silent}
+            bus={props.bus}
             focus={focus}
             colourOf={group === undefined ? colourOf : colourOfGroup}
             startOf={(job) => starts.get(job)}
