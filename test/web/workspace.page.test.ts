@@ -66,7 +66,7 @@ const pointsText = (curves: number, more = 0): string => {
   return `${n} of ${n} points`
 }
 
-test('the main losses come first, then validation, then losses of parts of a model and the rest by section', () => {
+test('the main loss comes first, then validation, then losses of parts of a model and the rest by section', () => {
   const latest = {
     acc: 1,
     'mlp/loss': 1,
@@ -79,9 +79,9 @@ test('the main losses come first, then validation, then losses of parts of a mod
     val_loss: 1,
   }
   expect(seriesNames([{ latest }])).toEqual([
+    'train/loss',
     'val_loss',
     'eval/loss',
-    'train/loss',
     'eval/acc',
     'mlp/loss',
     'acc',
@@ -89,7 +89,7 @@ test('the main losses come first, then validation, then losses of parts of a mod
     'lr',
   ])
   const trainer = { epoch: 1, learning_rate: 1, grad_norm: 1, loss: 1, eval_loss: 1 }
-  expect(seriesNames([{ latest: trainer }])).toEqual(['eval_loss', 'loss', 'grad_norm', 'learning_rate'])
+  expect(seriesNames([{ latest: trainer }])).toEqual(['loss', 'eval_loss', 'grad_norm', 'learning_rate'])
 })
 
 test('the main series is the loss by the names that libraries log; service and page know the same names', () => {
