@@ -1,14 +1,15 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, useId } from 'react'
 
 export const H = 260
 export const LEFT = 60
 export const FOOT = 46
 export const PAD = 14
+const EDGE = 4
 const MAX_LETTERS = 14
 export const short = (text: string, most = MAX_LETTERS): string =>
   text.length > most ? `${text.slice(0, most - 1)}…` : text
 
-/** The frame of a plot with its labels. */
+/** The frame of a plot with its labels. What is drawn in it cannot leave it: a half point may, at an edge. */
 export function Frame(props: {
   label: string
   width: number
@@ -17,6 +18,7 @@ export function Frame(props: {
   children: ReactNode
 }) {
   const { width, x, y } = props
+  const area = useId()
   return (
     <svg width={width} height={H} className="block" role="img" aria-label={props.label}>
       {y.labels.map(({ at, text }) => (
@@ -42,7 +44,15 @@ export function Frame(props: {
       <text x={(LEFT + width) / 2} y={H - 8} fontSize="11" textAnchor="middle" fill="var(--muted)">
         {x.title}
       </text>
-      {props.children}
+      <clipPath id={area}>
+        <rect
+          x={LEFT - EDGE}
+          y={PAD - EDGE}
+          width={Math.max(0, width - LEFT - PAD) + 2 * EDGE}
+          height={H - FOOT - PAD + 2 * EDGE}
+        />
+      </clipPath>
+      <g clipPath={`url(#${area})`}>{props.children}</g>
     </svg>
   )
 }

@@ -1,5 +1,5 @@
 import type { Compared } from '../../charts/compared-jobs.ts'
-import { divisible, extremes, type Range, valueIn } from '../../lib/charts/axis-range.ts'
+import { extremes, type Range } from '../../lib/charts/axis-range.ts'
 import { number, some } from '../../lib/words.ts'
 import { useWidth } from '../../ui/use-width.ts'
 import type { Axis } from './axes.ts'
@@ -121,10 +121,9 @@ export function FitPlot(props: {
     const at = (fit?.intercept ?? 0) + (fit?.slope ?? 0) * line(x, value)
     return y.log ? 10 ** at : at
   }
-  // Where the line leaves the plot it is cut.
-  const path = Array.from({ length: 65 }, (_, i) => valueIn(divisible(endsX, x.log), i / 64, x.log))
-    .filter((value) => fitted(value) >= endsY[0] && fitted(value) <= endsY[1])
-    .map((value) => `${across.at(value).toFixed(1)},${up.at(fitted(value)).toFixed(1)}`)
+  // On the scales of the axes it is straight: from the first to the last job, cut by the frame where it leaves the plot.
+  const ends = endsX.map((value) => [across.at(value), up.at(fitted(value))] as const)
+  const isDrawn = fit !== undefined && endsY[0] < endsY[1] && ends.flat().every(Number.isFinite)
   return (
     <>
       <div ref={box}>
@@ -150,10 +149,10 @@ export function FitPlot(props: {
               <title>{`${row.name}\n${x.title}: ${number(valueAt(x, row))}\n${y.title}: ${number(valueAt(y, row))}`}</title>
             </circle>
           ))}
-          {path.length > 1 && (
+          {isDrawn && (
             <polyline
               data-fit
-              points={path.join(' ')}
+              points={ends.map(([left, top]) => `${left.toFixed(1)},${top.toFixed(1)}`).join(' ')}
               fill="none"
               stroke="var(--ink)"
               strokeWidth="1.5"
