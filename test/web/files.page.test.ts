@@ -142,3 +142,22 @@ test('a file that arrives is listed without a reload, and a deleted one goes', a
   expect(complaints).toEqual([])
   await context.close()
 })
+
+test('a command that was clicked may outlive the page, and what the page reads may not', async () => {
+  const { page, context } = await web.asAda()
+  await page.addInitScript(() => {
+    const sent: string[] = []
+    const plain = window.fetch
+    window.fetch = (url, init) => {
+      sent.push(`${init?.method ?? 'GET'} ${init?.keepalive === true}`)
+      return plain(url, init)
+    }
+    Object.assign(window, { sent })
+  })
+  await page.goto(`/b/${RAN}`)
+  await page.getByRole('button', { name: 'Star', exact: true }).click()
+  const sent = () => page.evaluate(() => [...new Set((window as unknown as { sent: string[] }).sent)].sort())
+  await expect.poll(sent).toContain('PATCH true')
+  expect((await sent()).filter((one) => /^(GET|POST) true/.test(one))).toEqual([])
+  await context.close()
+})

@@ -65,14 +65,29 @@ async function send<T>(method: string, path: string, body?: unknown, signal?: Ab
 }
 
 async function sendOnce<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  const answer = await reach(path, {
-    method,
-    signal: signal ?? null,
-    headers: body === undefined ? {} : { 'content-type': 'application/json' },
-    body: body === undefined ? null : JSON.stringify(body),
-  })
-  return (await contentOf(answer)) as T
+  const text = body === undefined ? null : JSON.stringify(body)
+  const size = text === null ? 0 : new Blob([text]).size
+  // What was clicked must happen, also if the page is left before the answer.
+  const keepalive =
+    !READ.test(`${method} ${path}`) && signal === undefined && openBytes + size <= MAX_OUTLIVING
+  if (keepalive) openBytes += size
+  try {
+    const answer = await reach(path, {
+      method,
+      signal: signal ?? null,
+      headers: text === null ? {} : { 'content-type': 'application/json' },
+      body: text,
+      keepalive,
+    })
+    return (await contentOf(answer)) as T
+  } finally {
+    if (keepalive) openBytes -= size
+  }
 }
+
+/** Browsers refuse requests that may outlive their page beyond 64 KiB, counted over the bodies of all that are open. */
+const MAX_OUTLIVING = 60_000
+let openBytes = 0
 
 /** Read requests, which are repeated once the service is back (query-client.ts). */
 const READ = /^GET |^POST \/graphql$/
