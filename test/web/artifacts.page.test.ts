@@ -77,3 +77,28 @@ test('an alias is moved with a comment, and the history says who did it', async 
   expect(complaints).toEqual([])
   await context.close()
 })
+
+test('a version that is in use is deleted only after the dialog has said what else that ends', async () => {
+  const { page, context, complaints } = await web.asAda({ width: 1440 })
+  await page.goto('/p/digits/artifacts/resnet?version=v1')
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('1 batch used it: runs that download it again will fail').waitFor()
+  expect(await seriousFindings(page)).toEqual([])
+  await dialog.getByRole('button', { name: 'Keep it' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  const versions = () =>
+    web.app
+      .call('GET', '/api/projects/digits/artifacts/resnet', { token: web.ada.token })
+      .then(({ body }) => body.items.map((one: { version: string }) => one.version))
+  expect(await versions()).toEqual(['v1', 'v0'])
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await dialog.getByRole('button', { name: 'Delete it although it is in use' }).click()
+  await page.getByRole('heading', { name: 'resnet v0' }).waitFor()
+  expect(await versions()).toEqual(['v0'])
+  // The alias `best` was moved to it.
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await dialog.getByText('best will point to no version').waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})

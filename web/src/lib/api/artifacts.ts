@@ -1,4 +1,4 @@
-import { get, put, remove } from './request.ts'
+import { get, put, remove, withQuery } from './request.ts'
 import type { Page } from './types.ts'
 
 export interface Artifact {
@@ -87,5 +87,6 @@ export const changeAliases = (
   version: string,
   change: { add?: string[]; remove?: string[]; comment?: string },
 ): Promise<{ version: string; aliases: string[] }> => put(`${at(slug, name, version)}/aliases`, change)
-export const deleteVersion = (slug: string, name: string, version: string): Promise<void> =>
-  remove(at(slug, name, version))
+/** @param force also if batches used it or aliases point to it */
+export const deleteVersion = (slug: string, name: string, version: string, force: boolean): Promise<void> =>
+  remove(withQuery(at(slug, name, version), { force: force || undefined }))

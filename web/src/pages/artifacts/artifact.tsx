@@ -61,6 +61,7 @@ export function ArtifactPage() {
           name={name}
           version={asked}
           before={items[at + 1]?.version}
+          other={(items[at + 1] ?? items[at - 1])?.version}
           known={Object.keys(aliases)}
           file={file}
           mayWrite={mayWrite}

@@ -37,6 +37,8 @@ export function Version(props: {
   version: string
   /** The version before it. */
   before: string | undefined
+  /** Another one, to show when this one is deleted. */
+  other: string | undefined
   /** All aliases of the artifact. */
   known: readonly string[]
   /** The file that is shown. */
@@ -44,7 +46,7 @@ export function Version(props: {
   mayWrite: boolean
   onChanged: () => void
 }) {
-  const { slug, name, version, before } = props
+  const { slug, name, version, before, other } = props
   const content = useQuery(contentQuery(slug, name, version))
   const lineage = useQuery({
     queryKey: ['artifact', slug, name, 'lineage', version],
@@ -106,23 +108,47 @@ export function Version(props: {
         />
       )}
       {open === 'delete' && (
-        <Confirm
-          title={`Delete ${name} ${version}?`}
-          yes="Delete the version"
-          no="Keep it"
-          danger
-          run={async () => {
-            await deleteVersion(slug, name, version)
+        <DeleteVersion
+          content={content.data}
+          run={async (force) => {
+            await deleteVersion(slug, name, version, force)
+            // What is read again must not include the version that is gone.
+            const next =
+              other === undefined ? links.artifacts(slug) : links.artifact(slug, name, { version: other })
+            await navigate({ ...next, replace: true })
             props.onChanged()
-            void navigate({ ...links.artifact(slug, name), replace: true })
           }}
           onClose={() => setOpen(undefined)}
-        >
-          {some(content.data.files.length, 'file')}, {bytesText(content.data.size)}. This cannot be undone. A
-          version that a batch uses or an alias points to is not deleted.
-        </Confirm>
+        />
       )}
     </>
+  )
+}
+
+/** Asks before a version is deleted, and says what else that ends. */
+function DeleteVersion(props: {
+  content: ArtifactContent
+  run: (force: boolean) => Promise<void>
+  onClose: () => void
+}) {
+  const { name, version, files, size, used_by: users, aliases } = props.content
+  const named = aliases.filter((alias) => alias !== 'latest')
+  const isNeeded = users > 0 || named.length > 0
+  return (
+    <Confirm
+      title={`Delete ${name} ${version}?`}
+      yes={isNeeded ? 'Delete it although it is in use' : 'Delete the version'}
+      no="Keep it"
+      danger
+      run={() => props.run(isNeeded)}
+      onClose={props.onClose}
+    >
+      {some(files.length, 'file')}, {bytesText(size)}. This cannot be undone.
+      {users > 0 &&
+        ` ${some(users, 'batch', 'batches')} used it: runs that download it again will fail, and their lineage will no longer show it.`}
+      {named.length > 0 &&
+        ` ${named.join(', ')} will point to no version until ${named.length === 1 ? 'it is' : 'they are'} moved.`}
+    </Confirm>
   )
 }
 
