@@ -196,6 +196,139 @@ test('tables, text, sound, plots, HTML and histograms are shown, and their names
   await context.close()
 })
 
+/** A run whose only job has images at the first two steps of the other batch. */
+async function sendOther(): Promise<void> {
+  const of = eventsOf('others')
+  const images = [0, 5].map((step) => ({ step, value: rings(500 + step) }))
+  await send(web.app, web.reporter, [
+    of('batch_start', 100, { name: 'other run' }),
+    of('job_start', 99, {}, 'main'),
+  ])
+  for (const { value } of images)
+    await putFile(
+      web.app,
+      { token: web.reporter, batch: 'others' },
+      `media/${value.sha256.slice(0, 16)}`,
+      value.bytes,
+    )
+  await send(web.app, web.reporter, [
+    ...images.map(({ step, value }) =>
+      of(
+        'job_epoch',
+        90 - step,
+        { epoch: step, val_loss: 1, samples: mediaValue('image', value, { width: 64, height: 64 }) },
+        'main',
+      ),
+    ),
+  ])
+}
+
+test('Compare shows the media of its runs side by side, with one slider, and says where there are none', async () => {
+  await sendOther()
+  const search = `batches=${JSON.stringify([BATCH, 'others'])}`
+  const { page, context, complaints } = await open(`/compare?${search}`, { width: 1440 })
+  const media = page.getByRole('region', { name: 'Media', exact: true })
+  await media.scrollIntoViewIfNeeded()
+  const [first, other] = [`${BATCH} / seed0`, 'other run / main']
+  await isLoaded(page, first)
+  await card(page, 'samples')
+    .locator(`[data-media-job="${other}"]`)
+    .getByText('Nothing at epoch 10')
+    .waitFor()
+  await page.getByRole('slider', { name: 'The epoch of all media' }).press('Home')
+  await page.waitForURL(/step=0/)
+  await isLoaded(page, first)
+  await isLoaded(page, other)
+  expect(await picture(page, other).getAttribute('alt')).toBe(`samples, ${other}, epoch 0`)
+  // Another run is compared in the large view, and a step of this one.
+  await card(page, 'samples').locator(`[data-media-job="${other}"] [data-image]`).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('heading', { name: `samples of ${other}` }).waitFor()
+  await dialog.getByLabel('Compare with').selectOption({ label: first })
+  await dialog.getByText(`${first}, epoch 0`).waitFor()
+  await dialog.getByLabel('Compare with').selectOption({ label: 'epoch 5' })
+  await dialog.getByText(`${other}, epoch 5`).waitFor()
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  expect(await seriousFindings(page)).toEqual([])
+  // The link restores the step.
+  await page.reload()
+  await media.scrollIntoViewIfNeeded()
+  await isLoaded(page, other)
+  expect(await picture(page, other).getAttribute('alt')).toBe(`samples, ${other}, epoch 0`)
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a workspace shows the media of its batches, live', async () => {
+  const of = eventsOf('drawing')
+  await send(web.app, web.reporter, [of('batch_start', 60, {}), of('job_start', 59, {}, 'one')])
+  const charts = { sel: ['drawing'] }
+  const { page, context, complaints } = await open(
+    `/p/digits?charts=${encodeURIComponent(JSON.stringify(charts))}`,
+    { width: 1440 },
+  )
+  await page.getByText('Only the selected batch is drawn.').waitFor()
+  const files = { token: web.reporter, batch: 'drawing' }
+  const sendStep = async (step: number) => {
+    await putFile(web.app, files, `media/${step}.png`, rings(700 + step).bytes)
+    await send(web.app, web.reporter, [
+      of('job_epoch', 50 - step, { epoch: step, sample: mediaValue('image', rings(700 + step)) }, 'one'),
+    ])
+  }
+  await sendStep(1)
+  const media = page.getByRole('region', { name: 'Media', exact: true })
+  await media.scrollIntoViewIfNeeded()
+  await card(page, 'sample').locator('img[alt="sample, drawing, epoch 1"]').waitFor()
+  await sendStep(2)
+  await card(page, 'sample').locator('img[alt="sample, drawing, epoch 2"]').waitFor()
+  await card(page, 'sample').locator('[data-image]').focus()
+  await page.keyboard.press('ArrowLeft')
+  await page.waitForURL((url) => JSON.parse(url.searchParams.get('charts') ?? '{}').step === 1)
+  await card(page, 'sample').locator('img[alt="sample, drawing, epoch 1"]').waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a report shows the media of a run, of one key or of all, also by its public link', async () => {
+  const { body: report } = await web.app.call('POST', '/api/reports', {
+    token: web.ada.token,
+    body: {
+      project: 'digits',
+      title: 'Pictures',
+      body: `Seen:\n\n@media(${BATCH}, samples)\n\n@media(${BATCH}, nothing)`,
+    },
+  })
+  const { page, context, complaints } = await open(`/r/${report.id}`)
+  await isLoaded(page, 'seed0')
+  expect(await page.locator('[data-media]').count()).toBe(1)
+  await page.getByText('No job has media under nothing. There are confusion, notes').waitFor()
+  await page.getByRole('slider', { name: 'The epoch of all media' }).press('Home')
+  await isLoaded(page, 'seed2')
+  expect(await seriousFindings(page)).toEqual([])
+  // The block is edited in its place.
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByRole('button', { name: 'Remove the media, block 3' }).click()
+  await page.getByLabel('Media keys, separated by commas').fill('notes, samples')
+  await card(page, 'notes').waitFor()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByRole('button', { name: 'Edit' }).waitFor()
+  const { body: saved } = await web.app.call('GET', `/api/reports/${report.id}`, { token: web.ada.token })
+  expect(saved.body).toBe(`Seen:\n\n@media(${BATCH}, notes, samples)`)
+  const { body: link } = await web.app.call('POST', `/api/reports/${report.id}/links`, {
+    token: web.ada.token,
+    body: {},
+  })
+  expect(link.batches).toEqual([BATCH])
+  const visitor = await web.signedOut({ width: 390 })
+  await visitor.page.goto(new URL(link.url).pathname)
+  await isLoaded(visitor.page, 'seed0')
+  expect(await visitor.page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0)
+  expect([...complaints, ...visitor.complaints]).toEqual([])
+  await visitor.context.close()
+  await context.close()
+})
+
 test('media and their content appear as they arrive, and what is shown stays in place', async () => {
   const of = eventsOf('growing')
   const image = (seed: number) => mediaValue('image', rings(seed))

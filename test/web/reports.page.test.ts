@@ -21,7 +21,7 @@ test('lines that embed a run are recognised; mistakes in them are explained; cod
     { kind: 'jobs', id: 'x' },
   ])
   expect(reportBlocks('@graph(x)\n@batch()')).toMatchObject([
-    { kind: 'wrong', why: 'There is no @graph: use @batch, @chart, @jobs, @sweep, @runs or @view' },
+    { kind: 'wrong', why: 'There is no @graph: use @batch, @chart, @media, @jobs, @sweep, @runs or @view' },
     { kind: 'wrong', why: '@batch needs the id of a batch' },
   ])
   expect(reportBlocks('```\n@batch(x)\n```')).toEqual([{ kind: 'text', text: '```\n@batch(x)\n```' }])
@@ -31,6 +31,7 @@ test('blocks are printed as text that has the same blocks', () => {
   const blocks = [
     { kind: 'text', text: '# Title\n\nwith text' },
     { kind: 'chart', id: 'a, b', series: ['val/loss', 'x, y'] },
+    { kind: 'media', id: 'night', series: ['samples'] },
     { kind: 'sweep', id: 'night' },
     { kind: 'runs', query: 'lr<0.1 (tag:a OR "b c":d)' },
     { kind: 'view', id: '6f1c' },

@@ -7,7 +7,8 @@ export const reportFields = {
   title: { type: text, means: 'Its title', column: 'title', public: 'shown' },
   body: {
     type: text,
-    means: 'Markdown; a line `@batch(id)`, `@chart(id, series)`, `@jobs(id)` or `@sweep(id)` embeds a run',
+    means:
+      'Markdown; a line `@batch(id)`, `@chart(id, series)`, `@media(id, key)`, `@jobs(id)` or `@sweep(id)` embeds a run',
     column: 'body',
     public: 'shown',
   },
@@ -31,7 +32,7 @@ export const reportFields = {
 /** A report in the API. */
 export type Report = ViewOf<typeof reportFields>
 
-const EMBEDDED = /^@(?:batch|chart|jobs|sweep)\(\s*(?:"([^"\n]+)"|([^,)\n"]+))/gm
+const EMBEDDED = /^@(?:batch|chart|jobs|media|sweep)\(\s*(?:"([^"\n]+)"|([^,)\n"]+))/gm
 /** A block of code embeds nothing (web/src/lib/report-blocks.ts). */
 const CODE = /^[ \t]*(```|~~~)[\s\S]*?^[ \t]*\1/gm
 const MAX_EMBEDDED = 50

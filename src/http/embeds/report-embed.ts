@@ -33,7 +33,7 @@ const safeLink = (href: string, html: string): string =>
 
 const BLOCK =
   /^@(batch|chart|jobs)\(\s*(?:"([^"\n]+)"|([^,)\n"]+))\s*(?:,\s*(?:"([^"\n]+)"|([^)\n]+?))\s*)?\)[ \t]*$/
-const OTHER_BLOCK = /^@(?:sweep|runs|view)\(.*\)[ \t]*$/
+const OTHER_BLOCK = /^@(?:media|sweep|runs|view)\(.*\)[ \t]*$/
 /** Blocks of runs in one page: each chart reads points. */
 const MAX_BLOCKS = 20
 

@@ -1,5 +1,6 @@
 import { type ChartSearch, readChartSearch } from './charts/search.ts'
 import { type CustomChart, readCustomCharts } from './custom-charts.ts'
+import { type MediaChoices, readMediaChoices } from './media-search.ts'
 
 /** Chart settings shared with the page of a batch. */
 const CURVES = [
@@ -18,7 +19,7 @@ const CURVES = [
 ] as const
 
 /** The search parameters of a comparison, so that a link restores it. */
-export interface CompareSearch extends Pick<ChartSearch, (typeof CURVES)[number]> {
+export interface CompareSearch extends Pick<ChartSearch, (typeof CURVES)[number]>, MediaChoices {
   batches: string[]
   /** Ids of jobs. If a batch has some of them, only these are compared. */
   ids?: string[]
@@ -69,7 +70,7 @@ export function readCompareSearch(given: Record<string, unknown>): CompareSearch
   if (keys) found.keys = keys
   if (axes) found.axes = axes
   if (groups) found.groups = groups
-  Object.assign(found, plotsIn(given))
+  Object.assign(found, plotsIn(given), readMediaChoices(given))
   if (brush) found.brush = brush
   const scales = scalesIn(given.scales)
   if (scales) found.scales = scales

@@ -1,6 +1,6 @@
 /**
  * The blocks of a report: Markdown, and lines that embed a run. `@batch(id)` shows its state, `@chart(id, series, …)`
- * live charts of its jobs, `@jobs(id)` a table of its jobs, `@sweep(id)` its parameters and results. `@runs(query)` lists
+ * live charts of its jobs, `@media(id, key, …)` their media, `@jobs(id)` a table of them, `@sweep(id)` its parameters and results. `@runs(query)` lists
  * the batches of the project that a query finds, `@view(id)` names a saved view. Ids with a comma or parenthesis are quoted.
  */
 export type ReportBlock =
@@ -8,7 +8,7 @@ export type ReportBlock =
   | { kind: 'batch' | 'jobs' | 'sweep'; id: string }
   | { kind: 'view'; id: string }
   | { kind: 'runs'; query: string }
-  | { kind: 'chart'; id: string; series: string[] }
+  | { kind: 'chart' | 'media'; id: string; series: string[] }
   | { kind: 'wrong'; text: string; why: string }
 
 const DIRECTIVE = /^@(\w+)\((.*)\)\s*$/
@@ -41,17 +41,20 @@ export function reportBlocks(body: string): ReportBlock[] {
   return blocks
 }
 
+const KINDS = ['batch', 'chart', 'media', 'jobs', 'sweep', 'view'] as const
+const isKind = (name: string): name is (typeof KINDS)[number] => KINDS.some((one) => one === name)
+
 const argumentsOf = (text: string): string[] =>
   [...text.matchAll(/\s*"([^"]*)"\s*|[^,]+/g)]
     .map(([all, quoted]) => quoted ?? all.trim())
     .filter((one) => one !== '')
 
 function embedded(text: string, name: string, [id, ...series]: string[]): ReportBlock {
-  if (name !== 'batch' && name !== 'jobs' && name !== 'chart' && name !== 'sweep' && name !== 'view')
+  if (!isKind(name))
     return {
       kind: 'wrong',
       text,
-      why: `There is no @${name}: use @batch, @chart, @jobs, @sweep, @runs or @view`,
+      why: `There is no @${name}: use @batch, @chart, @media, @jobs, @sweep, @runs or @view`,
     }
   if (id === undefined)
     return {
@@ -59,8 +62,7 @@ function embedded(text: string, name: string, [id, ...series]: string[]): Report
       text,
       why: `@${name} needs the id of a ${name === 'view' ? 'saved view' : 'batch'}`,
     }
-  if (name !== 'chart') return { kind: name, id }
-  return { kind: 'chart', id, series }
+  return name === 'chart' || name === 'media' ? { kind: name, id, series } : { kind: name, id }
 }
 
 /** An id as an argument, quoted if necessary. */
@@ -81,7 +83,8 @@ function printBlock(block: ReportBlock): string {
     case 'runs':
       return `@runs(${block.query.replaceAll(/\s+/g, ' ').trim()})`
     case 'chart':
-      return `@chart(${[block.id, ...block.series].map(quotedId).join(', ')})`
+    case 'media':
+      return `@${block.kind}(${[block.id, ...block.series].map(quotedId).join(', ')})`
     default:
       return `@${block.kind}(${quotedId(block.id)})`
   }

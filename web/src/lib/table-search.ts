@@ -1,4 +1,4 @@
-import { type ChartSearch, readChartSearch } from './charts/search.ts'
+import { type MediaSearch, readMediaSearch } from './media-search.ts'
 import { fromAddress } from './query.ts'
 
 /** The search parameters of a project's table, so that a link restores it. */
@@ -10,8 +10,8 @@ export interface TableSearch {
   cols?: string[]
   /** The baseline: the batch that the others are compared with. */
   base?: string
-  /** The charts beside the list; without it, the table fills the page. */
-  charts?: ChartSearch
+  /** The charts and media beside the list; without it, the table fills the page. */
+  charts?: MediaSearch
 }
 
 const text = (value: unknown): string | undefined =>
@@ -23,7 +23,7 @@ export function readTableSearch(given: Record<string, unknown>): TableSearch {
   const cols = Array.isArray(given.cols) ? given.cols.map(String).slice(0, 40) : undefined
   const charts =
     typeof given.charts === 'object' && given.charts !== null
-      ? readChartSearch({ ...given.charts })
+      ? readMediaSearch({ ...given.charts })
       : undefined
   const base = text(given.base)
   return {

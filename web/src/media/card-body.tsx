@@ -19,6 +19,7 @@ export interface CardProps {
   step: number
   onStep: (step: number | undefined) => void
   tile: number
+  sideBySide: boolean
 }
 
 /** Below it a card does not shrink. */
@@ -73,6 +74,7 @@ export function CardBody(
             onOpen={setLarge}
             items={shown}
             jobs={jobs}
+            sideBySide={props.sideBySide}
             step={shown[0]?.step ?? step}
           />
         </PlayTogether>

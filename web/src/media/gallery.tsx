@@ -54,14 +54,20 @@ export const altOf = (image: ShownImage, name: string, unit: string): string =>
 
 /** The values of a step, job by job. */
 export function Gallery(
-  props: Tiles & { items: readonly MediaItem[]; jobs: readonly string[]; step: number },
+  props: Tiles & {
+    items: readonly MediaItem[]
+    jobs: readonly string[]
+    /** Each job has its place. Otherwise only those that had a value have. */
+    sideBySide: boolean
+    step: number
+  },
 ) {
-  const { items, jobs, step, ...tiles } = props
+  const { items, jobs, sideBySide, step, ...tiles } = props
   const byJob = new Map(items.map((item) => [item.job_id, item]))
   // A job that had a value at another step keeps its place; the others are one line.
   const seen = useRef(new Set<string>())
   for (const job of byJob.keys()) seen.current.add(job)
-  const placed = jobs.filter((job) => seen.current.has(job))
+  const placed = sideBySide ? jobs : jobs.filter((job) => seen.current.has(job))
   const others = jobs.length - placed.length
   return (
     <div className="flex flex-wrap items-start gap-x-4 gap-y-3">

@@ -11,15 +11,28 @@ export interface HeatMap {
 /** Bins outside of this share of all counts at either end are cut off: single outliers would squeeze all others. */
 const OUTSIDE = 0.001
 
-export function heatMapOf(items: readonly MediaItem[], job: string): HeatMap {
+/** @param range of the values; by default that of the job */
+export function heatMapOf(
+  items: readonly MediaItem[],
+  job: string,
+  range?: readonly [low: number, high: number],
+): HeatMap {
   const found = items.flatMap((item) => {
     const value = item.values.find((one) => one._type === 'histogram')
     return item.job_id === job && value?._type === 'histogram' ? [{ step: item.step, value }] : []
   })
   const columns = found.map((one) => one.value)
-  const [low, high] = rangeOf(columns)
+  const [low, high] = range ?? rangeOf(columns)
   return { steps: found.map((one) => one.step), columns, low, high }
 }
+
+/** The range of the values of these jobs. */
+export const rangeOfJobs = (items: readonly MediaItem[], jobs: ReadonlySet<string>): [number, number] =>
+  rangeOf(
+    items.flatMap((item) =>
+      jobs.has(item.job_id) ? item.values.filter((value) => value._type === 'histogram') : [],
+    ),
+  )
 
 function rangeOf(columns: readonly HistogramMedia[]): [number, number] {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]

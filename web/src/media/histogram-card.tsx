@@ -8,7 +8,7 @@ import { useBatchContext } from '../pages/batch/context.ts'
 import { viridis } from '../sweeps/viridis.ts'
 import { Button } from '../ui/controls.tsx'
 import { Failure } from '../ui/notice.tsx'
-import { type HeatMap, heatMapOf, paintHeatMap, quantile } from './heat-map.ts'
+import { type HeatMap, heatMapOf, paintHeatMap, quantile, rangeOfJobs } from './heat-map.ts'
 import { mediaItemsQuery } from './media-queries.ts'
 import { placeOf } from './step-slider.tsx'
 
@@ -38,6 +38,7 @@ export function HistogramCard(props: {
     ...mediaItemsQuery(of, media as NonNullable<typeof media>, { keys: [name], jobs: named, from }),
     enabled: media !== null && steps.length > 0,
   })
+  const range = useMemo(() => rangeOfJobs(items.data ?? [], new Set(jobs)), [items.data, jobs])
   if (items.error) return <Failure>{errorText(items.error)}</Failure>
   if (items.data === undefined)
     return <div className="pulse rounded-md bg-surface" style={{ height: HEIGHT }} />
@@ -51,7 +52,14 @@ export function HistogramCard(props: {
         style={{ gridTemplateColumns: 'repeat(auto-fill, minmax(min(100%, 340px), 1fr))' }}
       >
         {shown.map((job) => (
-          <JobHeatMap key={job} {...props} job={job} items={items.data} alone={jobs.length === 1} />
+          <JobHeatMap
+            key={job}
+            {...props}
+            job={job}
+            items={items.data}
+            range={range}
+            alone={jobs.length === 1}
+          />
         ))}
       </div>
       {from !== undefined && from !== steps[0] && (
@@ -83,15 +91,17 @@ function JobHeatMap(props: {
   unit: string
   job: string
   items: readonly MediaItem[]
+  /** Of all jobs, so that their axes are the same. */
+  range: readonly [low: number, high: number]
   step: number
   onStep: (step: number) => void
   alone: boolean
 }) {
-  const { name, unit, job, items, step, alone } = props
+  const { name, unit, job, items, range, step, alone } = props
   const theme = useTheme()
   const { colourOf } = useBatchContext()
   const canvas = useRef<HTMLCanvasElement>(null)
-  const map = useMemo(() => heatMapOf(items, job), [items, job])
+  const map = useMemo(() => heatMapOf(items, job, range), [items, job, range])
   const [hovered, setHovered] = useState<number>()
   useEffect(() => {
     if (canvas.current === null) return

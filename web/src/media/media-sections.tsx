@@ -34,8 +34,10 @@ export function MediaSections(props: {
   lead?: React.ReactNode
   /** Whether there is a field to filter keys. */
   finds?: boolean
+  /** Each job has its place, also where it has no value. */
+  sideBySide?: boolean
 }) {
-  const { jobs, search, onSearch, finds = true } = props
+  const { jobs, search, onSearch, finds = true, sideBySide = false } = props
   const { of, media, jobs: store } = useBatchContext()
   const ids = useIds(store)
   const keys = useQuery(mediaKeysQuery(of, media))
@@ -98,13 +100,15 @@ export function MediaSections(props: {
             wide
           />
         </span>
-        <Choice
-          label="Size of images"
-          hideLabel
-          value={tile}
-          options={SIZES}
-          onChange={(next) => onSearch({ tile: next === 'm' ? undefined : next })}
-        />
+        {shown.some(({ type }) => type === 'image') && (
+          <Choice
+            label="Size of images"
+            hideLabel
+            value={tile}
+            options={SIZES}
+            onChange={(next) => onSearch({ tile: next === 'm' ? undefined : next })}
+          />
+        )}
       </div>
       <KeyboardSteps steps={steps.data} step={step} onStep={onStep}>
         {shown.map((key) => (
@@ -116,6 +120,7 @@ export function MediaSections(props: {
             named={named}
             step={step}
             onStep={onStep}
+            sideBySide={sideBySide}
             tile={(isPhone() ? PHONE_TILES : TILES)[tile]}
           />
         ))}

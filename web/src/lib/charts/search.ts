@@ -129,6 +129,10 @@ export function readChartSearch(given: Record<string, unknown>): ChartSearch {
   return found
 }
 
+/** A regular expression for exactly these names. */
+export const matcherOf = (names: readonly string[]): string =>
+  `^(?:${names.map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|')})$`
+
 /** A regular expression as users type it; an invalid one matches its own text. */
 export function matcher(pattern: string | undefined): (name: string) => boolean {
   if (!pattern) return () => true

@@ -16,6 +16,7 @@ import { createFocus } from '../../lib/live/focus.ts'
 import { createPointBus } from '../../lib/live/points.ts'
 import { mainSeries } from '../../lib/main-series.ts'
 import { useTheme } from '../../lib/theme.ts'
+import { ComparedMedia } from '../../media/compared-sections.tsx'
 import { Button } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { Section } from '../../ui/section.tsx'
@@ -141,6 +142,13 @@ function Shown({
         same={search.same ?? false}
         onSame={(same) => change({ same: same || undefined })}
         strokeOf={strokeOf}
+      />
+      <ComparedMedia
+        rows={kept}
+        search={search}
+        onSearch={change}
+        focus={view.focus}
+        colourOf={view.colourOf}
       />
       <Section id="parallel" title="Parameters and results">
         <ParallelView

@@ -20,8 +20,10 @@ import { withFormulas } from '../../lib/charts/formulas.ts'
 import { type ChartSearch, matcher } from '../../lib/charts/search.ts'
 import type { createFocus } from '../../lib/live/focus.ts'
 import { createPointBus } from '../../lib/live/points.ts'
+import type { MediaSearch } from '../../lib/media-search.ts'
 import type { SearchChange } from '../../lib/search-change.ts'
 import { stepUnit } from '../../lib/step-unit.ts'
+import { ComparedMedia } from '../../media/compared-sections.tsx'
 import { Button } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { WorkspaceCustom } from './workspace-custom.tsx'
@@ -35,8 +37,8 @@ const NONE: readonly Compared[] = []
 /** Charts of these batches, with their settings. */
 export function WorkspaceCharts(props: {
   slug: string
-  search: ChartSearch
-  change: (part: SearchChange<ChartSearch>) => void
+  search: MediaSearch
+  change: (part: SearchChange<MediaSearch>) => void
   found: ReturnType<typeof useCompared>
   hidden: ReadonlySet<string>
   focus: ReturnType<typeof createFocus>
@@ -152,6 +154,7 @@ export function WorkspaceCharts(props: {
           group={grouping.group}
         />
       )}
+      <ComparedMedia rows={rows} search={search} onSearch={change} focus={focus} colourOf={colourOf} />
       {rows.length > 0 && <WorkspaceCustom rows={rows} search={search} change={change} colourOf={colourOf} />}
     </>
   )

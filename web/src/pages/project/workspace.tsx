@@ -1,8 +1,8 @@
 import { useEffect, useMemo, useState } from 'react'
 import { useCompared } from '../../charts/compared-jobs.ts'
-import type { ChartSearch } from '../../lib/charts/search.ts'
 import { links } from '../../lib/links.ts'
 import { createFocus } from '../../lib/live/focus.ts'
+import type { MediaSearch } from '../../lib/media-search.ts'
 import { inAddress } from '../../lib/selection.ts'
 import { sortOf, type TableSearch } from '../../lib/table-search.ts'
 import { some } from '../../lib/words.ts'
@@ -24,7 +24,7 @@ const FIRST_BATCHES = 10
  */
 export function Workspace(props: {
   slug: string
-  search: TableSearch & { charts: ChartSearch }
+  search: TableSearch & { charts: MediaSearch }
   columns: readonly Column[]
   list: BatchList
   selected: ReadonlySet<string>

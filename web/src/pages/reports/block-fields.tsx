@@ -4,6 +4,7 @@ import { fetchTable } from '../../lib/api/projects.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { fieldsQuery, projectViewsQuery } from '../../lib/queries.ts'
 import type { ReportBlock } from '../../lib/report-blocks.ts'
+import { mediaKeysOf } from '../../media/media-queries.ts'
 import { Choice, inputLook } from '../../ui/controls.tsx'
 import { useTyped } from '../../ui/use-typed.ts'
 
@@ -73,20 +74,48 @@ export function BlockFields(props: {
             onId={(id) => onBlock({ ...block, id })}
           />
           {block.kind === 'chart' && (
-            <TextField
+            <NamesField
               label="Series, separated by commas"
               placeholder="main loss"
               offers={choices.series}
-              value={block.series.join(', ')}
-              onText={(text) =>
-                onBlock({ ...block, series: text.split(',').flatMap((one) => one.trim() || []) })
-              }
+              names={block.series}
+              onNames={(series) => onBlock({ ...block, series })}
+            />
+          )}
+          {block.kind === 'media' && (
+            <MediaKeys
+              batch={block.id}
+              names={block.series}
+              onNames={(series) => onBlock({ ...block, series })}
             />
           )}
         </>
       )
   }
 }
+
+interface Names {
+  names: readonly string[]
+  onNames: (names: string[]) => void
+}
+
+function MediaKeys({ batch, ...names }: Names & { batch: string }) {
+  const keys = useQuery(mediaKeysOf(batch))
+  const offers = (keys.data ?? []).map(({ key }) => key)
+  return (
+    <NamesField label="Media keys, separated by commas" placeholder="all media" {...names} offers={offers} />
+  )
+}
+
+const NamesField = (props: Names & { label: string; placeholder: string; offers: readonly string[] }) => (
+  <TextField
+    label={props.label}
+    placeholder={props.placeholder}
+    offers={props.offers}
+    value={props.names.join(', ')}
+    onText={(text) => props.onNames(text.split(',').flatMap((one) => one.trim() || []))}
+  />
+)
 
 function OneOf(props: {
   label: string

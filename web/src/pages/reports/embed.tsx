@@ -9,6 +9,7 @@ import {
   sharedMetricsOf,
   sharedResourcesOf,
 } from '../../lib/api/batches.ts'
+import { mediaOf, sharedMediaOf } from '../../lib/api/media.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Batch, Job } from '../../lib/api/types.ts'
 import { valueText } from '../../lib/batch-facts.ts'
@@ -32,6 +33,7 @@ import { applyPayload } from '../batch/arrivals.ts'
 import { createBatchContext, InBatch, useBatchContext } from '../batch/context.ts'
 import { useJobs } from '../batch/use-jobs.ts'
 
+const MediaBlock = part(() => import('./media-block.tsx').then((file) => file.MediaBlock))
 const SweepPlot = part(() => import('./sweep-plot.tsx').then((file) => file.SweepPlot))
 
 type Embedded = Exclude<Extract<ReportBlock, { id: string }>, { kind: 'view' }>
@@ -54,6 +56,12 @@ function Shown({ block, batch }: { block: Embedded; batch: Batch }) {
         <SweepPlot batch={batch} />
       </Suspense>
     )
+  if (block.kind === 'media')
+    return (
+      <Suspense fallback={<Waiting rows={4} />}>
+        <MediaBlock wanted={block.series} />
+      </Suspense>
+    )
   if (block.kind === 'chart') return <Curves wanted={block.series} />
   return block.kind === 'batch' ? <BatchLine batch={batch} /> : <JobsTable />
 }
@@ -74,6 +82,7 @@ function Own({ batchId, children }: { batchId: string; children: (batch: Batch) 
         metrics: metricsOf(batchId),
         resources: resourcesOf(batchId),
         log: null,
+        media: mediaOf(batchId),
         batchId,
       }),
     [batchId],
@@ -98,6 +107,7 @@ function Shared({ token, children }: { token: string; children: (batch: Batch) =
         metrics: sharedMetricsOf(token),
         resources: sharedResourcesOf(token),
         log: null,
+        media: sharedMediaOf(token),
         batchId: null,
       }),
     [token],

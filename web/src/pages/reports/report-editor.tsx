@@ -23,6 +23,7 @@ import { Block } from './report-body.tsx'
 const LABELS: Record<ReportBlock['kind'], string> = {
   text: 'Text',
   chart: 'Chart',
+  media: 'Media',
   jobs: 'Table',
   batch: 'Run',
   sweep: 'Sweep plot',
@@ -30,7 +31,7 @@ const LABELS: Record<ReportBlock['kind'], string> = {
   view: 'Saved view',
   wrong: 'Not understood',
 }
-const KINDS = ['text', 'chart', 'jobs', 'batch', 'sweep', 'runs', 'view'] as const
+const KINDS = ['text', 'chart', 'media', 'jobs', 'batch', 'sweep', 'runs', 'view'] as const
 type NewKind = (typeof KINDS)[number]
 
 interface Edited {
@@ -59,7 +60,7 @@ export function ReportEditor(props: { project: string; body: string; onBody: (bo
     if (kind === 'runs') return { kind, query: 'status:completed' }
     if (kind === 'view') return { kind, id: choices.views[0]?.[0] ?? '' }
     const id = choices.batches[0]?.[0] ?? ''
-    return kind === 'chart' ? { kind, id, series: [] } : { kind, id }
+    return kind === 'chart' || kind === 'media' ? { kind, id, series: [] } : { kind, id }
   }
   const isMissing = (kind: NewKind): boolean =>
     kind === 'view'
@@ -127,7 +128,7 @@ export function ReportEditor(props: { project: string; body: string; onBody: (bo
   )
 }
 
-/** Adds a block below another one. A native list costs one row per gap, and needs no space of its own for seven buttons. */
+/** Adds a block below another one. A native list costs one row per gap, and needs no space of its own for eight buttons. */
 function AddBetween(props: {
   place: number
   isMissing: (kind: NewKind) => boolean

@@ -10,6 +10,7 @@ const ReportEditor = part(() => import('./report-editor.tsx').then((file) => fil
 const EMBEDS = [
   ['@batch(id)', 'the state of a batch'],
   ['@chart(id, val_loss)', 'live curves of its jobs; without a series its loss'],
+  ['@media(id, samples)', 'its images and other media; without a key all'],
   ['@jobs(id)', 'a table of its jobs'],
   ['@sweep(id)', 'its parameters and results'],
   ['@runs(query)', 'the runs of the project that a query finds'],
