@@ -35,8 +35,8 @@ function definitionsIn(path: string, text: string): Definition[] {
   const found: Definition[] = []
   const look = (node: ts.Node): void => {
     if (ts.isObjectLiteralExpression(node)) {
-      const key = valueOf(node, 'queryKey')
-      const reads = valueOf(node, 'queryFn')
+      const key = propertyOf(node, 'queryKey')
+      const reads = propertyOf(node, 'queryFn')
       if (key !== undefined && ts.isArrayLiteralExpression(key) && reads !== undefined)
         found.push({
           place: `${path}:${source.getLineAndCharacterOfPosition(key.getStart()).line + 1}`,
@@ -50,7 +50,7 @@ function definitionsIn(path: string, text: string): Definition[] {
   return found
 }
 
-const valueOf = (object: ts.ObjectLiteralExpression, name: string): ts.Expression | undefined =>
+const propertyOf = (object: ts.ObjectLiteralExpression, name: string): ts.Expression | undefined =>
   object.properties.flatMap((one) =>
     ts.isPropertyAssignment(one) && one.name.getText() === name ? [one.initializer] : [],
   )[0]
