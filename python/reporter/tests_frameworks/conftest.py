@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pytest
 
 import svc_reporter as svc
+from svc_reporter._cli import main
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -71,3 +72,22 @@ class Stored:
 @pytest.fixture
 def stored(service: RealServer) -> Callable[[str], Stored]:
     return lambda batch_id: Stored(service, batch_id)
+
+
+@pytest.fixture
+def imported(
+    service: RealServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """Runs `svc-reporter import-from` and returns what it printed."""
+    monkeypatch.setenv("SVC_REPORTER_DIR", str(tmp_path / "spill"))
+    monkeypatch.setenv("SVC_URL", service.url)
+    monkeypatch.setenv("SVC_TOKEN", service.token)
+    monkeypatch.chdir(tmp_path)
+
+    def run(source: str, path: object, *words: str, status: int = 0) -> str:
+        found = main(["import-from", source, str(path), "--quiet", *words])
+        said = capsys.readouterr()
+        assert found == status, said.out + said.err
+        return said.out
+
+    return run

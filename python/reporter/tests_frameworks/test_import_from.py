@@ -12,28 +12,7 @@ import pytest
 from tests.kit.real_server import RealServer
 from tests.kit.wait import until
 
-from svc_reporter._cli import main
-
 Import = Callable[..., str]
-
-
-@pytest.fixture
-def imported(
-    service: RealServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Import:
-    """Runs the command and returns what it printed."""
-    monkeypatch.setenv("SVC_REPORTER_DIR", str(tmp_path / "spill"))
-    monkeypatch.setenv("SVC_URL", service.url)
-    monkeypatch.setenv("SVC_TOKEN", service.token)
-    monkeypatch.chdir(tmp_path)
-
-    def run(source: str, path: object, *words: str, status: int = 0) -> str:
-        found = main(["import-from", source, str(path), "--quiet", *words])
-        said = capsys.readouterr()
-        assert found == status, said.out + said.err
-        return said.out
-
-    return run
 
 
 def _runs(service: RealServer, project: str) -> dict[str, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import tempfile
@@ -87,6 +88,14 @@ class _MLflow(Source):
             if not token:
                 return
 
+    def history(self, run_id: str, name: str) -> list[Point]:
+        """The points of a metric."""
+        store = getattr(getattr(self.client, "_tracking_client", None), "store", None)
+        if hasattr(store, "ManagedSessionMaker"):
+            return _selected(store, run_id, name)
+        found = self.client.get_metric_history(run_id, name)
+        return [(int(one.step), int(one.timestamp), float(one.value)) for one in found]
+
     def local_files(self, run: Any) -> Path | None:
         """The folder of a run's files, if they are on this disk; also where the store was moved."""
         uri = run.info.artifact_uri or ""
@@ -103,6 +112,16 @@ class _MLflow(Source):
 
         folder = tempfile.mkdtemp(dir=self._scratch.name)
         return Path(download_artifacts(run_id=run_id, artifact_path=path, tracking_uri=self.uri, dst_path=folder))
+
+
+def _selected(store: Any, run_id: str, name: str) -> list[Point]:
+    """The points of a metric in a database, by MLflow's own connection. Its client makes two objects of each."""
+    from mlflow.store.tracking.dbmodels.models import SqlMetric
+
+    columns = (SqlMetric.step, SqlMetric.timestamp, SqlMetric.value, SqlMetric.is_nan)
+    with store.ManagedSessionMaker() as session:
+        rows = session.query(*columns).filter_by(run_uuid=run_id, key=name).all()
+    return [(int(step), int(ms), math.nan if is_nan else float(value)) for step, ms, value, is_nan in rows]
 
 
 class _Run:
@@ -151,8 +170,7 @@ class _Run:
         for name in self._run.data.metrics:
             points: list[Point] = []
             try:
-                history = self._source.client.get_metric_history(self._run.info.run_id, name)
-                points = [(int(one.step), int(one.timestamp), float(one.value)) for one in history]
+                points = self._source.history(self._run.info.run_id, name)
             except Exception as error:  # of MLflow, for one damaged file or a server's refusal
                 yield Fault(f"metric {name}", f"{type(error).__name__}: {error}")
             points.sort(key=lambda point: (point[0], point[1]))

@@ -26,7 +26,7 @@ from ._records import (
     Wanted,
 )
 from ._records import project_name as named
-from ._values import numbered
+from ._values import Point, by_step, numbered
 
 _SINGLE = {"float": "float_value", "int": "int_value", "string": "string_value", "bool": "bool_value"}
 _PART = re.compile(r"_part_\d+\.parquet$")
@@ -152,21 +152,9 @@ class _Run:
             except (ValueError, TypeError, KeyError, OSError) as error:
                 yield Fault(path, f"{type(error).__name__}: {error}")
         yield Facts(facts)
-        for path, points in fractions.items():
-            yield from self._points(path, points)
+        yield from _rows_of(fractions)
         if state != RUNNING:
             yield End(last, state, "Neptune: the run failed")
-
-    def _points(self, path: str, points: list[tuple[float, int, Any]]) -> Iterator[Record]:
-        """Neptune's steps may have fractions: then the points are numbered, and `<name>/step` has their steps."""
-        points.sort(key=lambda point: point[0])
-        if all(step == int(step) for step, _, _ in points):
-            for whole, ms, value in numbered([(int(step), ms, value) for step, ms, value in points])[0]:
-                yield Row(whole, ms, {path: value})
-            return
-        for at, (step, ms, value) in enumerate(points):
-            yield Row(at, ms, {path: value})
-            yield Row(at, ms, {f"{path}/step": step}, added=True)
 
     def _single(self, path: str, kind: str, row: Mapping[str, Any], facts: dict[str, Any]) -> None:
         value: Any = row.get(_SINGLE.get(kind, ""))
@@ -214,6 +202,23 @@ class _Run:
         for one in sorted(found.rglob("*")) if found.is_dir() else ():
             if one.is_file():
                 yield File(f"{path}/{one.relative_to(found).as_posix()}", one)
+
+
+def _rows_of(fractions: Mapping[str, list[tuple[float, int, Any]]]) -> Iterator[Record]:
+    """Neptune's steps may have fractions: then the points are numbered, and `<name>/step` has their steps."""
+    series: dict[str, list[Point]] = {}
+    steps_of: dict[str, list[Point]] = {}
+    for path, points in fractions.items():
+        points.sort(key=lambda point: point[0])
+        if all(step == int(step) for step, _, _ in points):
+            series[path] = numbered([(int(step), ms, value) for step, ms, value in points])[0]
+            continue
+        series[path] = [(at, ms, value) for at, (_, ms, value) in enumerate(points)]
+        steps_of[f"{path}/step"] = [(at, ms, step) for at, (step, ms, _) in enumerate(points)]
+    for step, ms, values in by_step(series):
+        yield Row(step, ms, values)
+    for step, ms, values in by_step(steps_of):
+        yield Row(step, ms, values, added=True)
 
 
 def _media_of(path: Path) -> Media | None:
