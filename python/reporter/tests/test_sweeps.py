@@ -55,6 +55,55 @@ def train(loss: Callable[[Any], float] = lambda config: float(config["width"])) 
         run.log({"loss": loss(run.config)}, step=1)
 
 
+def test_the_api_reads_a_sweep_as_scripts_for_wandb_do(service: RealServer) -> None:
+    made = svc.sweep(definition(method="random", max_trials=4, early_terminate={"type": "hyperband"}), project=PROJECT)
+
+    def trial() -> None:
+        with svc.init(config={"seed": 1}, quiet=True, console=False, environment=False) as run:
+            number = int(run.reporter.trial.number)  # type: ignore[union-attr]  # within a trial
+            run.log({"loss": [3.0, 1.0, 2.0, 0.5][number], "epoch": 7}, step=1)
+            run.summary["note"] = f"of {number}"
+            if number == 3:
+                raise ValueError("bad parameters")
+
+    svc.agent(made.id, trial)
+    api = svc.Api(service.url, service.session)
+    sweep = api.sweep(f"team/{PROJECT}/{made.id}")
+    assert (sweep.id, sweep.name, sweep.project, sweep.state) == (made.id, "Widths", PROJECT, "FINISHED")
+    assert (sweep.expected_run_count, sweep.order) == (4, "+summary_metrics.loss")
+    assert sweep.config == {
+        "name": "Widths",
+        "method": "random",
+        "metric": {"name": "loss", "goal": "minimize"},
+        "parameters": {"lr": {"values": [0.1, 0.01]}, "width": {"min": 1, "max": 2}},
+        "early_terminate": {"type": "hyperband"},
+        "run_cap": 4,
+    }
+    assert [(run.name, run.state) for run in sweep.runs] == [
+        *((f"trial-{number}", "finished") for number in range(3)),
+        ("trial-3", "failed"),
+    ]
+    assert [run.summary["loss"] for run in sweep.runs] == [3.0, 1.0, 2.0, 0.5]
+    best = sweep.best_run()
+    assert best is not None
+    assert (best.name, best.summary["epoch"]) == ("trial-3", 7)
+    assert sweep.runs[1].summary["note"] == "of 1"
+    assert set(best.config) == {"lr", "width", "seed"}
+    worst = sweep.best_run("-loss")
+    assert worst is not None
+    assert worst.name == "trial-0"
+    assert [row["loss"] for row in sweep.runs[1].scan_history()] == [1.0]
+    assert (best.sweep.id, best.sweep_name) == (made.id, made.id)
+    again = api.run("/".join(best.path))
+    assert (again.id, again.name, again.summary["loss"]) == (best.id, "trial-3", 0.5)
+    found = api.runs(f"team/{PROJECT}", {"sweep": made.id, "state": "finished"}, order="+summary_metrics.loss")
+    assert [run.name for run in found] == ["trial-1", "trial-2", "trial-0"]
+    assert made.id in [one.id for one in api.project(PROJECT).sweeps()]
+    assert api.run(made.batch_id).sweep is None
+    with pytest.raises(svc.errors.CommError, match="no sweep 'team/x/none'"):
+        api.sweep("team/x/none")
+
+
 def test_a_function_works_on_every_trial_of_a_grid(service: RealServer) -> None:
     seen: list[tuple[Any, ...]] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +63,9 @@ class RunFile(File):
         return Downloaded(super().download(root))
 
 
-def artifacts_of_run(client: Client, project: str, batch_id: str, relation: str) -> Iterator[StoredArtifact]:
-    """The versions that a run made or used."""
-    found = client.items(f"/api/batches/{segment(batch_id)}/artifacts", {"relation": relation})
-    for one in found:
-        yield stored(client, project, str(one["name"]), str(one["version"]))
+def stored_artifact(client: Client, project: str, one: Mapping[str, Any]) -> StoredArtifact:
+    """A version in the list of a run's artifacts. Raises QueryError."""
+    return stored(client, project, str(one["name"]), str(one["version"]))
 
 
 def stored(client: Client, project: str, name: str, version: str) -> StoredArtifact:

@@ -10,7 +10,7 @@ from .._axes import RESERVED
 from ..errors import UsageError
 
 _ORDERS = {"created_at": "started_at", "createdAt": "started_at", "heartbeat_at": "last_seen_at", "state": "status"}
-_MISSING = object()
+MISSING = object()
 
 
 def project_of(path: str | None) -> str | None:
@@ -39,6 +39,17 @@ def sort_of(order: str | None) -> dict[str, str]:
     )
 
 
+def sweep_in(filters: Mapping[str, Any]) -> str | None:
+    """The sweep whose runs they ask for: `{"sweep": id}`, also within `$and`."""
+    found = filters.get("sweep")
+    if isinstance(found, Mapping):
+        found = found.get("$eq")
+    if isinstance(found, str):
+        return found
+    within = filters.get("$and")
+    return next((one for one in map(sweep_in, within or ()) if one is not None), None)
+
+
 def matches(run: Any, filters: Mapping[str, Any]) -> bool:
     """Whether a `StoredRun` meets them. Raises UsageError for a field or an operator that is not known."""
     return all(_meets(run, name, wanted) for name, wanted in filters.items())
@@ -50,7 +61,7 @@ def _meets(run: Any, name: str, wanted: Any) -> bool:
         return all(found) if name == "$and" else any(found) if name == "$or" else not any(found)
     if name.startswith("$"):
         raise UsageError(f"the operator {name} of filters is not known")
-    value = _field(run, name)
+    value = field_of(run, name)
     if isinstance(wanted, Mapping) and any(str(key).startswith("$") for key in wanted):
         return all(_compares(value, str(operator), other) for operator, other in wanted.items())
     return _equals(value, wanted)
@@ -59,7 +70,7 @@ def _meets(run: Any, name: str, wanted: Any) -> bool:
 def _equals(value: Any, wanted: Any) -> bool:
     if isinstance(value, list) and not isinstance(wanted, list):
         return wanted in value
-    return bool(value is not _MISSING and value == wanted) or (value is _MISSING and wanted is None)
+    return bool(value is not MISSING and value == wanted) or (value is MISSING and wanted is None)
 
 
 def _compares(value: Any, operator: str, wanted: Any) -> bool:
@@ -81,7 +92,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "$lte": lambda value, wanted: value <= wanted,
     "$in": lambda value, wanted: any(_equals(value, one) for one in wanted),
     "$nin": lambda value, wanted: not any(_equals(value, one) for one in wanted),
-    "$exists": lambda value, wanted: (value is not _MISSING) == bool(wanted),
+    "$exists": lambda value, wanted: (value is not MISSING) == bool(wanted),
     "$regex": lambda value, wanted: isinstance(value, str) and re.search(wanted, value) is not None,
     "$not": lambda value, wanted: not all(_compares(value, str(name), one) for name, one in wanted.items()),
 }
@@ -105,10 +116,12 @@ _FIELDS: dict[str, Callable[[Any], Any]] = {
     "username": lambda run: run.user.name,
     "user": lambda run: run.user.name,
     "host": lambda run: run.batch.get("host"),
+    "sweep": lambda run: run.sweep_name,
 }
 
 
-def _field(run: Any, name: str) -> Any:
+def field_of(run: Any, name: str) -> Any:
+    """Its value; `MISSING` without one. Raises UsageError for a field that is not known."""
     if name in _FIELDS:
         return _FIELDS[name](run)
     kind, _, rest = name.partition(".")
@@ -126,4 +139,4 @@ def _within(values: Mapping[str, Any], name: str) -> Any:
         return values[name]
     head, _, rest = name.partition(".")
     inner = values.get(head)
-    return _within(inner, rest) if rest and isinstance(inner, Mapping) else _MISSING
+    return _within(inner, rest) if rest and isinstance(inner, Mapping) else MISSING

@@ -13,7 +13,7 @@ from ..errors import CommError, UsageError
 from ._batch import Batch
 from ._client import Client, segment
 from ._histories import metrics_of
-from ._run_files import RunFile, artifacts_of_run
+from ._run_files import RunFile, stored_artifact
 from ._table import Table
 from ._values import as_number, as_time
 
@@ -34,7 +34,9 @@ class StoredRun:
     """A run of the service in W&B's words. `run.batch` is what `Api.batch` returns, with every field."""
 
     entity = ""
-    sweep = None
+    sweep: Any = None
+    """Of a trial: its sweep."""
+    sweep_name: Any = None
 
     def __init__(self, client: Client, fields: dict[str, Any], update: Callable[..., Any]) -> None:
         self.batch = Batch(client, fields)
@@ -206,8 +208,10 @@ class StoredRun:
     ) -> list[RunFile]:
         """Its files; each has `name`, `size`, `url`, `download()`. `pattern` is SQL's: `%.pt`."""
         wanted = set(names or ())
-        found = [RunFile(self._client, one) for one in self.batch.files()]
-        return [one for one in found if (not wanted or one.name in wanted) and one.is_like(pattern)]
+        return [one for one in self._files() if (not wanted or one.name in wanted) and one.is_like(pattern)]
+
+    def _files(self) -> list[RunFile]:
+        return [RunFile(self._client, one) for one in self.batch.files()]
 
     def file(self, name: str) -> RunFile:
         """Raises CommError if there is none."""
@@ -218,11 +222,15 @@ class StoredRun:
 
     def logged_artifacts(self, per_page: int = 100) -> list[StoredArtifact]:
         """The versions of artifacts that it made: each has `name`, `type`, `aliases`, `files()`, `download()`."""
-        return list(artifacts_of_run(self._client, self.project, self.id, "made"))
+        return [stored_artifact(self._client, self.project, one) for one in self._related("made")]
 
     def used_artifacts(self, per_page: int = 100) -> list[StoredArtifact]:
         """The versions of artifacts that it used."""
-        return list(artifacts_of_run(self._client, self.project, self.id, "used"))
+        return [stored_artifact(self._client, self.project, one) for one in self._related("used")]
+
+    def _related(self, relation: str) -> Iterator[dict[str, Any]]:
+        """The versions that it made or used."""
+        return self._client.items(f"{self.batch._path}/artifacts", {"relation": relation})
 
     # --- changes
 

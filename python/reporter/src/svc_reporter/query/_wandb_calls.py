@@ -11,16 +11,18 @@ from .._errors import QueryError
 from ..errors import CommError
 from ._client import Client, segment
 from ._run_files import stored
-from ._run_filters import matches, project_of, sort_of
+from ._run_filters import matches, project_of, sort_of, sweep_in
 from ._runs import Runs, StoredRun
+from ._sweeps import StoredSweep, sweep_of, sweeps_of, trial_of
 
 
 class Project(dict[str, Any]):
     """A project: the fields of docs/api.md, and W&B's `name`, `entity`, `path`, `url`, `id`."""
 
-    def __init__(self, client: Client, fields: Mapping[str, Any]) -> None:
+    def __init__(self, client: Client, fields: Mapping[str, Any], update: Callable[..., Any]) -> None:
         super().__init__(fields)
         self._client = client
+        self._update = update
 
     entity = ""
     name = property(lambda self: str(self["slug"]))
@@ -28,6 +30,10 @@ class Project(dict[str, Any]):
     path = property(lambda self: [self.entity, self.name])
     url = property(lambda self: self._client.page(f"/p/{segment(self.name)}"))
     created_at = property(lambda self: self.get("created_at"))
+
+    def sweeps(self, per_page: int = 50) -> list[StoredSweep]:
+        """Its sweeps, newest first."""
+        return sweeps_of(self._client, self.name, self._update)
 
 
 class WandbCalls:
@@ -50,8 +56,13 @@ class WandbCalls:
         """Runs as scripts for W&B read them: `run.history()`, `.scan_history()`, `.summary`, `.config`, `.state`.
 
         `path` is `project` or `entity/project`. `filters` are W&B's: `{"state": "finished", "config.lr": {"$lt": 1}}`.
+        The trials of a sweep are the runs of `{"sweep": id}`; without that a sweep is one run.
         Raises `errors.UsageError` for a filter or an order that is not known.
         """
+        own = sweep_in(filters or {})
+        if own is not None:
+            trials = self.sweep(own).sorted_runs(order or "+created_at")
+            return Runs(run for run in trials if matches(run, filters or {}))
         found = self._client.items("/api/batches", {"project": project_of(path), **sort_of(order)})
         runs = (StoredRun(self._client, one, self.update) for one in found)
         return Runs(run for run in runs if matches(run, filters or {}))
@@ -62,7 +73,17 @@ class WandbCalls:
         try:
             return StoredRun(self._client, self._client.get(f"/api/batches/{segment(own)}"), self.update)
         except QueryError as error:
+            trial = trial_of(self._client, own, self.update)
+            if trial is not None:
+                return trial
             raise CommError(f"there is no run {path!r}: {error}") from error
+
+    def sweep(self, path: str = "") -> StoredSweep:
+        """A sweep: of `id`, `project/id` or `entity/project/id`. Raises `errors.CommError` if there is none.
+
+        `sweep.runs` are its trials, `sweep.best_run()` is the best one, `sweep.config` its definition.
+        """
+        return sweep_of(self._client, path, self.update)
 
     def artifact(self, name: str, type: str | None = None) -> StoredArtifact:
         """A version of an artifact: `api.artifact("vision/resnet:best").download()` returns the folder.
@@ -116,11 +137,13 @@ class WandbCalls:
 
     def projects(self, entity: str | None = None, per_page: int = 50) -> list[Project]:
         """The projects that the token's user may read."""
-        return [Project(self._client, one) for one in self._client.items("/api/projects")]
+        return [Project(self._client, one, self.update) for one in self._client.items("/api/projects")]
 
     def project(self, name: str, entity: str | None = None) -> Project:
         """One project. Raises QueryError if there is none."""
-        return Project(self._client, self._client.get(f"/api/projects/{segment(project_of(name) or name)}"))
+        return Project(
+            self._client, self._client.get(f"/api/projects/{segment(project_of(name) or name)}"), self.update
+        )
 
     def flush(self) -> None:
         """W&B keeps runs that it has read; here each call reads them again."""
