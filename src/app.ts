@@ -44,6 +44,7 @@ import { createVisitorPool, VISITORS_AT_ONCE, type VisitorPool } from './visitor
 import type { ArchiverOptions } from './workers/archiver.ts'
 import { startStoringFields } from './workers/batch-fields.ts'
 import { startPacking } from './workers/pack.ts'
+import { startRest } from './workers/rest.ts'
 import { createSweeper, type Sweeper, type SweepOptions, sweepExclusively } from './workers/sweeper.ts'
 import { startTasks } from './workers/tasks.ts'
 
@@ -121,14 +122,22 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     const budget = createCostBudget(config.costPerS)
     const now = options.now ?? (await openClock(writerSql, onStop))
     let wakeLocal = (): void => {}
-    const writer = createWriter(writerSql, { wakeLocal: () => wakeLocal() })
+    const rest = startRest(log)
+    onStop(async () => rest.stop())
+    const writer = createWriter(writerSql, {
+      wakeLocal: () => {
+        rest.noteWrite()
+        wakeLocal()
+      },
+    })
     const { store, kept, warmer } = openArchive(opening, sql, now)
     readWarmed(visitorSql, warmer)
     const replica = openReplica(opening, sql, warmer)
     const files = openFiles(opening, { sql, writer, now })
     const ingest = openIngest(opening, { sql, writer, now, warmer })
-    onStop(startPacking({ sql, writer, log }).stop)
-    onStop(startStoringFields({ sql, writer, log }).stop)
+    const { atRest } = rest
+    onStop(startPacking({ sql, writer, log, atRest }).stop)
+    onStop(startStoringFields({ sql, writer, log, atRest }).stop)
     let { port } = config
     const background = await startTasks({
       url,

@@ -3,7 +3,7 @@ import { fieldOf } from '../thrown.ts'
 import { inSpan } from '../tracing.ts'
 import type { CopyRows } from './copy.ts'
 import { PrimaryClient } from './hosts.ts'
-import { SESSION } from './sql.ts'
+import { IDLE_CONNECTION_S, SESSION } from './sql.ts'
 
 /**
  * Runs several statements in one round trip, as one transaction: the server commits or rolls back everything that was
@@ -22,7 +22,10 @@ export interface Step {
 export type Row = readonly (string | null)[]
 
 export interface Pipeline {
-  /** Whether there is a connection, and fewer than two pipelines are in flight. */
+  /**
+   * Whether there is a connection, and fewer than two pipelines are in flight. If the connection was closed because it was
+   * idle, asking opens another one.
+   */
   readonly ready: boolean
   /**
    * At most two run at a time: the second is sent at once, and the server starts it when the first is committed or
@@ -42,8 +45,9 @@ const MAX_IN_FLIGHT = 2
 /** Connects, and reconnects whenever the connection is lost. While it is not ready, callers use another connection. */
 export function openPipeline(
   url: string,
-  options: { name: string; settings?: Record<string, string> },
+  options: { name: string; settings?: Record<string, string>; idleMs?: number },
 ): Pipeline {
+  const { idleMs = IDLE_CONNECTION_S * 1000 } = options
   let client: Client | null = null
   /** The protocol connection of the client, known once it has run a pipeline. */
   let protocol: Connection | undefined
@@ -52,6 +56,22 @@ export function openPipeline(
   let inFlight = 0
   let ended = false
   let timer: NodeJS.Timeout | undefined
+  let idleTimer: NodeJS.Timeout | undefined
+  /** Whether there is no connection because nothing needed one. */
+  let resting = false
+
+  /** Closes the connection unless it is used within `idleMs`. */
+  function restLater(): void {
+    clearTimeout(idleTimer)
+    idleTimer = setTimeout(() => {
+      if (client === null || inFlight > 0) return
+      const idle = client
+      client = null
+      resting = true
+      idle.end().catch(() => {})
+    }, idleMs)
+    idleTimer.unref()
+  }
 
   async function open(): Promise<void> {
     const opening = new PrimaryClient({
@@ -62,9 +82,11 @@ export function openPipeline(
       keepAlive: true,
     })
     let lossHandled = false
+    let wasOpen = false
     // An `error` event, an `end` event and a failed connect can all report the same loss; it is handled once.
     const lost = (): void => {
       if (client === opening) client = null
+      else if (wasOpen) return
       if (lossHandled || ended) return
       lossHandled = true
       timer = setTimeout(() => {
@@ -79,7 +101,11 @@ export function openPipeline(
       prepared = new Map()
       protocol = undefined
       if (ended) await opening.end()
-      else client = opening
+      else {
+        client = opening
+        wasOpen = true
+        restLater()
+      }
     } catch {
       lost()
     }
@@ -88,6 +114,12 @@ export function openPipeline(
 
   return {
     get ready() {
+      if (resting && !ended) {
+        resting = false
+        connecting = open()
+      }
+      // The caller is about to use it.
+      if (client !== null) restLater()
       return client !== null && inFlight < MAX_IN_FLIGHT
     },
     async run(steps) {
@@ -123,11 +155,13 @@ export function openPipeline(
         throw fieldOf(error, 'severity') === undefined ? closed(error) : error
       } finally {
         inFlight--
+        if (inFlight === 0) restLater()
       }
     },
     async end() {
       ended = true
       clearTimeout(timer)
+      clearTimeout(idleTimer)
       await connecting
       await client?.end()
     },

@@ -8,13 +8,14 @@ import { SESSION } from './sql.ts'
  */
 export function openPool(
   url: string,
-  options: { name: string; max: number; failed: (error: Error) => void },
+  options: { name: string; max: number; idleMs?: number; failed: (error: Error) => void },
 ): Pool {
   const pool = new Pool({
     Client: PrimaryClient as never,
     connectionString: url,
     ...({ name: options.name, settings: SESSION } as object),
     max: options.max,
+    ...(options.idleMs !== undefined && { idleTimeoutMillis: options.idleMs }),
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
   })

@@ -43,6 +43,12 @@ const JOBS = 4
 /** Each running cron task holds a connection for its lock; one listens; the others fetch and finish jobs. */
 const CONNECTIONS = JOBS + 3
 const RETRY_MS = 2_000
+/**
+ * How often to look for jobs that became due; new ones are announced. With a pool that closes idle connections sooner, a
+ * server at rest holds one connection fewer.
+ */
+const POLL_MS = 5_000
+const IDLE_MS = 1_000
 /** The share of background work in the ten seconds of a shutdown. */
 const TIMEOUT_MS = 3_000
 /** Advisory locks of two numbers: this, and a hash of the task's name. */
@@ -71,7 +77,7 @@ export async function startBackground(options: {
   const failed = (err: unknown): void => {
     if (!abandoned) log.warn({ err }, 'a connection of background work broke')
   }
-  const pool = openPool(options.url, { name: 'background', max: CONNECTIONS, failed })
+  const pool = openPool(options.url, { name: 'background', max: CONNECTIONS, idleMs: IDLE_MS, failed })
   const logger = loggerOf(log, () => abandoned)
   let heartbeat: ServerHeartbeat | undefined
   try {
@@ -169,6 +175,7 @@ function runQueue({
       noHandleSignals: true,
       preset: {
         worker: {
+          pollInterval: POLL_MS,
           gracefulShutdownAbortTimeout: TIMEOUT_MS / 3,
           // Batches, though of one job: graphile-worker awaits only these. Otherwise a connection that breaks while a
           // job is marked as done is an unhandled rejection, which ends the process.

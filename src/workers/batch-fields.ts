@@ -32,9 +32,15 @@ export async function storeFieldsOfBatches(
   }
 }
 
-export function startStoringFields(of: { sql: Sql; writer: Writer; log: Logger }): Loop {
+export function startStoringFields(of: {
+  sql: Sql
+  writer: Writer
+  log: Logger
+  atRest: () => boolean
+}): Loop {
   return startLoop({
     everyMs: EVERY_MS,
+    atRest: of.atRest,
     work: (signal) => storeFieldsOfBatches(of, signal),
     failed: (err) => of.log.warn({ err }, 'storing the fields of batches failed; it is tried again'),
   })

@@ -84,10 +84,21 @@ export function createPacker({
 }
 
 /** Packs the series of ended jobs, and the older part of running ones, until it is stopped. */
-export function startPacking({ sql, writer, log }: { sql: Sql; writer: Writer; log: Logger }): Loop {
+export function startPacking({
+  sql,
+  writer,
+  log,
+  atRest,
+}: {
+  sql: Sql
+  writer: Writer
+  log: Logger
+  atRest: () => boolean
+}): Loop {
   const packer = createPacker({ sql, writer })
   return startLoop({
     everyMs: EVERY_MS,
+    atRest,
     work: (signal) => packer.round(signal),
     failed: (err) => log.warn({ err }, 'packing series failed; it is tried again'),
   })

@@ -36,8 +36,8 @@ export async function startServerHeartbeat(options: {
   log: Logger
 }): Promise<ServerHeartbeat> {
   const { now, log } = options
-  // A single connection, because the lock belongs to it.
-  const sql = openSql(options.url, { name: 'heartbeat', max: 1 })
+  // A single connection that stays open, because the lock belongs to it.
+  const sql = openSql(options.url, { name: 'heartbeat', max: 1, idleS: 0 })
   const poolEvents: WorkerEvents = new EventEmitter()
   /** The worker pools of this process; all but the newest have ended. */
   const pools: string[] = []

@@ -16,6 +16,10 @@ const SETTINGS: Record<string, string> = {
   // Write-ahead log kept for `svc wal-archive` must not fill the disk. If it is removed, the archive starts with a new
   // base backup.
   max_slot_wal_keep_size: '8GB',
+  // Fewer processes at rest. Reads are sequential or from the cache, so workers that read ahead gain nothing; logical
+  // replication is not used (`svc wal-archive` replicates physically).
+  io_method: 'sync',
+  max_logical_replication_workers: '0',
   timezone: 'UTC',
   log_timezone: 'UTC',
   // One file per weekday, overwritten a week later. Terse, because DETAIL lines would quote rows, including email
