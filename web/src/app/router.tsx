@@ -6,6 +6,7 @@ import {
   lazyRouteComponent,
   redirect,
 } from '@tanstack/react-router'
+import { textIn, textsIn } from '../lib/address-values.ts'
 import { readAuditSearch } from '../lib/audit-search.ts'
 import { loadedChunk } from '../lib/availability.ts'
 import { readChartSearch } from '../lib/charts/search.ts'
@@ -35,16 +36,13 @@ import { Shell } from './shell.tsx'
 /** Every page is its own chunk, loaded when a link to it is hovered. If loading fails, `ErrorBoundary` is shown. */
 const page: typeof lazyRouteComponent = (code, name) => lazyRouteComponent(() => loadedChunk(code()), name)
 
-const text = (value: unknown): string | undefined =>
-  value === undefined || value === null || value === '' ? undefined : String(value)
-
 /** The named parameters that are there. */
 const textsOf = <Name extends string>(
   given: Record<string, unknown>,
   names: readonly Name[],
 ): { [N in Name]?: string } =>
   Object.fromEntries(
-    names.flatMap((name) => [[name, text(given[name])] as const]).filter(([, value]) => value),
+    names.flatMap((name) => [[name, textIn(given[name])] as const]).filter(([, value]) => value),
   ) as {
     [N in Name]?: string
   }
@@ -67,7 +65,7 @@ const home = createRoute({
   path: '/',
   beforeLoad: signedIn,
   validateSearch: only((given): { q?: string } => {
-    const q = text(given.q)
+    const q = textIn(given.q)
     return q === undefined ? {} : { q: fromAddress(q) }
   }),
   component: page(() => import('../pages/home/home.tsx'), 'Home'),
@@ -137,11 +135,10 @@ const rules = createRoute({
 const reports = createRoute({
   getParentRoute: () => root,
   path: '/p/$slug/reports',
-  validateSearch: only((given): { about?: string[] } =>
-    Array.isArray(given.about) && given.about.length > 0
-      ? { about: given.about.slice(0, 50).map(String) }
-      : {},
-  ),
+  validateSearch: only((given): { about?: string[] } => {
+    const about = textsIn(given.about)?.slice(0, 50)
+    return about ? { about } : {}
+  }),
   component: page(() => import('../pages/reports/reports.tsx'), 'Reports'),
 })
 const artifacts = createRoute({
@@ -225,7 +222,7 @@ const environment = createRoute({
   getParentRoute: () => batch,
   path: '/environment',
   validateSearch: only((given): { with?: string } => {
-    const other = text(given.with)
+    const other = textIn(given.with)
     return other === undefined ? {} : { with: other }
   }),
   component: page(() => import('../pages/batch/environment.tsx'), 'BatchEnvironment'),

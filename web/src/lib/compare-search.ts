@@ -1,3 +1,4 @@
+import { numberIn, textIn, textsIn } from './address-values.ts'
 import { type ChartSearch, readChartSearch } from './charts/search.ts'
 import { type CustomChart, readCustomCharts } from './custom-charts.ts'
 import { type MediaChoices, readMediaChoices } from './media-search.ts'
@@ -48,14 +49,7 @@ export interface CompareSearch extends Pick<ChartSearch, (typeof CURVES)[number]
   logy?: boolean
 }
 
-const list = (value: unknown): string[] | undefined =>
-  typeof value === 'string' && value !== ''
-    ? [value]
-    : Array.isArray(value) && value.length > 0
-      ? value.map(String)
-      : undefined
-const text = (value: unknown): string | undefined =>
-  value === undefined || value === null || value === '' ? undefined : String(value)
+const list = (value: unknown): string[] | undefined => textsIn(typeof value === 'string' ? [value] : value)
 
 export function readCompareSearch(given: Record<string, unknown>): CompareSearch {
   const found: CompareSearch = { batches: list(given.batches) ?? [] }
@@ -65,7 +59,7 @@ export function readCompareSearch(given: Record<string, unknown>): CompareSearch
   const ids = list(given.ids)
   if (ids) found.ids = ids
   if (given.same === true) found.same = true
-  const minus = text(given.minus)
+  const minus = textIn(given.minus)
   if (minus) found.minus = minus
   if (keys) found.keys = keys
   if (axes) found.axes = axes
@@ -86,7 +80,7 @@ export function plotsIn(
   given: Record<string, unknown>,
 ): Pick<CompareSearch, 'sx' | 'sy' | 'logx' | 'logy' | 'crashed' | 'custom'> {
   const custom = readCustomCharts(given.custom)
-  const [sx, sy] = [text(given.sx), text(given.sy)]
+  const [sx, sy] = [textIn(given.sx), textIn(given.sy)]
   return {
     ...(sx && { sx }),
     ...(sy && { sy }),
@@ -102,7 +96,7 @@ export function brushIn(value: unknown): Record<string, [number, number]> | unde
   const found: [string, [number, number]][] = []
   for (const [name, range] of Object.entries(value)) {
     if (!Array.isArray(range)) continue
-    const [from, to] = range.map(Number)
+    const [from, to] = range.map(numberIn)
     if (from !== undefined && to !== undefined && to > from) found.push([name, [from, to]])
   }
   return found.length === 0 ? undefined : Object.fromEntries(found)

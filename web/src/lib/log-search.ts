@@ -1,3 +1,5 @@
+import { numberIn, textIn } from './address-values.ts'
+
 /** The search parameters of log views. */
 export interface LogSearch {
   /** The minimum severity. */
@@ -14,18 +16,15 @@ export interface LogSearch {
   context?: true
 }
 
-const text = (value: unknown): string | undefined =>
-  value === undefined || value === null || value === '' ? undefined : String(value)
-
 export function readLogSearch(given: Record<string, unknown>): LogSearch {
-  const [level, q, job] = [text(given.level), text(given.q), text(given.job)]
-  const line = Number(given.line)
+  const [level, q, job] = [textIn(given.level), textIn(given.q), textIn(given.job)]
+  const line = numberIn(given.line)
   return {
     ...(level && { level }),
     ...((given.stream === 'stdout' || given.stream === 'stderr') && { stream: given.stream }),
     ...(q && { q }),
     ...(job && { job }),
-    ...(given.line !== undefined && Number.isSafeInteger(line) && line >= 0 && { line }),
+    ...(line !== undefined && Number.isSafeInteger(line) && line >= 0 && { line }),
     ...(given.wrap === true && { wrap: true as const }),
     ...(given.context === true && { context: true as const }),
   }

@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react'
+import { textsIn } from './address-values.ts'
 
 /** The selected rows of a list, by id. Shared by its table, its charts and its selection bar. */
 export interface Selection {
@@ -53,5 +54,4 @@ const MAX_IN_ADDRESS = 50
 export const inAddress = (ids: ReadonlySet<string>): string[] | undefined =>
   ids.size === 0 || ids.size > MAX_IN_ADDRESS ? undefined : [...ids]
 
-export const fromAddress = (value: unknown): string[] | undefined =>
-  Array.isArray(value) && value.length > 0 ? value.slice(0, MAX_IN_ADDRESS).map(String) : undefined
+export const fromAddress = (value: unknown): string[] | undefined => textsIn(value)?.slice(0, MAX_IN_ADDRESS)

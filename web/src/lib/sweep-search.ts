@@ -1,3 +1,4 @@
+import { textsIn } from './address-values.ts'
 import { brushIn, type CompareSearch, plotsIn, scalesIn } from './compare-search.ts'
 
 /** Settings shared with comparisons. */
@@ -21,8 +22,8 @@ export function readSweepSearch(given: Record<string, unknown>): SweepSearch {
   if (typeof given.metric === 'string' && given.metric !== '') found.metric = given.metric
   if (typeof given.base === 'string' && given.base !== '') found.base = given.base
   for (const name of ['axes', 'jobs', 'groups'] as const) {
-    const value = given[name]
-    if (Array.isArray(value) && value.length > 0) found[name] = value.map(String)
+    const texts = textsIn(given[name])
+    if (texts) found[name] = texts
   }
   if (brush) found.brush = brush
   if (brush && given.only === true) found.only = true

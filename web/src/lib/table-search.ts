@@ -1,3 +1,4 @@
+import { textIn, textsIn } from './address-values.ts'
 import { type MediaSearch, readMediaSearch } from './media-search.ts'
 import { fromAddress } from './query.ts'
 
@@ -14,18 +15,15 @@ export interface TableSearch {
   charts?: MediaSearch
 }
 
-const text = (value: unknown): string | undefined =>
-  value === undefined || value === null || value === '' ? undefined : String(value)
-
 export function readTableSearch(given: Record<string, unknown>): TableSearch {
-  const q = text(given.q)
-  const sort = text(given.sort)
-  const cols = Array.isArray(given.cols) ? given.cols.map(String).slice(0, 40) : undefined
+  const q = textIn(given.q)
+  const sort = textIn(given.sort)
+  const cols = textsIn(given.cols)?.slice(0, 40)
   const charts =
     typeof given.charts === 'object' && given.charts !== null
       ? readMediaSearch({ ...given.charts })
       : undefined
-  const base = text(given.base)
+  const base = textIn(given.base)
   return {
     ...(q && { q: fromAddress(q) }),
     ...(sort && { sort }),
@@ -46,7 +44,7 @@ const keyOf = (slug: string): string => `columns of ${slug}`
 export function keptColumns(slug: string): string[] | undefined {
   try {
     const kept: unknown = JSON.parse(localStorage.getItem(keyOf(slug)) ?? 'null')
-    return Array.isArray(kept) ? kept.map(String) : undefined
+    return textsIn(kept)
   } catch {
     return undefined
   }

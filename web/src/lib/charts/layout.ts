@@ -1,3 +1,5 @@
+import { textsIn } from '../address-values.ts'
+
 /** How a user arranged charts: sections, order, sizes, what is hidden. A part of the address, so that views keep it. Pure. */
 
 /** The width in columns, where 3 is the whole row, and the height in steps. */
@@ -39,8 +41,10 @@ export const FORMULAS = 'Formulas'
 /** The section of series without a prefix. */
 export const UNPREFIXED = 'Charts'
 
-const names = (value: unknown, most: number): string[] | undefined =>
-  Array.isArray(value) && value.length > 0 ? [...new Set(value.slice(0, most).map(String))] : undefined
+function names(value: unknown, most: number): string[] | undefined {
+  const texts = textsIn(value)
+  return texts && [...new Set(texts.slice(0, most))]
+}
 
 function record<T>(value: unknown, read: (one: unknown) => T | undefined): Record<string, T> | undefined {
   if (typeof value !== 'object' || value === null) return undefined

@@ -1,3 +1,4 @@
+import { numberIn, textIn, textsIn } from '../address-values.ts'
 import { type CustomChart, readCustomCharts } from '../custom-charts.ts'
 import { fromAddress } from '../selection.ts'
 import { type ChartLayout, readLayout } from './layout.ts'
@@ -58,14 +59,10 @@ export interface ChartSearch {
 /** The most formulas on a page. */
 export const MAX_FORMULAS = 20
 
-const text = (value: unknown): string | undefined =>
-  value === undefined || value === null || value === '' ? undefined : String(value)
-const list = (value: unknown): string[] | undefined =>
-  Array.isArray(value) && value.length > 0 ? value.map(String) : undefined
 /** Two ascending numbers. */
 export const rangeOf = (value: unknown): [number, number] | undefined => {
   if (!Array.isArray(value)) return undefined
-  const [from, to] = value.map(Number)
+  const [from, to] = value.map(numberIn)
   return from !== undefined && to !== undefined && to > from && Number.isFinite(to - from)
     ? [from, to]
     : undefined
@@ -81,7 +78,7 @@ export const xKeyOf = (x: ChartSearch['x']): string | undefined => (isMetric(x) 
 export function listsOf(given: unknown): Record<string, string[]> | undefined {
   if (typeof given !== 'object' || given === null) return undefined
   const found = Object.entries(given).flatMap(([name, value]) => {
-    const all = list(value)
+    const all = textsIn(value)
     return all ? [[name, all] as const] : []
   })
   return found.length > 0 ? Object.fromEntries(found) : undefined
@@ -90,11 +87,11 @@ export function listsOf(given: unknown): Record<string, string[]> | undefined {
 export function readChartSearch(given: Record<string, unknown>): ChartSearch {
   const found: ChartSearch = {}
   for (const name of ['series', 'jobs', 'solo', 'group', 'by'] as const) {
-    const value = text(given[name])
+    const value = textIn(given[name])
     if (value) found[name] = value
   }
   for (const name of ['hide', 'pin', 'keep', 'closed'] as const) {
-    const value = list(given[name])
+    const value = textsIn(given[name])
     if (value) found[name] = value
   }
   const sel = fromAddress(given.sel)
@@ -109,7 +106,7 @@ export function readChartSearch(given: Record<string, unknown>): ChartSearch {
   if (typeof given.smooth === 'number' && given.smooth > 0) found.smooth = Math.min(0.99, given.smooth)
   if (typeof given.clip === 'number' && given.clip > 0) found.clip = Math.min(0.2, given.clip)
   if (typeof given.top === 'number' && given.top >= 1) found.top = Math.min(1000, Math.floor(given.top))
-  const formulas = list(given.formulas)
+  const formulas = textsIn(given.formulas)
     ?.filter((one) => one.startsWith('='))
     .slice(0, MAX_FORMULAS)
   if (formulas && formulas.length > 0) found.formulas = formulas

@@ -1,3 +1,4 @@
+import { textIn } from '../../lib/address-values.ts'
 import { rangeOf } from '../../lib/charts/search.ts'
 import { fromAddress as queryFrom } from '../../lib/query.ts'
 import { fromAddress } from '../../lib/selection.ts'
@@ -19,8 +20,8 @@ export interface JobsSearch {
 export function readJobsSearch(given: Record<string, unknown>): JobsSearch {
   const found: JobsSearch = {}
   for (const name of ['job', 'sort', 'q', 'status'] as const) {
-    const value = given[name]
-    if (value !== undefined && value !== null && value !== '') found[name] = String(value)
+    const value = textIn(given[name])
+    if (value !== undefined) found[name] = value
   }
   // `name` was the id of a job.
   if (found.q !== undefined) found.q = queryFrom(found.q.replace(/(^|\s)name(?=[:=]|!=)/g, '$1id'))

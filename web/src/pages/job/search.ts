@@ -1,3 +1,4 @@
+import { numberIn } from '../../lib/address-values.ts'
 import { type ChartSearch, rangeOf, readChartSearch } from '../../lib/charts/search.ts'
 import { type LogSearch, readLogSearch } from '../../lib/log-search.ts'
 import { type MediaChoices, readMediaChoices } from '../../lib/media-search.ts'
@@ -11,13 +12,13 @@ export interface JobPageSearch extends ChartSearch, LogSearch, MediaChoices {
 }
 
 export function readJobSearch(given: Record<string, unknown>): JobPageSearch {
-  const attempt = Number(given.attempt)
+  const attempt = numberIn(given.attempt)
   const used = rangeOf(given.used)
   return {
     ...readChartSearch(given),
     ...readLogSearch(given),
     ...readMediaChoices(given),
-    ...(Number.isSafeInteger(attempt) && attempt > 0 && { attempt }),
+    ...(attempt !== undefined && Number.isSafeInteger(attempt) && attempt > 0 && { attempt }),
     ...(used && { used }),
   }
 }
