@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { namesIn } from '../../src/domain/comments/mentions.ts'
 import { openStage, type Person, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
+import { type Message, openStream } from '../live/stream.ts'
 import { ANY_MAIL, type Mailbox, openMailbox } from './mailbox.ts'
 
 // Comments with mentions, and the bell (docs/comments.md), with a real mail server.
@@ -99,6 +100,18 @@ test('visitors of a public project read comments without names; a share shows no
   const query = 'query ($token: String!) { sharedBatch(token: $token) { comments { totalCount } } }'
   const shared = await stage.app.call('POST', '/graphql', { body: { query, variables: { token } } })
   expect(shared.body.data.sharedBatch.comments).toBeNull()
+
+  const visitor = await openStream(stage.app.address, ['batch:in the open'])
+  const reader = await openStream(stage.app.address, [`share:${token}`])
+  await say(stage.member, 'Live', `${path}/comments`)
+  // What comes after it tells that the share had its turn.
+  await stage.send(stage.batchOwner, [makeEvent('log_line', { batch_id: 'in the open', job_id: 'j', source: { project: 'open' } })])
+  const isOf = (type: string) => (message: Message) => message.data.type === type
+  await visitor.find(isOf('comments'))
+  await reader.find(isOf('lines'))
+  expect(JSON.stringify(visitor.messages)).toContain('Live')
+  expect(reader.messages.map(({ data }) => data.type)).not.toContain('comments')
+  for (const stream of [visitor, reader]) stream.cut()
 })
 
 test('GraphQL has the same comments, of batches and reports', async () => {

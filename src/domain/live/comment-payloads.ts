@@ -17,8 +17,7 @@ export async function loadComments(
     const comments = keys.flatMap((key) => found.get(key) ?? [])
     if (comments.length === 0) return null
     const text = JSON.stringify({ comments })
-    // Visitors and readers of a share are the same to the stream.
-    return { payloadFor: ({ userId }) => (userId === null ? undefined : { key: '', text: () => text }) }
+    return { payloadFor: ({ share }) => (share ? undefined : { key: '', text: () => text }) }
   })
 }
 

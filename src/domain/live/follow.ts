@@ -14,6 +14,8 @@ import type { Grant } from './grants.ts'
 export interface Viewer {
   userId: string | null
   admin: boolean
+  /** Through a share, which shows no comments. */
+  share: boolean
   /** Through a share that hides who ran it and where. */
   anonymous: boolean
 }
@@ -51,7 +53,7 @@ export async function authorizeChannels(
   const projectBySlug = new Map(projects.map((project) => [project.slug, project]))
 
   const user = caller.kind === 'known' ? caller.user : null
-  const viewer: Viewer = { userId: user?.id ?? null, admin: isAdmin(caller), anonymous: false }
+  const viewer: Viewer = { userId: user?.id ?? null, admin: isAdmin(caller), share: false, anonymous: false }
   const grant: Grant = {
     credential:
       caller.kind === 'known'
@@ -93,7 +95,7 @@ export async function authorizeChannels(
         const share = shares.get(channel.of)
         if (share === undefined) throw forbidden(channel)
         grant.shares.push(share.id)
-        const as: Viewer = { userId: null, admin: false, anonymous: share.anonymous }
+        const as: Viewer = { userId: null, admin: false, share: true, anonymous: share.anonymous }
         for (const kind of ['batch', 'metrics', 'resources']) follow(`${kind}:${share.batchId}`, channel, as)
         if (!share.anonymous) follow(`logs:${share.batchId}`, channel, as)
         break
