@@ -1,10 +1,12 @@
 import type { Logger } from 'pino'
+import { required } from '../checked.ts'
 import type { Config } from '../config.ts'
 import type { Sql, Tx } from '../db/sql.ts'
 import { reserveMail } from '../domain/addresses/index.ts'
 import {
   type Attempt,
   type Channel,
+  type ChannelRequest,
   type Due,
   destinationOf,
   dueDelivery,
@@ -13,14 +15,17 @@ import {
   isQuiet,
   messageOf,
   openEndpoint,
+  PICTURE_FILE,
   readFacts,
   recordAttempt,
   requestOf,
+  takesPicture,
   writeDelivery,
 } from '../domain/notifications/index.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import { messageOf as textOf } from '../thrown.ts'
 import { AddressRefused, type Answer, post } from './post.ts'
+import { pictureOf } from './rule-picture.ts'
 
 interface Services {
   config: Pick<Config, 'mail' | 'encryptionKey' | 'webhookPrivate'>
@@ -40,14 +45,17 @@ export function createChannelSender({ config, sql, writer, now, log }: Services)
 
   async function attempt(due: Due): Promise<Attempt> {
     if (due.channelId === null) return { state: 'cancelled', error: 'the channel was removed' }
-    if (due.message.type !== 'digest' && (await readFacts(sql, due.firing)) === undefined)
+    const facts = due.message.type === 'digest' ? null : await readFacts(sql, due.firing)
+    if (facts === undefined)
       return { state: 'cancelled', error: 'the rule was disabled, or the batch muted or deleted' }
     const endpoint = openEndpoint({ id: due.channelId, sealed: due.sealed }, config.encryptionKey)
     if (endpoint === undefined)
       return { state: 'refused', error: 'its secrets were encrypted with another SVC_ENCRYPTION_KEY' }
     try {
-      const request = requestOf(due.kind, endpoint, due.message, { id: due.id, now: now() })
-      return outcomeOf(await post(request, { allowPrivate: config.webhookPrivate }))
+      const picture = facts && takesPicture(due.kind) ? await pictureOf({ sql, log }, facts) : null
+      const delivery = { id: due.id, now: now() }
+      const request = requestOf(due.kind, endpoint, due.message, delivery, picture ?? undefined)
+      return outcomeOf(await post(await encoded(request), { allowPrivate: config.webhookPrivate }))
     } catch (error) {
       return { state: error instanceof AddressRefused ? 'refused' : 'waiting', error: textOf(error) }
     }
@@ -82,6 +90,21 @@ export function createChannelSender({ config, sql, writer, now, log }: Services)
           'a message to a channel was not accepted',
         )
     },
+  }
+}
+
+/** The body as it is sent: a form if there is a picture, with the JSON and the file. */
+async function encoded({ url, headers, body, picture }: ChannelRequest) {
+  if (picture === undefined) return { url, headers, body }
+  const form = new FormData()
+  form.set('payload_json', body)
+  form.set('files[0]', new Blob([new Uint8Array(picture.png)], { type: 'image/png' }), PICTURE_FILE)
+  const response = new Response(form)
+  const type = required(response.headers.get('content-type'))
+  return {
+    url,
+    headers: { ...headers, 'Content-Type': type },
+    body: Buffer.from(await response.arrayBuffer()),
   }
 }
 

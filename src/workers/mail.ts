@@ -11,17 +11,18 @@ import {
   markEnded,
   markStarted,
   messageOf,
+  type Picture,
   type Recipient,
   readMarks,
   recipientsOf,
   renderEmail,
   unmark,
 } from '../domain/notifications/index.ts'
-import { chartOfBatch, pngOf } from '../domain/pictures/index.ts'
 import type { Change } from '../stream/change.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import { MailSender, type Outcome, type OutgoingMail } from './mail-sender.ts'
 import { baseUrlOf, pageOf } from './outgoing.ts'
+import { pictureOf } from './rule-picture.ts'
 
 interface Services {
   config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
@@ -32,8 +33,6 @@ interface Services {
   now: () => Date
   log: Logger
 }
-
-type Picture = NonNullable<Parameters<typeof renderEmail>[2]>
 
 /** A mail of a firing to one address. */
 interface Mail {
@@ -119,7 +118,7 @@ class Mailer {
       const mail = { firing: facts.firing, address: recipient.address }
       if (!(await this.#isWithinLimits(facts, mail))) continue
       // The mark is stored after the server has accepted the recipient, and before the first byte of the message.
-      picture ??= await this.#pictureOf(facts)
+      if (picture === undefined) picture = await pictureOf(this.#services, facts)
       const composed = this.#compose(facts, recipient, picture ?? undefined)
       const outcome = await sender.send(composed, () => this.#begin(facts, mail))
       await this.#record(facts, mail, outcome)
@@ -140,29 +139,6 @@ class Mailer {
       await holdMail(tx, mail, now())
       return false
     })
-  }
-
-  /** A chart of the jobs that the mail is about; null without values, or if it could not be drawn. */
-  async #pictureOf({ batch, jobs, moreJobs, rule, trigger }: Facts): Promise<Picture | null> {
-    const { sql, log } = this.#services
-    if (trigger === null || batch === null || jobs.every(({ losses }) => losses.length === 0)) return null
-    const size = { width: 560, height: 240 }
-    try {
-      const { scene, title } = await chartOfBatch(sql, {
-        ...size,
-        batchKey: batch.key,
-        name: batch.id,
-        jobs: jobs.map(({ id }) => id),
-        more: moreJobs > 0,
-        key: rule.condition?.key,
-        unit: 'epoch',
-        theme: 'light',
-      })
-      return { ...size, png: await pngOf(scene), label: `${title} of ${batch.id}` }
-    } catch (err) {
-      log.warn({ err }, 'the chart of a mail could not be drawn: it is sent without one')
-      return null
-    }
   }
 
   #begin(facts: Facts, mail: Mail): Promise<boolean> {

@@ -30,7 +30,7 @@ const resolveName: Resolve = (host) => lookup(host, { all: true, verbatim: true 
  * @throws AddressRefused, or the error of the connection
  */
 export async function post(
-  to: { url: string; headers: Record<string, string>; body: string },
+  to: { url: string; headers: Record<string, string>; body: string | Buffer },
   options: { allowPrivate: boolean; timeoutMs?: number; resolve?: Resolve },
 ): Promise<Answer> {
   const { allowPrivate, timeoutMs = TIMEOUT_MS, resolve = resolveName } = options
@@ -62,7 +62,7 @@ async function addressOf(
 
 function send(
   url: URL,
-  { headers, body }: { headers: Record<string, string>; body: string },
+  { headers, body }: { headers: Record<string, string>; body: string | Buffer },
   pinned: { address: string; family: number },
   signal: AbortSignal,
 ): Promise<Answer> {

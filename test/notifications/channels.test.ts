@@ -142,8 +142,10 @@ test('every kind gets the message in its own format, and secrets are never shown
   const [discord] = receiver.at('/discord/secret')
   expect(discord!.body).toMatchObject({
     allowed_mentions: { parse: [] },
-    embeds: [{ title: headline, url: link, color: 0xdc2626 }],
+    embeds: [{ title: headline, url: link, color: 0xdc2626, image: { url: 'attachment://chart.png' } }],
+    attachments: [{ id: 0, filename: 'chart.png', description: expect.stringContaining(`${slug} run`) }],
   })
+  expect(discord!.files['chart.png']?.subarray(1, 4).toString()).toBe('PNG')
   const [teams] = receiver.at('/teams/secret')
   expect(teams!.body.attachments[0]).toMatchObject({
     contentType: 'application/vnd.microsoft.card.adaptive',
@@ -179,8 +181,12 @@ test('a refused message is tried again with the same id and content, and then co
   })
   await fail(slug, ['job-1'])
   await expect.poll(() => receiver.at(path).length, PATIENT).toBe(1)
+  let waiting: Body
   await expect
-    .poll(async () => (await deliveriesOf(rule))[0], PATIENT)
+    .poll(async () => {
+      waiting = (await deliveriesOf(rule))[0]
+      return waiting
+    }, PATIENT)
     .toMatchObject({
       kind: 'webhook',
       state: 'waiting',
@@ -192,7 +198,6 @@ test('a refused message is tried again with the same id and content, and then co
       test: false,
       subject: `[${slug}] ${slug} run: job job-1 failed`,
     })
-  const [waiting] = await deliveriesOf(rule)
   const pauseS = (Date.parse(waiting.next_attempt_at) - Date.parse(waiting.last_attempt_at)) / 1000
   expect(pauseS).toBeGreaterThanOrEqual(5)
   expect(pauseS).toBeLessThan(6)

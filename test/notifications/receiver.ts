@@ -9,6 +9,8 @@ export interface Post {
   headers: IncomingHttpHeaders
   text: string
   body: Answer['body']
+  /** The files of a form, by name; its JSON is the body. */
+  files: Record<string, Buffer>
 }
 
 export interface Receiver {
@@ -34,9 +36,9 @@ export async function openReceiver(): Promise<Receiver> {
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
-    const text = Buffer.concat(chunks).toString()
+    const bytes = Buffer.concat(chunks)
     const path = request.url ?? ''
-    posts.push({ path, headers: request.headers, text, body: JSON.parse(text) })
+    posts.push({ path, headers: request.headers, ...(await readBody(request.headers, bytes)) })
     const answer = receiver.answers.get(path)?.shift() ?? { status: 204 }
     response.writeHead(answer.status, answer.headers)
     response.end(answer.body)
@@ -44,6 +46,21 @@ export async function openReceiver(): Promise<Receiver> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return receiver
+}
+
+async function readBody(
+  headers: IncomingHttpHeaders,
+  bytes: Buffer,
+): Promise<Pick<Post, 'text' | 'body' | 'files'>> {
+  const text = bytes.toString()
+  const type = headers['content-type'] ?? ''
+  if (!type.startsWith('multipart/form-data')) return { text, body: JSON.parse(text), files: {} }
+  const form = await new Response(bytes, { headers: { 'content-type': type } }).formData()
+  const files: Post['files'] = {}
+  for (const part of form.values()) {
+    if (typeof part !== 'string') files[part.name] = Buffer.from(await part.arrayBuffer())
+  }
+  return { text, body: JSON.parse(String(form.get('payload_json'))), files }
 }
 
 /** Verifies a request as the specification of Standard Webhooks says. */

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
+import type { Picture } from './email-template.ts'
 import { line, type Message } from './message.ts'
 
 /** Requests to channels, in the format of each. This file does no I/O. */
@@ -6,6 +7,8 @@ export interface ChannelRequest {
   url: string
   headers: Record<string, string>
   body: string
+  /** Sent with it, as a file that the body names. */
+  picture?: Picture
 }
 
 /** What is stored of a channel, encrypted. */
@@ -20,12 +23,19 @@ export interface Endpoint {
 
 export type RequestKind = 'webhook' | 'slack' | 'discord' | 'teams' | 'ntfy'
 
-/** @param delivery the same for every attempt, so that a receiver can recognize repeats */
+/** The kinds that take a picture with a message; the others load pictures from public addresses alone. */
+export const takesPicture = (kind: RequestKind): boolean => kind === 'discord'
+
+/**
+ * @param delivery the same for every attempt, so that a receiver can recognize repeats
+ * @param picture for a kind that takes one
+ */
 export function requestOf(
   kind: RequestKind,
   endpoint: Endpoint,
   message: Message,
   delivery: { id: string; now: Date },
+  picture?: Picture,
 ): ChannelRequest {
   const json = (
     value: unknown,
@@ -46,7 +56,7 @@ export function requestOf(
     case 'slack':
       return json(slackOf(message))
     case 'discord':
-      return json(discordOf(message))
+      return { ...json(discordOf(message, picture)), ...(picture && { picture }) }
     case 'teams':
       return json(teamsOf(message))
     case 'ntfy': {
@@ -123,7 +133,9 @@ function slackOf(message: Message): unknown {
 const escapeSlack = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
-function discordOf(message: Message): unknown {
+export const PICTURE_FILE = 'chart.png'
+
+function discordOf(message: Message, picture: Picture | undefined): unknown {
   return {
     embeds: [
       {
@@ -133,8 +145,10 @@ function discordOf(message: Message): unknown {
         footer: { text: cut(message.notes.join(' '), 1_900) },
         timestamp: message.at,
         color: COLOURS[message.type] ?? 0x6b7280,
+        ...(picture && { image: { url: `attachment://${PICTURE_FILE}` } }),
       },
     ],
+    ...(picture && { attachments: [{ id: 0, filename: PICTURE_FILE, description: picture.label }] }),
     // Text of events cannot mention anyone.
     allowed_mentions: { parse: [] },
   }

@@ -16,12 +16,16 @@ export const PICTURE_ID = 'chart@svc'
 /** A link in the foot of a mail, such as the one that ends it. */
 export type FootLink = readonly [label: string, url: string]
 
+/** A chart that is sent with a message. */
+export interface Picture {
+  png: Buffer
+  label: string
+  width: number
+  height: number
+}
+
 /** Writes a message as mail, with its text escaped in the HTML. */
-export function renderEmail(
-  message: Message,
-  foot: readonly FootLink[],
-  picture?: { png: Buffer; label: string; width: number; height: number },
-): EmailMessage {
+export function renderEmail(message: Message, foot: readonly FootLink[], picture?: Picture): EmailMessage {
   const { headline, rows, lines, notes, page, open } = message
   return {
     subject: line(message.subject, 250),

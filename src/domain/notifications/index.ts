@@ -6,7 +6,13 @@ export {
   type ChannelWish,
   channelShape,
 } from './channel-fields.ts'
-export { makeWebhookSecret, requestOf } from './channel-formats.ts'
+export {
+  type ChannelRequest,
+  makeWebhookSecret,
+  PICTURE_FILE,
+  requestOf,
+  takesPicture,
+} from './channel-formats.ts'
 export {
   type Channel,
   type ChannelSettings,
@@ -31,7 +37,7 @@ export {
   writeDelivery,
 } from './deliveries.ts'
 export { type DigestEntry, digestOf } from './digest.ts'
-export { type EmailMessage, type FootLink, PICTURE_ID, renderEmail } from './email-template.ts'
+export { type EmailMessage, type FootLink, PICTURE_ID, type Picture, renderEmail } from './email-template.ts'
 export { type Facts, readFacts } from './facts.ts'
 export { fireRules } from './fire-rules.ts'
 export { firingFields, ruleMessageFields } from './firing-fields.ts'
