@@ -14,6 +14,7 @@ export const projectLinkFields = {
   report_id: { type: nullable(text), means: 'Of a link to a report', public: 'hidden' },
   title: { type: text, means: 'The name or id of the batch, or the title of the report', public: 'hidden' },
   anonymous: { type: flag, means: 'Hides user, host, paths and log lines', public: 'hidden' },
+  embed: { type: flag, means: 'Whether other sites may show it (docs/embeds.md)', public: 'hidden' },
   created_by: { type: own(z.object({ id: z.string(), name: z.string() })), public: 'hidden' },
   creator_disabled: {
     type: flag,

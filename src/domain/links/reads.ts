@@ -35,6 +35,7 @@ const projectLink = (row: LinkRecord): ProjectLink => ({
   report_id: row.report_id,
   title: row.title,
   anonymous: row.anonymous,
+  embed: row.embed,
   created_by: { id: row.creator_id, name: row.creator_name },
   creator_disabled: row.creator_disabled,
   opens: row.standing && creatorMayShare(row),

@@ -39,6 +39,7 @@ export function PublicLinks({ slug }: { slug: string }) {
               <td>
                 <Opened link={link} />
                 {link.anonymous && <span className="text-muted">, anonymous</span>}
+                {link.embed && <span className="text-muted">, may be embedded</span>}
               </td>
               <td>
                 {link.created_by.name} <RelativeTime at={link.created_at} />
