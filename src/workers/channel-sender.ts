@@ -93,7 +93,7 @@ export function createChannelSender({ config, sql, writer, now, log }: Services)
   }
 }
 
-/** The body as it is sent: a form if there is a picture, with the JSON and the file. */
+/** The request that is sent: a form if there is a picture, with the JSON and the file. */
 async function encoded({ url, headers, body, picture }: ChannelRequest) {
   if (picture === undefined) return { url, headers, body }
   const form = new FormData()

@@ -105,7 +105,9 @@ test('visitors of a public project read comments without names; a share shows no
   const reader = await openStream(stage.app.address, [`share:${token}`])
   await say(stage.member, 'Live', `${path}/comments`)
   // What comes after it tells that the share had its turn.
-  await stage.send(stage.batchOwner, [makeEvent('log_line', { batch_id: 'in the open', job_id: 'j', source: { project: 'open' } })])
+  await stage.send(stage.batchOwner, [
+    makeEvent('log_line', { batch_id: 'in the open', job_id: 'j', source: { project: 'open' } }),
+  ])
   const isOf = (type: string) => (message: Message) => message.data.type === type
   await visitor.find(isOf('comments'))
   await reader.find(isOf('lines'))

@@ -55,7 +55,7 @@ async function readBody(
   const text = bytes.toString()
   const type = headers['content-type'] ?? ''
   if (!type.startsWith('multipart/form-data')) return { text, body: JSON.parse(text), files: {} }
-  const form = await new Response(bytes, { headers: { 'content-type': type } }).formData()
+  const form = await new Response(new Uint8Array(bytes), { headers: { 'content-type': type } }).formData()
   const files: Post['files'] = {}
   for (const part of form.values()) {
     if (typeof part !== 'string') files[part.name] = Buffer.from(await part.arrayBuffer())
