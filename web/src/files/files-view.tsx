@@ -1,6 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
-import { deleteFile, type FileSource, MAX_ZIP_FILES, type StoredFile } from '../lib/api/files.ts'
+import { MAX_ZIP_FILES } from '../__generated__/limits.ts'
+import { deleteFile, type FileSource, type StoredFile } from '../lib/api/files.ts'
 import { errorText } from '../lib/api/request.ts'
 import { invalidateQueries } from '../lib/query-client.ts'
 import { downloadAt, served } from '../lib/served.ts'

@@ -21,8 +21,6 @@ export interface FileSource {
   /** Where all are as one ZIP. */
   zip: string
 }
-/** A ZIP has no more files. */
-export const MAX_ZIP_FILES = 10_000
 
 const PAGE = 500
 const sourceAt = (path: string): FileSource => ({
