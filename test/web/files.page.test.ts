@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { putFile } from '../files/sending-files.ts'
 import { png } from './media-samples.ts'
@@ -75,6 +76,36 @@ test('a CSV file is a table to sort, filter and search, and its cells are text',
   await expect.poll(() => rows.count()).toBe(1)
   await page.getByText('1 of 2 rows').waitFor()
   expect(await page.title()).not.toBe('1')
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a Parquet file shows its first rows, or its columns and why not its rows', async () => {
+  const { parquetWriteBuffer } = await import('hyparquet-writer')
+  const rows = Array.from({ length: 5_000 }, (_, i) => i)
+  const columnData = [
+    { name: 'id', data: rows },
+    { name: 'big', data: rows.map((i) => BigInt(i) * 1_000n) },
+    { name: 'label', data: rows.map((i) => (i % 2 ? HOSTILE : 'cat')) },
+  ]
+  const put = (path: string, bytes: ArrayBuffer) =>
+    putFile(web.app, { token: web.reporter, batch: RAN }, path, Buffer.from(bytes))
+  await put('out/rows.parquet', parquetWriteBuffer({ columnData }))
+  const compressors = { GZIP: (input: Uint8Array) => gzipSync(input) }
+  await put('out/packed.parquet', parquetWriteBuffer({ columnData, codec: 'GZIP', compressors }))
+  await put('out/broken.parquet', new TextEncoder().encode('PAR1 this is none').buffer as ArrayBuffer)
+  const { page, context, complaints } = await open(`/b/${RAN}/files?file=out/rows.parquet`)
+  const preview = page.getByRole('region', { name: 'Preview' })
+  await preview.getByText('The first 1,000 of 5,000 rows').waitFor()
+  const cells = () => preview.locator('tbody tr').nth(1).locator('td').allInnerTexts()
+  await expect.poll(cells).toEqual(['1', '1,000', HOSTILE])
+  await page.locator('[data-file="out/packed.parquet"]').click()
+  await preview.getByText('Its rows are compressed with GZIP: download it.').waitFor()
+  await preview.getByRole('list', { name: 'Columns of packed.parquet' }).getByText('label').waitFor()
+  await page.locator('[data-file="out/broken.parquet"]').click()
+  await preview.getByText('It cannot be read as Parquet').waitFor()
+  expect(await page.title()).not.toBe('1')
+  expect(await seriousFindings(page)).toEqual([])
   expect(complaints).toEqual([])
   await context.close()
 })

@@ -12,6 +12,8 @@ import { nameOf } from './tree.ts'
 
 const CsvContent = part(() => import('./csv-content.tsx').then((file) => file.CsvContent))
 
+const ParquetContent = part(() => import('./parquet-content.tsx').then((file) => file.ParquetContent))
+
 /** A file that can be shown. */
 export interface ShownFile extends Content {
   path: string
@@ -20,7 +22,7 @@ export interface ShownFile extends Content {
 
 /** Files of these names have no text, and their first bytes are not worth a request. */
 const OPAQUE =
-  /\.(pt|pth|bin|ckpt|safetensors|onnx|pkl|pickle|npy|npz|h5|hdf5|zip|tar|gz|tgz|xz|zst|7z|parquet|arrow|so|whl|exe|pdf)$/i
+  /\.(pt|pth|bin|ckpt|safetensors|onnx|pkl|pickle|npy|npz|h5|hdf5|zip|tar|gz|tgz|xz|zst|7z|arrow|so|whl|exe|pdf)$/i
 /** Larger images are not loaded unasked. */
 const MAX_IMAGE = 64 * 1024 * 1024
 
@@ -44,6 +46,12 @@ export function Preview({ file }: { file: ShownFile }) {
   if (type.startsWith('video/')) return <Player kind="video" url={file.url} name={name} />
   if (/\.(html?|svg)$/i.test(name)) return <Frame url={file.url} name={name} />
   if (OPAQUE.test(name)) return <p className="text-muted">There is no preview of this kind of file.</p>
+  if (/\.(parquet|pq)$/i.test(name))
+    return (
+      <Suspense fallback={<div className="h-40" />}>
+        <ParquetContent content={file} name={name} />
+      </Suspense>
+    )
   if (/\.(csv|tsv)$/i.test(name) || type === 'text/csv')
     return (
       <Suspense fallback={<div className="h-40" />}>
