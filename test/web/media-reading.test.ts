@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import { foldersOf, treeOf } from '../../web/src/files/tree.ts'
-import type { MediaKey, StoredMedia } from '../../web/src/lib/api/media.ts'
-import { heatMapOf, quantile } from '../../web/src/media/heat-map.ts'
+import type { HistogramMedia, MediaKey, StoredMedia } from '../../web/src/lib/api/media.ts'
+import { heatMapOf, quantile, rangeOfJobs } from '../../web/src/media/heat-map.ts'
 import { lastStepOf } from '../../web/src/media/last-step.ts'
 import { layerNames, layersOf } from '../../web/src/media/layers.ts'
 import { readPlot } from '../../web/src/media/plot-data.ts'
+import { tableDifference } from '../../web/src/media/table-difference.ts'
 import { cellFilter, fromCsv, readTable, rowsOf } from '../../web/src/media/table-rows.ts'
 import { zoomedAt } from '../../web/src/media/zoom.ts'
 import { histogram } from './media-samples.ts'
@@ -119,6 +120,76 @@ test('quantiles and the range of a heat map follow from its bins', () => {
   const map = heatMapOf([item, { ...item, job_id: 'b' }], 'a')
   expect(map.steps).toEqual([3])
   expect([map.low > -4, map.high < 4]).toEqual([true, true])
+})
+
+test('heat maps of several jobs share the range of all', () => {
+  const of = (job_id: string, mean: number) => ({
+    job_id,
+    key: 'w',
+    step: 0,
+    at: '',
+    values: [histogram(mean, 0.1) as HistogramMedia],
+  })
+  const items = [of('a', -2), of('b', 1), of('c', 3)]
+  const [low, high] = rangeOfJobs(items, new Set(['a', 'b']))
+  expect([low > -3, low < -2, high > 1, high < 2]).toEqual([true, true, true, true])
+  const map = heatMapOf(items, 'a', [low, high])
+  expect([map.low, map.high]).toEqual([low, high])
+})
+
+test('two tables are compared by the column that names their rows, and numbers by how much they grew', () => {
+  const table = (...rows: unknown[][]) => ({ columns: ['score', 'id', 'label'], rows })
+  const before = table([0.5, 'a', 'cat'], [0.25, 'b', 'dog'], [0.75, 'c', 'cat'], [1, 'd', 'cat'])
+  const now = table([0.5, 'a', 'cat'], [0.75, 'b', 'dog'], [0.75, 'c', 'dog'], [2, 'e', 'cat'])
+  expect(tableDifference(now, before)).toEqual({
+    table: {
+      columns: ['difference', 'score', 'Δ score', 'id', 'label', 'label before'],
+      rows: [
+        ['changed', 0.75, 0.5, 'b', 'dog', null],
+        ['changed', 0.75, null, 'c', 'dog', 'cat'],
+        ['added', 2, null, 'e', 'cat', null],
+        ['removed', 1, null, 'd', 'cat', null],
+      ],
+    },
+    changed: 2,
+    added: 1,
+    removed: 1,
+    equal: 1,
+    by: 'id',
+    gone: [],
+  })
+})
+
+test('tables without a column that names rows are compared row by row', () => {
+  const found = tableDifference(
+    {
+      columns: ['x', 'y'],
+      rows: [
+        [1, 2],
+        [1, 3],
+        [1, 4],
+      ],
+    },
+    {
+      columns: ['x', 'z'],
+      rows: [
+        [1, 2],
+        [2, 2],
+      ],
+    },
+  )
+  expect({ ...found, table: found.table.rows }).toEqual({
+    table: [
+      ['changed', 1, -1, 3],
+      ['added', 1, null, 4],
+    ],
+    changed: 1,
+    added: 1,
+    removed: 0,
+    equal: 1,
+    by: undefined,
+    gone: ['z'],
+  })
 })
 
 test('a zoom keeps the point under the pointer, and the image in its pane', () => {

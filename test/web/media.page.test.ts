@@ -329,6 +329,53 @@ test('a report shows the media of a run, of one key or of all, also by its publi
   await context.close()
 })
 
+test('a table is compared with that of another step, and histograms are ridges or show quantiles', async () => {
+  const of = eventsOf('tables')
+  const files = { token: web.reporter, batch: 'tables' }
+  const tables = [
+    [
+      ['a', 0.5],
+      ['b', 0.25],
+    ],
+    [
+      ['a', 0.5],
+      ['b', 0.75],
+      ['c', 1],
+    ],
+  ].map((data) => json({ columns: ['name', 'score'], data }))
+  await send(web.app, web.reporter, [of('batch_start', 60, {}), of('job_start', 59, {}, 'one')])
+  for (const [step, one] of tables.entries()) {
+    await putFile(web.app, files, `media/${step}.json`, one.bytes)
+    await send(web.app, web.reporter, [
+      of(
+        'job_epoch',
+        50 - step,
+        { epoch: step, pred: mediaValue('table', one), weights: histogram(step, 1) },
+        'one',
+      ),
+    ])
+  }
+  const { page, context, complaints } = await open('/b/tables/media', { width: 1440 })
+  const pred = card(page, 'pred')
+  await pred.getByText('3 rows').waitFor()
+  await pred.getByLabel('Compare pred of one with').selectOption({ label: 'epoch 0' })
+  await pred.getByText('Since epoch 0: 1 row changed, 1 added, 1 equal; rows are matched by name.').waitFor()
+  const rows = pred.locator('tbody tr')
+  await expect.poll(() => rows.first().locator('td').allInnerTexts()).toEqual(['changed', 'b', '0.75', '0.5'])
+  expect(await seriousFindings(page)).toEqual([])
+  const weights = card(page, 'weights')
+  await weights.getByLabel('quantiles').check()
+  await expect.poll(() => weights.locator('[data-quantile]').count()).toBe(5)
+  await weights.getByText(/^epoch 1: 5% .*, 25% .*, median .*, 75% .*, 95%/).waitFor()
+  await weights.getByLabel('Form of weights').selectOption({ label: 'Ridges' })
+  await expect.poll(() => weights.locator('[data-ridge]').count()).toBe(2)
+  await weights.locator('[data-ridge="0"]').click()
+  await page.waitForURL(/step=0/)
+  await pred.getByText('2 rows').waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
 test('media and their content appear as they arrive, and what is shown stays in place', async () => {
   const of = eventsOf('growing')
   const image = (seed: number) => mediaValue('image', rings(seed))

@@ -73,6 +73,7 @@ export function CardBody(
             hidden={hidden}
             onOpen={setLarge}
             items={shown}
+            steps={steps}
             jobs={jobs}
             sideBySide={props.sideBySide}
             step={shown[0]?.step ?? step}
@@ -84,6 +85,7 @@ export function CardBody(
           <LargeView
             name={key.key}
             unit={unit}
+            items={shown}
             images={imagesOf(shown, jobs)}
             image={large}
             steps={steps}

@@ -18,6 +18,9 @@ export interface Tiles {
   hidden: ReadonlySet<string>
   /** Opens the large view of an image. */
   onOpen: (image: ShownImage) => void
+  /** All values of the step, and the steps that have some: what a value can be compared with. */
+  items: readonly MediaItem[]
+  steps: readonly number[]
 }
 export interface ShownImage {
   media: StoredMedia & { url: string }
@@ -55,14 +58,14 @@ export const altOf = (image: ShownImage, name: string, unit: string): string =>
 /** The values of a step, job by job. */
 export function Gallery(
   props: Tiles & {
-    items: readonly MediaItem[]
     jobs: readonly string[]
     /** Each job has its place. Otherwise only those that had a value have. */
     sideBySide: boolean
     step: number
   },
 ) {
-  const { items, jobs, sideBySide, step, ...tiles } = props
+  const { jobs, sideBySide, step, ...tiles } = props
+  const { items } = tiles
   const byJob = new Map(items.map((item) => [item.job_id, item]))
   // A job that had a value at another step keeps its place; the others are one line.
   const seen = useRef(new Set<string>())
@@ -156,7 +159,14 @@ function Value(props: ValueProps) {
   if (!media.uploaded || media.url === null) return <NotUploaded media={media} tile={rest.tile} />
   const shown = { ...media, url: media.url }
   if (media._type !== 'image')
-    return <StoredContent media={shown} name={`${rest.name} of ${rest.job}`} caption={captionOf(media)} />
+    return (
+      <StoredContent
+        media={shown}
+        name={`${rest.name} of ${rest.job}`}
+        caption={captionOf(media)}
+        of={rest}
+      />
+    )
   return <ImageTile {...rest} media={shown} />
 }
 

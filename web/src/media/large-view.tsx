@@ -1,14 +1,13 @@
-import { useQuery } from '@tanstack/react-query'
 import { ChevronLeft, ChevronRight, Download, Maximize, ZoomIn, ZoomOut } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
+import type { MediaItem } from '../lib/api/media.ts'
 import { downloadAt } from '../lib/served.ts'
 import { number } from '../lib/words.ts'
-import { useBatchContext } from '../pages/batch/context.ts'
 import { Button, buttonLook, Choice } from '../ui/controls.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { comparable, useChosenValues } from './compare-with.ts'
 import { altOf, captionOf, imagesOf, type ShownImage } from './gallery.tsx'
 import { LayeredImage } from './layered-image.tsx'
-import { mediaItemsQuery } from './media-queries.ts'
 import { StepSlider } from './step-slider.tsx'
 import { useZoom, type Zoom } from './zoom.ts'
 
@@ -19,13 +18,13 @@ const MODES = [
   ['slider', 'Slider'],
   ['difference', 'Difference'],
 ] as const
-/** Steps to compare with, at most. */
-const MAX_STEPS = 200
 
 /** An image in full screen, to zoom into, and to compare with another job or step. */
 export function LargeView(props: {
   name: string
   unit: string
+  /** All values of the step, and of these the images. */
+  items: readonly MediaItem[]
   images: readonly ShownImage[]
   image: ShownImage
   steps: readonly number[]
@@ -39,10 +38,14 @@ export function LargeView(props: {
   const found = images.findIndex((one) => one.job === props.image.job && one.index === props.image.index)
   const at = Math.max(0, found)
   const image = images[at] ?? props.image
+  const jobs = [...new Set([...images.map((one) => one.job), image.job])]
   const [withText, setWith] = useState('')
   const [mode, setMode] = useState<Mode>('side')
   const { zoom, box, drag, by, reset } = useZoom()
-  const other = useOther(name, image, images, withText)
+  const other = imagesOf(
+    [useChosenValues(name, image.job, withText, props.items)].flatMap((one) => one ?? []),
+    jobs,
+  ).find((one) => one.index === image.index)
   const go = (by: number): void => {
     const next = images[at + by]
     if (next !== undefined) props.onImage(next)
@@ -88,7 +91,7 @@ export function LargeView(props: {
             label="Compare with"
             hideLabel
             value={withText}
-            options={comparable(image, images, steps, unit)}
+            options={comparable(image, jobs, steps, unit)}
             onChange={setWith}
           />
           {withText !== '' && (
@@ -140,45 +143,6 @@ export function LargeView(props: {
       </div>
     </Dialog>
   )
-}
-
-/** Other jobs at this step, and this job at other steps. */
-function comparable(
-  image: ShownImage,
-  images: readonly ShownImage[],
-  steps: readonly number[],
-  unit: string,
-): [string, string][] {
-  const jobs = [...new Set(images.map((one) => one.job))].filter((job) => job !== image.job)
-  const others = steps.filter((one) => one !== image.step)
-  return [
-    ['', 'Compare with…'],
-    ...jobs.map((job): [string, string] => [`job ${job}`, job]),
-    ...others.slice(-MAX_STEPS).map((step): [string, string] => [`step ${step}`, `${unit} ${number(step)}`]),
-  ]
-}
-
-function useOther(
-  name: string,
-  image: ShownImage,
-  images: readonly ShownImage[],
-  withText: string,
-): ShownImage | undefined {
-  const { of, media } = useBatchContext()
-  const step = withText.startsWith('step ') ? Number(withText.slice(5)) : undefined
-  const items = useQuery({
-    ...mediaItemsQuery(of, media as NonNullable<typeof media>, {
-      keys: [name],
-      jobs: [image.job],
-      from: step,
-      to: step,
-    }),
-    enabled: media !== null && step !== undefined,
-  })
-  if (step !== undefined)
-    return imagesOf(items.data ?? [], [image.job]).find((one) => one.index === image.index)
-  const job = withText.slice(4)
-  return images.find((one) => one.job === job && one.index === image.index)
 }
 
 function Panes(props: {

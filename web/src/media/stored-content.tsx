@@ -3,9 +3,10 @@ import type { StoredMedia } from '../lib/api/media.ts'
 import { downloadAt, served } from '../lib/served.ts'
 import { bytesText } from '../lib/words.ts'
 import { part } from '../ui/part.tsx'
+import type { TablePlace } from './compared-table.tsx'
 import { Player } from './player.tsx'
 
-const TableContent = part(() => import('./table-content.tsx').then((file) => file.TableContent))
+const ComparedTable = part(() => import('./compared-table.tsx').then((file) => file.ComparedTable))
 const PlotContent = part(() => import('./plot-content.tsx').then((file) => file.PlotContent))
 const TextContent = part(() => import('./text-content.tsx').then((file) => file.TextContent))
 
@@ -14,13 +15,15 @@ export function StoredContent(props: {
   media: StoredMedia & { url: string }
   name: string
   caption: string | undefined
+  /** What a table is compared with. */
+  of: TablePlace
 }) {
-  const { media, name, caption } = props
+  const { media, name, caption, of } = props
   return (
     <figure className="flex flex-col gap-1" data-media-type={media._type}>
       {/* As high as most contents, so that little moves when they arrive. */}
       <Suspense fallback={<div className="h-40" />}>
-        <Content media={media} name={name} />
+        <Content media={media} name={name} of={of} />
       </Suspense>
       <figcaption className="flex gap-3 text-xs text-muted">
         {caption && <span className="min-w-0 truncate">{caption}</span>}
@@ -32,13 +35,14 @@ export function StoredContent(props: {
   )
 }
 
-function Content({ media, name }: { media: StoredMedia & { url: string }; name: string }) {
+function Content(props: { media: StoredMedia & { url: string }; name: string; of: TablePlace }) {
+  const { media, name } = props
   switch (media._type) {
     case 'audio':
     case 'video':
       return <Player kind={media._type} url={media.url} name={name} />
     case 'table':
-      return <TableContent content={media} name={name} />
+      return <ComparedTable content={media} of={props.of} />
     case 'plot':
       return <PlotContent content={media} name={name} />
     case 'html':

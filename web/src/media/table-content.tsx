@@ -14,13 +14,18 @@ const MAX_CELL = 300
 
 /** A table to search, sort and filter. Its settings stay when another step is shown. */
 export function TableContent({ content, name }: { content: Content; name: string }) {
-  const table = useContent(content, MAX_BYTES, 'table', readTable)
-  if (content.size > MAX_BYTES)
+  const table = useTable(content)
+  if (table.isTooLarge)
     return <p className="text-muted">This table has {bytesText(content.size)}: download it.</p>
   if (table.error) return <Failure>{errorText(table.error)}</Failure>
   if (table.data === undefined) return <div className="pulse h-40 rounded-md bg-surface" />
   return <ShownTable table={table.data} name={name} />
 }
+
+export const useTable = (content: Content) => ({
+  ...useContent(content, MAX_BYTES, 'table', readTable),
+  isTooLarge: content.size > MAX_BYTES,
+})
 
 export function ShownTable({ table, name }: { table: TableData; name: string }) {
   const [search, setSearch] = useState('')
