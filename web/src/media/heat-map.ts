@@ -51,6 +51,9 @@ function rangeOf(columns: readonly HistogramMedia[]): [number, number] {
   return low === high ? [low - 0.5, high + 0.5] : [low, high]
 }
 
+/** The quantiles that are drawn on demand. */
+export const QUANTILES = [0.05, 0.25, 0.5, 0.75, 0.95]
+
 /** The smallest value below which a share of all counts lies; within a bin they are spread evenly. */
 export function quantile({ bins, counts }: HistogramMedia, share: number): number | undefined {
   const total = counts.reduce((a, b) => a + b, 0)
