@@ -94,7 +94,7 @@ const WAYS: Record<string, [string, Way][]> = {
     ['kubectl', { unrun: CLUSTER }],
     ['svc user create', run],
     ['pip install --index-url', run],
-    ['npm install @svc/reporter', { test: 'test/typescript/reporter.test.ts' }],
+    ['npm install @svc/reporter', { test: 'test/typescript/reporter.slow.test.ts' }],
   ],
   'docs/media.md': [['import svc_reporter as svc', { test: 'python/reporter/tests/test_media.py' }]],
   'docs/notifications.md': [

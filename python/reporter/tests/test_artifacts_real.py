@@ -17,6 +17,9 @@ from svc_reporter.query import Api, QueryError
 
 from .kit.real_server import ROOT, RealServer
 
+# Whole processes against the real service.
+pytestmark = pytest.mark.slow
+
 QUIET: dict[str, Any] = {"resources_s": 0, "environment": False, "console": False, "quiet": True}
 SOURCE = str(ROOT / "python" / "reporter" / "src")
 

@@ -26,6 +26,9 @@ from .kit.fault_proxy import (
 )
 from .kit.wait import until
 
+# Processes that are started, killed and waited for.
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., svc.Reporter]
 FAULTS = [
     PASS,

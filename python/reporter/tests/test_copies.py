@@ -13,6 +13,9 @@ import svc_reporter as svc
 from .kit import process
 from .kit.fake_ingest import FakeIngest
 
+# Processes that are started, killed and waited for.
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., svc.Reporter]
 
 

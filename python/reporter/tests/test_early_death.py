@@ -18,6 +18,9 @@ from .kit.fake_ingest import FakeIngest
 from .kit.fault_proxy import HANG, PASS, FaultProxy, delay
 from .kit.wait import until
 
+# Processes that are started, killed and waited for.
+pytestmark = pytest.mark.slow
+
 BODY = """
 run = svc.init(project="vision", name="night", config={"lr": 0.1}, url=os.environ["URL"], token="em_live_test")
 for step in range(5):

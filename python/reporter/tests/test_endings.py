@@ -23,6 +23,9 @@ from .kit.fault_proxy import FaultProxy
 from .kit.real_server import RealServer
 from .kit.wait import until
 
+# Processes that are started, killed and waited for.
+pytestmark = pytest.mark.slow
+
 README = Path(__file__).resolve().parents[1] / "README.md"
 
 BODY = """

@@ -23,6 +23,9 @@ from .kit.cutting_proxy import CuttingProxy
 from .kit.real_server import ROOT, RealServer
 from .kit.wait import until
 
+# Whole processes against the real service.
+pytestmark = pytest.mark.slow
+
 QUIET: dict[str, Any] = {"resources_s": 0, "environment": False, "console": False, "quiet": True}
 SOURCE = str(ROOT / "python" / "reporter" / "src")
 

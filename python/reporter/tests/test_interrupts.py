@@ -10,6 +10,9 @@ from .kit import process
 from .kit.fake_ingest import FakeIngest
 from .kit.wait import until
 
+# Processes that are started, killed and waited for.
+pytestmark = pytest.mark.slow
+
 HAMMERED = """
 import json, random
 from svc_reporter import _interrupt

@@ -12,6 +12,9 @@ from .kit import process
 from .kit.real_server import RealServer
 from .kit.wait import until
 
+# Processes that are started, killed and waited for.
+pytestmark = pytest.mark.slow
+
 BODY = """
 run = svc.init(
     project=os.environ["PROJECT"], name="night", console=False,

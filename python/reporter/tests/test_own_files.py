@@ -25,6 +25,9 @@ from .kit.fake_ingest import FakeIngest
 from .kit.wait import until
 from .test_replay import epoch_line, received, write_spill
 
+# Processes that are started, killed and waited for.
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., svc.Reporter]
 
 ROWS = b"".join(

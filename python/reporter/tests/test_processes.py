@@ -16,6 +16,9 @@ from .kit import process
 from .kit.fake_ingest import FakeIngest
 from .kit.wait import until
 
+# Processes that are started, killed and waited for.
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., svc.Reporter]
 OPEN = """
 run = svc.Reporter("vision", batch_id="b", url=os.environ["URL"], token="em_live_test", stop_poll_s=0, resources_s=0)

@@ -18,6 +18,9 @@ import svc_reporter as svc
 
 from .kit.real_server import RealServer
 
+# Whole processes against the real service.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -31,6 +31,9 @@ from .kit.fault_proxy import (
 from .kit.real_server import RealServer
 from .kit.wait import until
 
+# Whole processes against the real service.
+pytestmark = pytest.mark.slow
+
 Read = Callable[..., Any]
 
 

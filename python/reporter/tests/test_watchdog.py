@@ -20,6 +20,9 @@ from .kit.fake_ingest import FakeIngest
 from .kit.fault_proxy import FaultProxy, delay
 from .kit.wait import until
 
+# Processes that are started, killed and waited for.
+pytestmark = pytest.mark.slow
+
 BODY = """
 run = svc.Reporter("vision", batch_id="b", url=os.environ["URL"], token="em_live_test", stop_poll_s=0.1,
                    resources_s=0, heartbeat_s=0)
