@@ -8,6 +8,7 @@ lightning     run, init, _attach (only in a spawned process), define_metric, log
               use_artifact, Artifact, Image, Table, sdk.lib.RunDisabled, wandb_run.Run
 accelerate    init, run.config.update, run.log, Image, Table, finish
 keras         (W&B's own callback) WandbMetricsLogger
+ultralytics   run, init, define_metric, log, Image, Table, plot_table, Artifact.add_file, run.log_artifact, finish
 
 Of these only `_attach` has no counterpart: 95%. Optuna's callback (init, run, log, config.update, sdk.wandb_run.Run)
 was tried by hand: it is a package of its own, which these tests do not install.
@@ -15,12 +16,14 @@ was tried by hand: it is a package of its own, which these tests do not install.
 
 from __future__ import annotations
 
+import csv
 import secrets
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.kit.real_server import RealServer
 from tests.test_from_wandb import BARE
 
@@ -83,16 +86,22 @@ with wandb.init(name="ke"):
 """
 
 
-def test_the_integrations_of_libraries_report_here(service: RealServer, tmp_path: Path) -> None:
-    project = f"as-wandb-{secrets.token_hex(4)}"
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT)
-    env = {**BARE, "HOME": str(tmp_path), "SVC_WATCHDOG": "0", "KERAS_BACKEND": "torch", "HF_HUB_OFFLINE": "1"}
+def _run_as_wandb(service: RealServer, folder: Path, text: str, project: str) -> str:
+    """Runs a script with `import wandb` as this package, and returns what it wrote to stderr."""
+    script = folder / "train.py"
+    script.write_text(text)
+    env = {**BARE, "HOME": str(folder), "SVC_WATCHDOG": "0", "KERAS_BACKEND": "torch", "HF_HUB_OFFLINE": "1"}
     env |= {"SVC_URL": service.url, "SVC_TOKEN": service.token, "CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable, "-m", "svc_reporter", "run-as-wandb", str(script), project]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=400, check=False)
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
-    assert "not supported" not in done.stderr.replace("settings", ""), done.stderr
+    return done.stderr
+
+
+def test_the_integrations_of_libraries_report_here(service: RealServer, tmp_path: Path) -> None:
+    project = f"as-wandb-{secrets.token_hex(4)}"
+    stderr = _run_as_wandb(service, tmp_path, SCRIPT, project)
+    assert "not supported" not in stderr.replace("settings", ""), stderr
     batches = {one["name"]: one for one in service.call("GET", f"/api/batches?project={project}")["items"]}
     assert set(batches) == {"hf", "pl", "acc", "ke"}
     assert {one["status"] for one in batches.values()} == {"completed"}
@@ -108,3 +117,49 @@ def test_the_integrations_of_libraries_report_here(service: RealServer, tmp_path
     assert any(len(values) == 2 for values in series("ke").values())
     media = service.call("GET", f"/api/batches/{batches['pl']['id']}/media")["items"]
     assert {item["key"] for item in media} == {"image", "table"}
+
+
+ULTRALYTICS = """
+import os, sys
+os.environ["YOLO_CONFIG_DIR"] = os.getcwd()
+import numpy as np
+from PIL import Image
+for part in ("train", "val"):
+    for kind in ("images", "labels"):
+        os.makedirs(f"data/{kind}/{part}")
+    for at in range(8):
+        pixels = np.zeros((32, 32, 3), np.uint8)
+        pixels[8:24, 8:24, at % 3] = 255
+        Image.fromarray(pixels).save(f"data/images/{part}/{at}.png")
+        open(f"data/labels/{part}/{at}.txt", "w").write("0 0.5 0.5 0.5 0.5")
+with open("data.yaml", "w") as file:
+    file.write(f"path: {os.getcwd()}/data\\ntrain: images/train\\nval: images/val\\nnames: {{0: square}}\\n")
+
+from ultralytics import YOLO, settings
+settings.update({"wandb": True, "mlflow": False, "tensorboard": False, "raytune": False, "sync": False})
+YOLO("yolov8n.yaml").train(data="data.yaml", epochs=1, imgsz=32, batch=4, workers=0, device="cpu", amp=False,
+    project=sys.argv[1], name="ul", verbose=False)
+"""
+
+
+def test_ultralytics_own_integration_reports_here(service: RealServer, tmp_path: Path) -> None:
+    """An untrained model from its description, so that no weights are downloaded."""
+    pytest.importorskip("cv2", reason="OpenCV does not load here", exc_type=ImportError)
+    pytest.importorskip("ultralytics")
+    project = f"ultralytics-{secrets.token_hex(4)}"
+    _run_as_wandb(service, tmp_path, ULTRALYTICS, project)
+    [batch] = service.call("GET", f"/api/batches?project={project}")["items"]
+    assert (batch["name"], batch["status"]) == ("ul", "completed")
+    assert service.call("GET", f"/api/batches/{batch['id']}")["config"]["imgsz"] == 32
+    found = service.call("GET", f"/api/batches/{batch['id']}/metrics")["series"]
+    series = {one["key"]: one["values"] for one in found}
+    with open(next(tmp_path.glob(f"**/{project}/ul/results.csv")), newline="") as file:
+        [row] = csv.DictReader(file)
+    for name, text in row.items():
+        if name not in ("epoch", "time"):
+            assert series[name][0] == pytest.approx(float(text)), name
+    media = service.call("GET", f"/api/batches/{batch['id']}/media?limit=100")["items"]
+    kinds = {item["key"]: item["values"][0]["_type"] for item in media}
+    assert (kinds["results"], kinds["curves/F1-Confidence(B)"]) == ("image", "table")
+    [made] = service.call("GET", f"/api/batches/{batch['id']}/artifacts")["items"]
+    assert (made["type"], made["state"], made["files"]) == ("model", "ready", 1)
