@@ -212,6 +212,52 @@ test('a version in use is deleted only by force, and its number and content are 
   ])
 })
 
+test('a batch that makes a version again is listed as its maker, too, once', async () => {
+  await stage.send(stage.batchOwner, [
+    makeEvent('batch_start', { batch_id: 'second' }),
+    makeEvent('job_start', { batch_id: 'second', job_id: 'a' }),
+  ])
+  const files = [declaration('same.pt', 'the same')]
+  expect(await ready('again', 'the same', { files, batch_id: 'maker', job_id: 'a' })).toBe('v0')
+  for (const more of [{ job_id: 'a' }, { job_id: 'a' }, {}]) {
+    const { status, body } = await make({ name: 'again', files, batch_id: 'second', ...more })
+    expect([status, body.version, body.uploads]).toEqual([200, 'v0', []])
+  }
+  const madeBy = async (batch: string) => {
+    const path = `/api/batches/${batch}/artifacts?relation=made`
+    const { items } = (await call('GET', path, { token: stage.viewer.token })).body
+    return items.filter((one: { name: string }) => one.name === 'again')
+  }
+  const made = {
+    relation: 'made',
+    name: 'again',
+    version: 'v0',
+    job_id: 'a',
+    state: 'ready',
+    aliases: ['latest'],
+  }
+  for (const batch of ['maker', 'second']) expect(await madeBy(batch)).toMatchObject([made])
+  await make({ name: 'again', files, batch_id: 'maker', job_id: 'a' })
+  expect(await madeBy('maker')).toHaveLength(1)
+  const where = encodeURIComponent('artifact:again')
+  const found = (await call('GET', `/api/batches?where=${where}`, { token: stage.viewer.token })).body.items
+  expect(found.map(({ id }: { id: string }) => id).sort()).toEqual(['maker', 'second'])
+  expect((await get('/again/v0/lineage')).made_by).toEqual({ batch_id: 'maker', job_id: 'a' })
+  const use = { token: stage.batchOwner.reporter, body: { batch_id: 'second' } }
+  expect((await call('POST', `${AT}/tuned/v0/uses`, use)).status).toBe(201)
+  expect((await get('/tuned/v0/lineage')).outputs).toEqual([
+    { name: 'again', version: 'v0', batch_id: 'second' },
+  ])
+  const trash = await call('DELETE', '/api/batches/maker', { token: stage.batchOwner.token })
+  expect(trash.status).toBeLessThan(300)
+  expect((await get('/again/v0/lineage')).made_by).toEqual({ batch_id: 'second', job_id: 'a' })
+  await call('POST', '/api/batches/maker/restore', { token: stage.batchOwner.token })
+  expect((await get('/again/v0/lineage')).made_by.batch_id).toBe('maker')
+  const force = `${AT}/again/v0?force=true`
+  expect((await call('DELETE', force, { token: stage.owner.token })).status).toBe(204)
+  expect(await madeBy('second')).toEqual([])
+})
+
 test('names, aliases and files that cannot be are refused', async () => {
   const files = [declaration('x', 'x')]
   const refused = async (body: Record<string, unknown>) => {

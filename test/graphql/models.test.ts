@@ -30,6 +30,7 @@ const NOT_MODELLED = [
   'artifact_alias_moves',
   'artifact_aliases',
   'artifact_files',
+  'artifact_makers',
   'artifact_uses',
   'artifact_versions',
   'artifacts',

@@ -92,6 +92,19 @@ def test_an_artifact_is_stored_used_and_downloaded(
     assert maker.project in [one.name for one in api.projects("me")]
 
 
+def test_both_runs_that_log_the_same_files_have_logged_the_version(
+    begin: Callable[..., svc.Run], api: Api, tmp_path: Path
+) -> None:
+    (tmp_path / "model.pt").write_bytes(b"the same")
+    first = begin()
+    second = begin(project=first.project, reinit="create_new")
+    for run in (first, second):
+        assert run.log_artifact(tmp_path / "model.pt", name="same", type="model").wait(30).version == "v0"
+    for run in (first, second):
+        run.finish()
+        assert [one.name for one in api.run(str(run.id)).logged_artifacts()] == ["same:v0"]
+
+
 def test_the_command_line_of_artifacts(begin: Callable[..., svc.Run], real_server: RealServer, tmp_path: Path) -> None:
     run = begin()
     run.log({"loss": 1})

@@ -48,8 +48,10 @@ export async function createVersion(
   const known = await versionOf(tx, artifactKey, digest)
   const version =
     known ?? (await insertVersion(tx, actor, { artifactKey, projectKey, digest }, wanted, places, now))
-  if (known !== undefined)
+  if (known !== undefined) {
     await renewFiles(tx, known, projectKey, wanted.aliases, { actor, artifactKey }, now)
+    await addMaker(tx, known.key, wanted, now)
+  }
   const [row] = await tx<{ missing: string[] }[]>`/* artifacts.missing */
     select coalesce(array_agg(path order by path) filter (where content_key is null), '{}') missing
     from artifact_files where version_key = ${version.key}`
@@ -123,6 +125,21 @@ async function insertVersion(
     ) as n (path, h, size, media_type, content_key)`
   await countMissing(tx, [made.key], now)
   return made
+}
+
+/** Notes a batch that makes a version again, unless it is known as its maker. */
+async function addMaker(
+  tx: Tx,
+  versionKey: number,
+  { batchKey, jobId }: WantedArtifact,
+  now: Date,
+): Promise<void> {
+  if (batchKey === null) return
+  await tx`/* artifacts.add_maker */
+    insert into artifact_makers (version_key, batch_key, job_id, at)
+    select key, ${batchKey}::bigint, ${jobId ?? ''}, ${instantOf(now)}::timestamptz from artifact_versions
+    where key = ${versionKey} and (batch_key, coalesce(job_id, '')) is distinct from (${batchKey}::bigint, ${jobId ?? ''})
+    on conflict do nothing`
 }
 
 /** A version that is made again: its aliases move to it, now or when it is ready. */

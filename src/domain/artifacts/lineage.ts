@@ -12,7 +12,7 @@ interface Named {
 
 export interface Lineage {
   artifact: Named
-  /** Null if no batch made it, or that batch is gone. */
+  /** The first of the batches that made it and are still there; null without one. */
   made_by: Maker | null
   used_by: (Maker & { at: string })[]
   /** What the batch that made it used. */
@@ -28,8 +28,12 @@ const MAX_NAMED = 500
 export async function lineageOf(db: Db, { key, name, number }: FoundVersion): Promise<Lineage> {
   const [makers, users, inputs, outputs] = await Promise.all([
     db<Maker[]>`/* artifacts.made_by */
-      select b.id batch_id, v.job_id from artifact_versions v join batches b on b.key = v.batch_key
-      where v.key = ${key} and b.purged_at is null and b.deleted_at is null`,
+      select b.id batch_id, m.job_id from (
+        select batch_key, job_id, created_at at from artifact_versions where key = ${key}
+        union all
+        select batch_key, nullif(job_id, ''), at from artifact_makers where version_key = ${key}) m
+      join batches b on b.key = m.batch_key
+      where b.purged_at is null and b.deleted_at is null order by m.at, b.key limit 1`,
     db<(Maker & { at: string })[]>`/* artifacts.used_by */
       select b.id batch_id, nullif(s.job_id, '') job_id, s.at from artifact_uses s join batches b on b.key = s.batch_key
       where s.version_key = ${key} and b.purged_at is null and b.deleted_at is null
@@ -43,8 +47,12 @@ export async function lineageOf(db: Db, { key, name, number }: FoundVersion): Pr
     db<(Named & { batch_id: string })[]>`/* artifacts.outputs */
       select distinct a.name, 'v' || o.number as version, o.number, b.id batch_id from artifact_uses s
       join batches b on b.key = s.batch_key and b.purged_at is null and b.deleted_at is null
-      join artifact_versions o on o.batch_key = s.batch_key and o.key <> s.version_key
-        and (o.job_id is null or s.job_id in ('', o.job_id))
+      join lateral (
+        select v.key, v.artifact_key, v.number, v.job_id from artifact_versions v where v.batch_key = s.batch_key
+        union all
+        select v.key, v.artifact_key, v.number, nullif(m.job_id, '') from artifact_makers m
+        join artifact_versions v on v.key = m.version_key where m.batch_key = s.batch_key
+      ) o on o.key <> s.version_key and (o.job_id is null or s.job_id in ('', o.job_id))
       join artifacts a on a.key = o.artifact_key
       where s.version_key = ${key} order by a.name, o.number limit ${MAX_NAMED}`,
   ])

@@ -17,7 +17,7 @@ export interface BatchArtifact {
   metadata: Record<string, unknown>
   /** The first job that made or used it; null for the batch as a whole. */
   job_id: string | null
-  /** When it was made, or first used. */
+  /** When the batch first made or used it. */
   at: string
 }
 
@@ -33,8 +33,13 @@ export async function artifactsOfBatch(
   const { relation, after, limit } = filter
   return db<BatchArtifact[]>`/* artifacts.of_batch */
     with related as (
-      select 'made' relation, key version_key, job_id, created_at at
-      from artifact_versions where batch_key = ${batchKey}
+      select 'made' relation, version_key, nullif((array_agg(job_id order by at, job_id))[1], '') job_id, min(at) at
+      from (
+        select key version_key, coalesce(job_id, '') job_id, created_at at
+        from artifact_versions where batch_key = ${batchKey}
+        union all
+        select version_key, job_id, at from artifact_makers where batch_key = ${batchKey}) m
+      group by version_key
       union all
       select 'used', version_key, nullif((array_agg(job_id order by at, job_id))[1], ''), min(at)
       from artifact_uses where batch_key = ${batchKey} group by version_key)

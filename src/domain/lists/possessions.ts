@@ -29,5 +29,6 @@ export function ownsOf(
           : db`exists (select from artifact_aliases aa where aa.artifact_key = a.key and aa.alias = ${alias} and aa.version_key = av.key)`
       }
       and ((av.batch_key = ${batchKey} and ${ofJob(db`av.job_id`)})
+        or exists (select from artifact_makers am where am.version_key = av.key and am.batch_key = ${batchKey} and ${ofJob(db`am.job_id`)})
         or exists (select from artifact_uses au where au.version_key = av.key and au.batch_key = ${batchKey} and ${ofJob(db`au.job_id`)})))`
 }

@@ -176,6 +176,7 @@ export async function forgetBatches(tx: Tx, batchKeys: readonly number[], now: s
   const keys = batchKeys
   await tx`/* retention.forget_sweeps */ delete from sweeps where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_uses */ delete from artifact_uses where batch_key = any (${keys}::bigint[])`
+  await tx`/* retention.forget_makers */ delete from artifact_makers where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_maker */
     update artifact_versions set batch_key = null, job_id = null where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_notices */ delete from notices where batch_key = any (${keys}::bigint[])`
