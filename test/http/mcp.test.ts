@@ -16,6 +16,7 @@ beforeAll(async () => {
       event('many', 'job_start', { job_id, data: { model: 'cnn', dataset: 'digits', lr: n } }),
       event('many', 'job_epoch', { job_id, data: { epoch: 1, val_loss: 1 + n } }),
     ]),
+    event('many', 'job_epoch', { job_id: 'bad', data: { epoch: 2, val_loss: 'NaN' } }),
     event('many', 'job_failed', {
       job_id: 'bad',
       data: { reason: 'CUDA out of memory', traceback: `${'frame\n'.repeat(5_000)}OutOfMemoryError` },
@@ -147,7 +148,13 @@ test('questions about a project are answered', async () => {
   expect((await ask(client, 'get_logs', { run: 'run-0', level: 'error' })).lines).toHaveLength(2)
 
   const sweep = await ask(client, 'sweep_summary', { run: 'many', metric: 'val_loss' })
-  expect(sweep).toMatchObject({ jobs: { failed: 1 }, best_jobs: [{ job: 'ok', value: 1 }, { job: 'bad' }] })
+  expect(sweep).toMatchObject({
+    jobs: { failed: 1 },
+    best_jobs: [
+      { job: 'ok', value: 1, last: 1 },
+      { job: 'bad', value: 2, last: 'NaN' },
+    ],
+  })
   expect(await refusal(client, 'sweep_summary', { run: 'many' })).toContain('val_loss')
 
   const whole = await ask(client, 'get_run', { run: 'run-1' })

@@ -202,7 +202,7 @@ export const getLogs = tool(
 
 export const sweepSummary = tool(
   'sweep_summary',
-  'Summarises a run with many jobs, such as a sweep: how many jobs are done, failed or running, and the best jobs by a metric with their parameters.',
+  'Summarises a run with many jobs, such as a sweep: how many jobs are done, failed or running, and the best jobs by a metric with their parameters. A last value of "NaN" or "Infinity" means that the job diverged.',
   {
     run,
     metric: metric.optional().describe('Default: the metric of the sweep'),
@@ -267,7 +267,8 @@ export const sweepSummary = tool(
     }
     const list = itemsOf(answer.batch.jobs, (node) => {
       const { job, status, failure_reason, elapsed_s, epochs, params } = showJob(node)
-      return { job, status, value: short(node.best[name]), params, epochs, elapsed_s, failure_reason }
+      const [value, last] = [short(node.best[name]), short(node.latest[name])]
+      return { job, status, value, last, params, epochs, elapsed_s, failure_reason }
     })
     return listAnswer(head, 'best_jobs', list, input.max_tokens)
   },
