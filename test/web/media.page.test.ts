@@ -290,6 +290,20 @@ test('a workspace shows the media of its batches, live', async () => {
   await context.close()
 })
 
+test('a sweep shows the media of its best jobs, the best first', async () => {
+  const { page, context, complaints } = await open(`/b/${BATCH}/sweep`, { width: 1440 })
+  const media = page.getByRole('region', { name: 'Media of the best 3 jobs by best.val_loss' })
+  await media.scrollIntoViewIfNeeded()
+  await isLoaded(page, 'seed0')
+  await card(page, 'samples').locator('[data-media-job="seed2"]').getByText('Nothing at epoch 10').waitFor()
+  await page.getByRole('slider', { name: 'The epoch of all media' }).press('Home')
+  await page.waitForURL(/step=0/)
+  await isLoaded(page, 'seed2')
+  expect(await seriousFindings(page)).toEqual([])
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
 test('a report shows the media of a run, of one key or of all, also by its public link', async () => {
   const { body: report } = await web.app.call('POST', '/api/reports', {
     token: web.ada.token,

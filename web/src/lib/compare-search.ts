@@ -64,7 +64,7 @@ export function readCompareSearch(given: Record<string, unknown>): CompareSearch
   if (keys) found.keys = keys
   if (axes) found.axes = axes
   if (groups) found.groups = groups
-  Object.assign(found, plotsIn(given), readMediaChoices(given))
+  Object.assign(found, plotsIn(given))
   if (brush) found.brush = brush
   const scales = scalesIn(given.scales)
   if (scales) found.scales = scales
@@ -75,10 +75,10 @@ export function readCompareSearch(given: Record<string, unknown>): CompareSearch
   )
 }
 
-/** What plots of columns show, on the pages of a comparison and of a sweep. */
+/** What plots of columns and media show, on the pages of a comparison and of a sweep. */
 export function plotsIn(
   given: Record<string, unknown>,
-): Pick<CompareSearch, 'sx' | 'sy' | 'logx' | 'logy' | 'crashed' | 'custom'> {
+): Pick<CompareSearch, 'sx' | 'sy' | 'logx' | 'logy' | 'crashed' | 'custom' | keyof MediaChoices> {
   const custom = readCustomCharts(given.custom)
   const [sx, sy] = [textIn(given.sx), textIn(given.sy)]
   return {
@@ -88,6 +88,7 @@ export function plotsIn(
     ...(typeof given.logy === 'boolean' && { logy: given.logy }),
     ...(given.crashed === true && { crashed: true }),
     ...(custom && { custom }),
+    ...readMediaChoices(given),
   }
 }
 

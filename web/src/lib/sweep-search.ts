@@ -2,7 +2,19 @@ import { textsIn } from './address-values.ts'
 import { brushIn, type CompareSearch, plotsIn, scalesIn } from './compare-search.ts'
 
 /** Settings shared with comparisons. */
-type Shared = 'axes' | 'brush' | 'scales' | 'groups' | 'sx' | 'sy' | 'logx' | 'logy' | 'crashed' | 'custom'
+type Shared =
+  | 'axes'
+  | 'brush'
+  | 'scales'
+  | 'groups'
+  | 'sx'
+  | 'sy'
+  | 'logx'
+  | 'logy'
+  | 'crashed'
+  | 'custom'
+  | 'step'
+  | 'tile'
 
 /** The search parameters of a sweep, so that a link restores it. */
 export interface SweepSearch extends Pick<CompareSearch, Shared> {

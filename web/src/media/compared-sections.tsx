@@ -19,8 +19,9 @@ const MediaSections = part(() => import('./media-sections.tsx').then((file) => f
 
 /** Jobs beyond these are shown on request. */
 const FIRST_JOBS = 12
-/** Each batch is asked by itself, so that no more are shown. */
 const MAX_BATCHES = 100
+/** Requests for the keys of batches. */
+const AT_ONCE = 3
 const MAX_JOBS = 100
 /** Further batches are not followed live. */
 const MAX_FOLLOWED = 20
@@ -38,16 +39,14 @@ interface ComparedMediaProps {
 export function ComparedMedia(props: ComparedMediaProps) {
   const { rows } = props
   const [all, setAll] = useState(false)
-  const ids = useMemo(() => [...new Set(rows.map((row) => row.batch.id))].slice(0, MAX_BATCHES), [rows])
-  const having = useQueries({
-    queries: ids.map(mediaKeysOf),
-    combine: (all) => all.flatMap(({ data }, i) => (data && data.length > 0 ? [ids[i]] : [])).join('\n'),
-  })
-  const withMedia = useMemo(() => {
-    const known = new Set(having.split('\n'))
-    return rows.filter((row) => known.has(row.batch.id))
-  }, [rows, having])
-  const shown = useMemo(() => withMedia.slice(0, all ? MAX_JOBS : FIRST_JOBS), [withMedia, all])
+  const { known, isKnown } = useHaving(rows)
+  const withMedia = useMemo(() => rows.filter((row) => known.has(row.batch.id)), [rows, known])
+  // Until then the first ones may change.
+  const isReady = isKnown || withMedia.length >= FIRST_JOBS
+  const shown = useMemo(
+    () => (isReady ? withMedia.slice(0, all ? MAX_JOBS : FIRST_JOBS) : []),
+    [withMedia, isReady, all],
+  )
   const of = `compared ${JSON.stringify(shown.map((row) => row.name))}`
   useArrivals(rows, of)
   if (shown.length === 0) return null
@@ -66,6 +65,22 @@ export function ComparedMedia(props: ComparedMediaProps) {
       <Shown {...props} rows={shown} of={of} />
     </Section>
   )
+}
+
+/** The batches that have media. Each is asked by itself, a few at once, so that charts need not wait for them. */
+function useHaving(rows: readonly Compared[]): { known: ReadonlySet<string>; isKnown: boolean } {
+  const ids = useMemo(() => [...new Set(rows.map((row) => row.batch.id))].slice(0, MAX_BATCHES), [rows])
+  const [asked, setAsked] = useState(AT_ONCE)
+  const { having, answered } = useQueries({
+    queries: ids.map((id, i) => ({ ...mediaKeysOf(id), enabled: i < asked })),
+    combine: (all) => ({
+      having: all.flatMap(({ data }, i) => (data && data.length > 0 ? [ids[i]] : [])).join('\n'),
+      answered: all.filter((one) => one.isFetched).length,
+    }),
+  })
+  useEffect(() => setAsked(answered + AT_ONCE), [answered])
+  const known = useMemo(() => new Set(having.split('\n')), [having])
+  return { known, isKnown: answered >= ids.length }
 }
 
 function Shown({ rows, of, search, onSearch, focus, colourOf }: ComparedMediaProps & { of: string }) {

@@ -6,6 +6,7 @@ import { useRowPart } from '../lib/live/row-store.ts'
 import type { SearchChange } from '../lib/search-change.ts'
 import type { SweepSearch } from '../lib/sweep-search.ts'
 import { number, some } from '../lib/words.ts'
+import { JobsMedia } from '../media/jobs-media.tsx'
 import { useBatchContext } from '../pages/batch/context.ts'
 import { type Axis, differs } from '../pages/compare/axes.ts'
 import { type Counted, LeftOut, useCounted } from '../pages/compare/counted.tsx'
@@ -29,6 +30,8 @@ const route = getRouteApi('/b/$batchId/sweep')
 const MAX_IN_ADDRESS = 100
 /** Each point is an element, and browsers draw more of them too slowly. */
 const MAX_POINTS = 2_000
+/** The jobs whose media are shown. */
+const MEDIA_OF = 8
 
 /** A parallel coordinates plot: one line per job over the parameters, coloured by a metric. */
 export function BatchSweep() {
@@ -120,6 +123,7 @@ export function BatchSweep() {
         onCharts={(custom) => change({ custom })}
         strokeOf={strokeOf}
       />
+      <BestMedia rows={counted.rows} metric={metric} search={search} change={change} />
       <SweepTable
         batchId={batchId}
         rows={kept}
@@ -133,6 +137,32 @@ export function BatchSweep() {
         focus={focus}
       />
     </div>
+  )
+}
+
+/** What the best jobs made, side by side; of jobs without results the first ones. */
+function BestMedia(props: {
+  rows: Counted['rows']
+  metric: Axis | undefined
+  search: SweepSearch
+  change: Change
+}) {
+  const names = props.rows
+    .slice(-MEDIA_OF)
+    .map((row) => row.job.id)
+    .reverse()
+    .join('\n')
+  const jobs = useMemo(() => (names === '' ? [] : names.split('\n')), [names])
+  if (jobs.length === 0) return null
+  return (
+    <JobsMedia
+      title={
+        props.metric ? `Media of the best ${some(jobs.length, 'job')} by ${props.metric.title}` : 'Media'
+      }
+      jobs={jobs}
+      search={props.search}
+      onSearch={props.change}
+    />
   )
 }
 

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { ChevronLeft, ChevronRight } from 'lucide-react'
-import { useEffect, useRef, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import type { Job, LogLine } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
 import { useIds, useRow } from '../../lib/live/row-store.ts'
@@ -10,6 +10,7 @@ import { stepUnit } from '../../lib/step-unit.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { number } from '../../lib/words.ts'
 import { LogView } from '../../logs/log-view.tsx'
+import { JobsMedia } from '../../media/jobs-media.tsx'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Notice } from '../../ui/notice.tsx'
 import { useBatchContext } from '../batch/context.ts'
@@ -19,7 +20,6 @@ import { JobCharts } from './charts.tsx'
 import { epochAt, timesOfEpoch } from './epochs.ts'
 import { JobFacts } from './facts.tsx'
 import { epochTimesQuery } from './machine-series.ts'
-import { JobMedia } from './media.tsx'
 import { JobNotes } from './notes.tsx'
 import { type JobPageSearch, readJobSearch } from './search.ts'
 import { TagJob } from './tag.tsx'
@@ -72,6 +72,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
     if (comesFor.current !== undefined) logAt.current?.scrollIntoView()
   }, [])
   const unit = stepUnit([job])
+  const own = useMemo(() => [job.id], [job.id])
   // Over time, the charts of metrics and of resources share one cursor and one zoom.
   const clock = `clock of ${batchId} ${job.id}`
   const go = (part: SearchChange<JobPageSearch>): void => {
@@ -104,7 +105,9 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
       <JobFacts job={job} store={jobs} />
       <Attempts attempts={attempts} job={job} shown={before} onShow={(attempt) => go({ attempt })} />
       <JobCharts job={job} search={search} attempt={attempt} onSearch={go} clock={clock} />
-      <JobMedia job={job.id} search={search} onSearch={go} />
+      <div className="px-3 empty:hidden">
+        <JobsMedia title="Media" jobs={own} search={search} onSearch={go} />
+      </div>
       <section ref={logAt} aria-label="Log" className="flex scroll-mt-14 flex-col">
         <div className="flex flex-wrap items-center gap-3 px-3">
           <h3 className="font-medium">Log</h3>
