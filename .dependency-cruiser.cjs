@@ -182,6 +182,13 @@ module.exports = {
       to: { path: '^(test|bench|scripts|web)/' },
     },
     {
+      name: 'shared-web-folders-import-no-page',
+      severity: 'error',
+      comment: 'What two pages need is in a folder beside web/src/pages',
+      from: { path: '^web/src/', pathNot: '^web/src/(pages|app)/' },
+      to: { path: '^web/src/(pages|app)/' },
+    },
+    {
       name: 'web-imports-no-server-code',
       severity: 'error',
       comment: 'Except the query language, which both have from src/query/',

@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Ticks, type XKind, xTicks, yTicks } from '../../web/src/charts/plot-axes.ts'
 import { xRangeOf, yRangeOf, zoomOf } from '../../web/src/charts/plot-range.ts'
+import type { Axis } from '../../web/src/columns/axes.ts'
+import { shareOf, valueAt } from '../../web/src/columns/axes.ts'
+import { axisLabels } from '../../web/src/columns/axis-labels.ts'
 import { drawable, shareIn, valueIn } from '../../web/src/lib/charts/axis-range.ts'
 import { MAX_TICKS } from '../../web/src/lib/charts/axis-ticks.ts'
-import type { Axis } from '../../web/src/pages/compare/axes.ts'
-import { shareOf, valueAt } from '../../web/src/pages/compare/axes.ts'
-import { axisLabels } from '../../web/src/pages/compare/axis-labels.ts'
 
 // The range and the ticks of every axis, for all finite numbers: steps end, labels differ, nothing is cut off.
 

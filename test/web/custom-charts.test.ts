@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Compared } from '../../web/src/charts/compared-jobs.ts'
-import { readCustomCharts } from '../../web/src/lib/custom-charts.ts'
-import { axesOf } from '../../web/src/pages/compare/axes.ts'
+import { axesOf } from '../../web/src/columns/axes.ts'
 import {
   complete,
   fitLine,
@@ -9,7 +8,8 @@ import {
   heatMapOf,
   histogramOf,
   placed,
-} from '../../web/src/pages/compare/custom-data.ts'
+} from '../../web/src/columns/custom-data.ts'
+import { readCustomCharts } from '../../web/src/lib/custom-charts.ts'
 
 // What custom charts draw, on data whose right answer is known.
 

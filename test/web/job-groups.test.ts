@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { groupNames, groupsOf } from '../../web/src/charts/chart-groups.ts'
 import type { Compared } from '../../web/src/charts/compared-jobs.ts'
-import { axesOf } from '../../web/src/pages/compare/axes.ts'
-import { groupingAxes, jobGroups, spreadOf } from '../../web/src/pages/compare/job-groups.ts'
+import { axesOf } from '../../web/src/columns/axes.ts'
+import { groupingAxes, jobGroups, spreadOf } from '../../web/src/columns/job-groups.ts'
 import { propertyBounds } from '../kit/effort.ts'
 
 const job = (n: number, params: Record<string, unknown>, loss: number | undefined): Compared =>

@@ -9,8 +9,8 @@ import {
   suitsLog,
   valueAt,
   withScales,
-} from '../../web/src/pages/compare/axes.ts'
-import { drawLines, heightsOf, nearestLine, pathOf } from '../../web/src/pages/compare/parallel-lines.ts'
+} from '../../web/src/columns/axes.ts'
+import { drawLines, heightsOf, nearestLine, pathOf } from '../../web/src/columns/parallel-lines.ts'
 import { metricColour } from '../../web/src/sweeps/metric-colour.ts'
 import { viridis } from '../../web/src/sweeps/viridis.ts'
 import { labOf, SIGHTS } from './colour-difference.ts'

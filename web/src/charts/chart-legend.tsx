@@ -1,4 +1,5 @@
 import { useRef } from 'react'
+import { useBatchContext } from '../batch/context.ts'
 import type { Job, Numeric } from '../lib/api/types.ts'
 import {
   COLOURS,
@@ -14,7 +15,6 @@ import { useRow } from '../lib/live/row-store.ts'
 import { mainSeries } from '../lib/main-series.ts'
 import { useTheme } from '../lib/theme.ts'
 import { fixedLike, number, some } from '../lib/words.ts'
-import { useBatchContext } from '../pages/batch/context.ts'
 import { Button } from '../ui/controls.tsx'
 import { PopoverLater } from '../ui/popover-later.tsx'
 import { StatusShape } from '../ui/status.tsx'

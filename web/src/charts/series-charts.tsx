@@ -1,8 +1,8 @@
 import { memo, useRef } from 'react'
+import { useBatchContext } from '../batch/context.ts'
 import type { SeriesSource } from '../lib/api/batches.ts'
 import type { ColourOf } from '../lib/charts/colours.ts'
 import type { PointBus } from '../lib/live/points.ts'
-import { useBatchContext } from '../pages/batch/context.ts'
 import { ChartGrid } from './chart-grid.tsx'
 import type { Curves } from './curves.ts'
 

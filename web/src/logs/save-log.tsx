@@ -1,10 +1,10 @@
 import { useState } from 'react'
+import { useBatchContext } from '../batch/context.ts'
 import type { LogSource } from '../lib/api/batches.ts'
 import { errorText } from '../lib/api/request.ts'
 import type { LogSearch } from '../lib/log-search.ts'
 import { saveFile } from '../lib/save-file.ts'
 import { count, some } from '../lib/words.ts'
-import { useBatchContext } from '../pages/batch/context.ts'
 import { Button } from '../ui/controls.tsx'
 import { showToast } from '../ui/toasts.tsx'
 

@@ -1,9 +1,9 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
+import { useNewLines } from '../batch/arrivals.ts'
+import { useBatchContext } from '../batch/context.ts'
 import type { LogWanted } from '../lib/api/batches.ts'
 import { errorText } from '../lib/api/request.ts'
 import type { LogLine } from '../lib/api/types.ts'
-import { useNewLines } from '../pages/batch/arrivals.ts'
-import { useBatchContext } from '../pages/batch/context.ts'
 
 const FIRST = 500
 /** Lines loaded before and after a requested line. */

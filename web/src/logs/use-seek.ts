@@ -1,7 +1,7 @@
+import { useBatchContext } from '../batch/context.ts'
 import { errorText } from '../lib/api/request.ts'
 import type { LogSearch } from '../lib/log-search.ts'
 import type { SearchChange } from '../lib/search-change.ts'
-import { useBatchContext } from '../pages/batch/context.ts'
 import { showToast } from '../ui/toasts.tsx'
 
 /** Jumps to a line that contains the text; shows the message if there is none. */

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
+import { useBatchContext } from '../batch/context.ts'
 import type { MediaItem } from '../lib/api/media.ts'
 import { number } from '../lib/words.ts'
-import { useBatchContext } from '../pages/batch/context.ts'
 import { mediaItemsQuery } from './media-queries.ts'
 
 /** Steps to compare with, at most. */

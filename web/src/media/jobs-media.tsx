@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Suspense } from 'react'
+import { useBatchContext } from '../batch/context.ts'
 import type { MediaChoices } from '../lib/media-search.ts'
 import type { SearchChange } from '../lib/search-change.ts'
-import { useBatchContext } from '../pages/batch/context.ts'
 import { part } from '../ui/part.tsx'
 import { mediaKeysQuery } from './media-queries.ts'
 

@@ -1,6 +1,6 @@
+import type { Axis } from '../columns/axes.ts'
 import { useTheme } from '../lib/theme.ts'
 import { number } from '../lib/words.ts'
-import type { Axis } from '../pages/compare/axes.ts'
 import { metricColour } from './metric-colour.ts'
 
 const STOPS = 10

@@ -1,6 +1,6 @@
 import type { Compared } from '../charts/compared-jobs.ts'
+import type { Axis } from '../columns/axes.ts'
 import { count, number, some } from '../lib/words.ts'
-import type { Axis } from '../pages/compare/axes.ts'
 import { Table } from '../ui/table.tsx'
 import type { ParameterImportance } from './use-importance.ts'
 

@@ -1,6 +1,6 @@
+import type { Axis } from '../columns/axes.ts'
 import { lessIsBetter } from '../lib/batch-query.ts'
 import type { Theme } from '../lib/theme.ts'
-import type { Axis } from '../pages/compare/axes.ts'
 import { viridis } from './viridis.ts'
 
 export const isLessBetter = (metric: Axis): boolean =>

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
 import type { Compared } from '../charts/compared-jobs.ts'
+import { type Axis, differs } from '../columns/axes.ts'
 import { itemAt } from '../lib/checked.ts'
-import { type Axis, differs } from '../pages/compare/axes.ts'
 import type { Importance } from './forest.ts'
 import type { ImportanceAnswer, ImportanceRequest } from './importance.worker.ts'
 

@@ -1,10 +1,10 @@
 import { useCallback, useEffect, useMemo, useState } from 'react'
 import type { Compared } from '../charts/compared-jobs.ts'
+import { type Axis, axesOf, shareOf, standardAxes, within, withScales } from '../columns/axes.ts'
 import { batchStore, type JobStore } from '../lib/live/batches.ts'
 import { mainSeries } from '../lib/main-series.ts'
 import type { SweepSearch } from '../lib/sweep-search.ts'
 import { useTheme } from '../lib/theme.ts'
-import { type Axis, axesOf, shareOf, standardAxes, within, withScales } from '../pages/compare/axes.ts'
 import { isLessBetter, metricColour } from './metric-colour.ts'
 
 /** While a sweep runs, the lines are redrawn at most this often. */

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useId, useMemo, useState } from 'react'
+import { useBatchContext } from '../../batch/context.ts'
 import { fetchBatches, fetchJobs } from '../../lib/api/batches.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Batch, Job } from '../../lib/api/types.ts'
@@ -19,7 +20,6 @@ import { Button, inputLook } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { CodeChanges, UncommittedChanges } from './code-changes.tsx'
-import { useBatchContext } from './context.ts'
 import { useJobs } from './use-jobs.ts'
 
 const route = getRouteApi('/b/$batchId/environment')

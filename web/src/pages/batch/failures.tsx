@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { ChevronDown, RotateCw } from 'lucide-react'
 import { useMemo, useState } from 'react'
+import { useBatchContext } from '../../batch/context.ts'
 import type { Batch, Job } from '../../lib/api/types.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { itemAt } from '../../lib/checked.ts'
@@ -20,7 +21,6 @@ import { StatusShape } from '../../ui/status.tsx'
 import { Traceback } from '../../ui/traceback.tsx'
 import { useKeptOpen } from '../../ui/use-kept-open.ts'
 import { useLater } from '../../ui/use-later.ts'
-import { useBatchContext } from './context.ts'
 import { useJobs } from './use-jobs.ts'
 
 /** Groups shown initially. */

@@ -1,10 +1,10 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useMemo } from 'react'
+import { useBatchContext } from '../../batch/context.ts'
 import { FilesView } from '../../files/files-view.tsx'
 import { filesOf } from '../../lib/api/files.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
-import { useBatchContext } from './context.ts'
 
 const route = getRouteApi('/b/$batchId/files')
 

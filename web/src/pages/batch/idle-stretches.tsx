@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
+import { useBatchContext } from '../../batch/context.ts'
 import type { Series } from '../../lib/api/types.ts'
 import { clock, duration, number } from '../../lib/words.ts'
-import { useBatchContext } from './context.ts'
 
 /** Below this, a GPU counts as idle (specification §3.2), in percent. */
 const IDLE_PCT = 5

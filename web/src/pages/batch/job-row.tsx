@@ -1,11 +1,11 @@
 import { memo } from 'react'
+import { useBatchContext } from '../../batch/context.ts'
 import type { Job } from '../../lib/api/types.ts'
 import { hrefs } from '../../lib/links.ts'
 import { useFocused } from '../../lib/live/focus.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { Tag } from '../../ui/controls.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
-import { useBatchContext } from './context.ts'
 import type { JobColumn } from './job-columns.ts'
 
 export const ROW_PX = 32

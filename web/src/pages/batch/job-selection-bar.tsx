@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { ChartLine, Columns3, Waypoints } from 'lucide-react'
 import { useState } from 'react'
+import { useBatchContext } from '../../batch/context.ts'
 import type { Job } from '../../lib/api/types.ts'
 import { tagJobs } from '../../lib/edit-jobs.ts'
 import { links } from '../../lib/links.ts'
@@ -14,7 +15,6 @@ import { copyText } from '../../ui/copy.tsx'
 import { ExportTable } from '../../ui/export-table.tsx'
 import { TagDialog } from '../../ui/tag-dialog.tsx'
 import { showToast } from '../../ui/toasts.tsx'
-import { useBatchContext } from './context.ts'
 import { columnsOf } from './job-columns.ts'
 
 /** More curves are capped, as in any chart. */

@@ -1,7 +1,7 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { useBatchContext } from '../../batch/context.ts'
 import { links } from '../../lib/links.ts'
 import { LogView } from '../../logs/log-view.tsx'
-import { useBatchContext } from './context.ts'
 
 const route = getRouteApi('/b/$batchId/logs')
 

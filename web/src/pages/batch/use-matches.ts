@@ -1,10 +1,10 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
+import { useBatchContext } from '../../batch/context.ts'
 import { fetchJobsWhere } from '../../lib/api/find-jobs.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Batch, Job } from '../../lib/api/types.ts'
 import { namesOf, parseJobQuery } from '../../lib/job-query.ts'
-import { useBatchContext } from './context.ts'
 
 const FOUND_MS = 20_000
 /** Which jobs match the query: as far as the page has their values it decides, else the service. */

@@ -1,10 +1,10 @@
 import { useEffect } from 'react'
+import { pointOf, type Snapshot } from '../../batch/arrivals.ts'
+import { useBatchContext } from '../../batch/context.ts'
 import type { Host } from '../../lib/api/hosts.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { follow } from '../../lib/live/stream.ts'
 import { useLiveBatches } from '../../lib/live/use-live-batches.ts'
-import { pointOf, type Snapshot } from '../batch/arrivals.ts'
-import { useBatchContext } from '../batch/context.ts'
 
 /** The number of channels per stream is limited: only the newest running batches are followed. */
 const MAX_FOLLOWED = 20

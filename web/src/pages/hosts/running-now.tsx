@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useEffect, useMemo, useState } from 'react'
+import { useBatchContext } from '../../batch/context.ts'
 import { fetchJobsWhere } from '../../lib/api/find-jobs.ts'
 import type { Host } from '../../lib/api/hosts.ts'
 import { errorText } from '../../lib/api/request.ts'
@@ -14,7 +15,6 @@ import { number } from '../../lib/words.ts'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Table } from '../../ui/table.tsx'
-import { useBatchContext } from '../batch/context.ts'
 import { ranOn } from './arrivals.ts'
 
 /** Older samples are not current. */

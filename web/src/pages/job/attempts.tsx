@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useCallback, useMemo } from 'react'
+import { useBatchContext } from '../../batch/context.ts'
 import { type Attempt, fetchAttemptSeries, fetchAttempts } from '../../lib/api/attempts.ts'
 import type { SeriesSource } from '../../lib/api/batches.ts'
 import type { Job } from '../../lib/api/types.ts'
@@ -10,7 +11,6 @@ import { count, duration, some } from '../../lib/words.ts'
 import { buttonLook } from '../../ui/controls.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
-import { useBatchContext } from '../batch/context.ts'
 
 /** The attempts of a job, fetched again whenever the job starts or ends. */
 export function useAttempts(job: Job): readonly Attempt[] {

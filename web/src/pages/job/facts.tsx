@@ -1,3 +1,4 @@
+import { useBatchContext } from '../../batch/context.ts'
 import type { Job } from '../../lib/api/types.ts'
 import { valueText } from '../../lib/batch-facts.ts'
 import { flat } from '../../lib/flat.ts'
@@ -10,7 +11,6 @@ import { Copy } from '../../ui/copy.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
 import { Traceback } from '../../ui/traceback.tsx'
-import { useBatchContext } from '../batch/context.ts'
 import { useJobs } from '../batch/use-jobs.ts'
 
 /** The job's status, last and final values, and params, those that differ between jobs first. */

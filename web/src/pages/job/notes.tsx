@@ -1,5 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
+import { useBatchContext } from '../../batch/context.ts'
 import { changeJob } from '../../lib/api/find-jobs.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Job } from '../../lib/api/types.ts'
@@ -9,7 +10,6 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { Markdown } from '../../ui/markdown.tsx'
 import { NotesField } from '../../ui/notes-field.tsx'
 import { Failure } from '../../ui/notice.tsx'
-import { useBatchContext } from '../batch/context.ts'
 
 /** The notes of the job, with a form for users who may edit them. */
 export function JobNotes({ job }: { job: Job }) {

@@ -1,10 +1,10 @@
 import { useState } from 'react'
+import { useBatchContext } from '../../batch/context.ts'
 import type { Job } from '../../lib/api/types.ts'
 import { tagJobs } from '../../lib/edit-jobs.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { Button } from '../../ui/controls.tsx'
 import { TagDialog } from '../../ui/tag-dialog.tsx'
-import { useBatchContext } from '../batch/context.ts'
 
 /** A form for the tags of the job, for users who may edit them. */
 export function TagJob({ job }: { job: Job }) {

@@ -1,14 +1,14 @@
 import { useCallback, useMemo } from 'react'
 import type { Compared } from '../../charts/compared-jobs.ts'
+import { axesOf } from '../../columns/axes.ts'
+import { whyLeftOut } from '../../columns/counted.tsx'
+import { CustomCharts } from '../../columns/custom-charts.tsx'
 import type { ColourOf } from '../../lib/charts/colours.ts'
 import type { ChartSearch } from '../../lib/charts/search.ts'
 import { mainSeries } from '../../lib/main-series.ts'
 import type { SearchChange } from '../../lib/search-change.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { some } from '../../lib/words.ts'
-import { axesOf } from '../compare/axes.ts'
-import { whyLeftOut } from '../compare/counted.tsx'
-import { CustomCharts } from '../compare/custom-charts.tsx'
 
 /** Charts of columns of the drawn batches. Jobs that failed, were pruned or diverged are left out. */
 export function WorkspaceCustom(props: {

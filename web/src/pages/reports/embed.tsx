@@ -1,6 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from 'react'
+import { applyPayload } from '../../batch/arrivals.ts'
+import { createBatchContext, InBatch, useBatchContext } from '../../batch/context.ts'
 import { ChartCard } from '../../charts/chart-card.tsx'
 import {
   fetchShared,
@@ -29,8 +31,6 @@ import { Waiting } from '../../ui/notice.tsx'
 import { part } from '../../ui/part.tsx'
 import { StatusBadge, StatusShape } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
-import { applyPayload } from '../batch/arrivals.ts'
-import { createBatchContext, InBatch, useBatchContext } from '../batch/context.ts'
 import { useJobs } from '../batch/use-jobs.ts'
 
 const MediaBlock = part(() => import('./media-block.tsx').then((file) => file.MediaBlock))

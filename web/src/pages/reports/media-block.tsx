@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
+import { useBatchContext } from '../../batch/context.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { matcherOf } from '../../lib/charts/search.ts'
 import { useIds } from '../../lib/live/row-store.ts'
@@ -9,7 +10,6 @@ import { some } from '../../lib/words.ts'
 import { mediaKeysQuery } from '../../media/media-queries.ts'
 import { MediaSections } from '../../media/media-sections.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
-import { useBatchContext } from '../batch/context.ts'
 
 const MAX_JOBS = 12
 

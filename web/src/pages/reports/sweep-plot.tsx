@@ -1,10 +1,10 @@
 import { useState } from 'react'
+import { useBatchContext } from '../../batch/context.ts'
+import { ParallelView } from '../../columns/parallel-view.tsx'
 import type { Batch } from '../../lib/api/types.ts'
 import type { SweepSearch } from '../../lib/sweep-search.ts'
 import { ColourScale } from '../../sweeps/colour-scale.tsx'
 import { useSweep } from '../../sweeps/use-sweep.ts'
-import { useBatchContext } from '../batch/context.ts'
-import { ParallelView } from '../compare/parallel-view.tsx'
 
 /** The parallel coordinates of a sweep in a report, coloured by its main result. Brushes are the reader's own. */
 export function SweepPlot({ batch }: { batch: Batch }) {

@@ -1,6 +1,6 @@
-import { drawable, type Range } from '../../lib/charts/axis-range.ts'
-import { logTicks, numberTicks } from '../../lib/charts/axis-ticks.ts'
-import { tickTexts } from '../../lib/charts/tick-text.ts'
+import { drawable, type Range } from '../lib/charts/axis-range.ts'
+import { logTicks, numberTicks } from '../lib/charts/axis-ticks.ts'
+import { tickTexts } from '../lib/charts/tick-text.ts'
 import { type Axis, rangeOf } from './axes.ts'
 
 /** Numbers of this size are written with an exponent. */

@@ -1,9 +1,9 @@
 import { useEffect, useRef } from 'react'
-import type { Batch, Job, LogLine, Numeric } from '../../lib/api/types.ts'
-import { batchStore } from '../../lib/live/batches.ts'
-import type { Point } from '../../lib/live/points.ts'
-import { useChannel } from '../../lib/live/stream.ts'
-import { refreshMedia } from '../../media/media-queries.ts'
+import type { Batch, Job, LogLine, Numeric } from '../lib/api/types.ts'
+import { batchStore } from '../lib/live/batches.ts'
+import type { Point } from '../lib/live/points.ts'
+import { useChannel } from '../lib/live/stream.ts'
+import { refreshMedia } from '../media/media-queries.ts'
 import { type BatchContext, useBatchContext } from './context.ts'
 
 /** Applies the stream's messages about a batch or a share. */

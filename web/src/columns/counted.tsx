@@ -1,6 +1,6 @@
 import { useMemo } from 'react'
-import type { Compared } from '../../charts/compared-jobs.ts'
-import { count, some } from '../../lib/words.ts'
+import type { Compared } from '../charts/compared-jobs.ts'
+import { count, some } from '../lib/words.ts'
 import type { Axis } from './axes.ts'
 
 /** Why the result of a job is not compared with those of others; null if it is. */

@@ -1,4 +1,4 @@
-import type { Compared } from '../../charts/compared-jobs.ts'
+import type { Compared } from '../charts/compared-jobs.ts'
 import { type Axis, shareOf } from './axes.ts'
 
 /** The height of the drawing, and of its titles, in CSS pixels. */

@@ -1,6 +1,6 @@
-import type { Compared } from '../../charts/compared-jobs.ts'
-import { lessIsBetter } from '../../lib/batch-query.ts'
-import { number } from '../../lib/words.ts'
+import type { Compared } from '../charts/compared-jobs.ts'
+import { lessIsBetter } from '../lib/batch-query.ts'
+import { number } from '../lib/words.ts'
 import { type Axis, shareOf, valueAt } from './axes.ts'
 
 /** A parameter with more distinct numbers is grouped into bins. */

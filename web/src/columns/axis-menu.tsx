@@ -1,8 +1,8 @@
 import { ChevronDown } from 'lucide-react'
-import type { SearchChange } from '../../lib/search-change.ts'
-import type { SweepSearch } from '../../lib/sweep-search.ts'
-import { Button, buttonLook } from '../../ui/controls.tsx'
-import { PopoverLater } from '../../ui/popover-later.tsx'
+import type { SearchChange } from '../lib/search-change.ts'
+import type { SweepSearch } from '../lib/sweep-search.ts'
+import { Button, buttonLook } from '../ui/controls.tsx'
+import { PopoverLater } from '../ui/popover-later.tsx'
 import { type Axis, byImportance, canBeLog } from './axes.ts'
 import { Toggles } from './toggles.tsx'
 

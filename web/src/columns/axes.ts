@@ -1,6 +1,6 @@
-import type { Compared } from '../../charts/compared-jobs.ts'
-import { divisible, extremes, type Range, shareIn, valueIn } from '../../lib/charts/axis-range.ts'
-import { flatOf } from '../../lib/flat.ts'
+import type { Compared } from '../charts/compared-jobs.ts'
+import { divisible, extremes, type Range, shareIn, valueIn } from '../lib/charts/axis-range.ts'
+import { flatOf } from '../lib/flat.ts'
 
 /** A column of compared jobs: a parameter or a result. */
 export interface Axis {

@@ -1,5 +1,5 @@
-import type { Compared } from '../../charts/compared-jobs.ts'
-import { divisible, extremes, type Range, shareIn } from '../../lib/charts/axis-range.ts'
+import type { Compared } from '../charts/compared-jobs.ts'
+import { divisible, extremes, type Range, shareIn } from '../lib/charts/axis-range.ts'
 import type { Axis } from './axes.ts'
 import { axisLabels } from './axis-labels.ts'
 import { jobGroups, type Spread, spreadOf } from './job-groups.ts'

@@ -1,12 +1,12 @@
 import { createContext, useContext } from 'react'
-import type { LogSource, SeriesSource } from '../../lib/api/batches.ts'
-import type { MediaSource } from '../../lib/api/media.ts'
-import type { LogLine } from '../../lib/api/types.ts'
-import { type ColourOf, coloursOfRuns } from '../../lib/charts/colours.ts'
-import { createJobStore, type JobStore } from '../../lib/live/batches.ts'
-import { createFocus, type Focus } from '../../lib/live/focus.ts'
-import { createPointBus, type PointBus } from '../../lib/live/points.ts'
-import { createSelection, type Selection } from '../../lib/selection.ts'
+import type { LogSource, SeriesSource } from '../lib/api/batches.ts'
+import type { MediaSource } from '../lib/api/media.ts'
+import type { LogLine } from '../lib/api/types.ts'
+import { type ColourOf, coloursOfRuns } from '../lib/charts/colours.ts'
+import { createJobStore, type JobStore } from '../lib/live/batches.ts'
+import { createFocus, type Focus } from '../lib/live/focus.ts'
+import { createPointBus, type PointBus } from '../lib/live/points.ts'
+import { createSelection, type Selection } from '../lib/selection.ts'
 
 /** Data and settings that the tabs of a batch share; shared pages provide them too. */
 export interface BatchContext {
