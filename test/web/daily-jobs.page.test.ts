@@ -144,8 +144,8 @@ async function dragOnto(page: Page, from: string, to: string): Promise<void> {
 job('arrange a workspace and share it', 9, '/p/digits?charts=%7B%7D', async (page) => {
   await drawn(page, 'val/loss')
   expect(await page.getByRole('heading', { level: 2 }).allTextContents()).toEqual([
-    'val2 charts',
     'train1 chart',
+    'val2 charts',
     'opt1 chart',
     'Your charts',
   ])
@@ -155,13 +155,13 @@ job('arrange a workspace and share it', 9, '/p/digits?charts=%7B%7D', async (pag
   await expect.poll(() => page.url()).toContain('layout')
   const order = () =>
     page.locator('[data-arranged]').evaluateAll((all) => all.map((one) => one.getAttribute('data-arranged')))
-  await expect.poll(order).toEqual(['val/acc', 'val/loss', 'train/loss', 'opt/lr'])
-  // By keyboard: lifted, moved to the section above, dropped.
+  await expect.poll(order).toEqual(['train/loss', 'val/acc', 'val/loss', 'opt/lr'])
+  // By keyboard: lifted, moved to the section below, dropped.
   await page.getByRole('button', { name: 'Move train/loss', exact: true }).focus()
   await page.keyboard.press('Space')
   const said = page.getByRole('status').filter({ hasText: 'train/loss' })
   await said.waitFor({ state: 'attached' })
-  await page.keyboard.press('ArrowUp')
+  await page.keyboard.press('ArrowDown')
   await said.filter({ hasText: /over droppable area val/ }).waitFor({ state: 'attached' })
   await page.keyboard.press('Space')
   await expect.poll(() => page.getByRole('region', { name: 'Section train' }).count()).toBe(0)
