@@ -114,6 +114,9 @@ def test_a_run_has_its_config_summary_and_every_step(api: Api, real_server: Real
     assert [row["_step"] for row in every] == [0, 1, 2, 3]
     assert every[3]["rare"] == 7.0
     assert list(run.scan_history(["loss"], min_step=1, max_step=2)) == [{"loss": 1.5}]
+    of_keys = run.history(keys=["loss"], x_axis="epoch", pandas=False)
+    assert of_keys == [{"epoch": step, "loss": 1 + 1 / (step + 1)} for step in range(3)]
+    assert [row["_step"] for row in run.history(keys=["loss"], pandas=False)] == [0, 1, 2]
     assert api.run(f"me/{PROJECT}/{run.id}").name == "b"
     assert run.lastHistoryStep == 3
     with pytest.raises(CommError):

@@ -76,7 +76,7 @@ def test_the_calls_of_the_module_work_on_the_open_run(begin: Callable[..., wandb
     assert [u["config"] for u in updates if "config" in u] == [{"lr": 0.2, "depth": 3}, {"width": 4}]
     assert [u["name"] for u in updates if "name" in u] == ["renamed"]
     [end] = server.of("batch_done")
-    assert end["data"]["summary"]["acc"] == {"last": 0.4, "min": 0.4, "max": 0.5, "best": 0.5}
+    assert end["data"]["summary"]["acc"] == {"last": 0.4, "min": 0.4, "max": 0.5, "best": 0.5, "shown": ["max"]}
     assert end["data"]["summary"]["best"] == 0.9
     assert [event["data"]["alert"]["text"] for event in server.of("log_line")] == ["high"]
 

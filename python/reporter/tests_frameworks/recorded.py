@@ -48,7 +48,9 @@ class Recorded:
     media: set[tuple[str, int, str]] = field(default_factory=set)
     config: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
-    """Without media, and in wandb without what `define_metric(summary=)` makes of a metric."""
+    """Without media; nested, as `acc/max` of `define_metric(summary="max")`."""
+    state: str = "crashed"
+    """`finished` or `failed` by the exit code; without an end the service calls a run crashed."""
     name: str = ""
     group: str = ""
     notes: str = ""
@@ -93,6 +95,8 @@ def _of_records(records: Iterable[Any], folder: Path) -> Recorded:
             _take_history(run, record.history, axes)
         elif record.HasField("alert"):
             run.alerts.add((record.alert.title, record.alert.text))
+        elif record.HasField("exit"):
+            run.state = "failed" if record.exit.exit_code else "finished"
         elif record.HasField("artifact"):
             told = record.artifact
             paths = ",".join(sorted(entry.path for entry in told.manifest.contents))
@@ -150,8 +154,7 @@ def _flattened(values: Mapping[str, Any], before: str = "") -> Iterable[tuple[st
 def _plain_summary(values: Mapping[str, Any]) -> dict[str, Any]:
     kept = {}
     for key, value in _flattened(values):
-        inside = key.rpartition("/")[2] in ("min", "max", "mean", "last")  # of define_metric(summary=)
-        if key.startswith("_") or inside or isinstance(value, dict):
+        if key.startswith("_") or isinstance(value, dict):
             continue
         kept[key] = _number(value) if isinstance(value, (bool, int, float)) else value
     return kept
@@ -170,7 +173,7 @@ def of_service(service: RealServer, project: str) -> list[Recorded]:
     for one in api.runs(project):
         batch = service.call("GET", f"/api/batches/{one.id}")
         run = Recorded(name=batch["name"] or "", group=batch["group"] or "", notes=batch["notes"] or "")
-        run.job_type = "" if one.job_type == "train" else one.job_type
+        run.state, run.job_type = one.state, "" if one.job_type == "train" else one.job_type
         run.tags, run.config, run.summary = batch["tags"], one.config, _plain_summary(one.summary)
         for series in service.call("GET", f"/api/batches/{one.id}/metrics")["series"]:
             name = "epoch" if series["key"] == "axis/epoch" else series["key"]

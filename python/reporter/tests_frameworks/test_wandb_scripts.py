@@ -1,8 +1,7 @@
 """Scripts of the kinds that public repositories have, under wandb offline and under `import svc_reporter as wandb`.
 
 Both end with the same status, print the same, and record the same: values at the same steps, media, configuration,
-summary, names, tags, notes, alerts, files and artifacts. Under wandb all of them run in one process, because its import
-takes seconds; where a script sets variables of W&B, its service starts again.
+summary, the end of the run, names, tags, notes, alerts, files and artifacts.
 """
 
 from __future__ import annotations
@@ -22,35 +21,38 @@ from .recorded import of_service, of_wandb
 
 SCRIPTS = sorted((Path(__file__).parent / "wandb_scripts").glob("*.py"))
 RUN_ALL = """
-import contextlib, io, json, os, runpy, sys
+import json, os, runpy, sys
 from pathlib import Path
 import wandb
-scripts = sys.argv[1:]
-variables = dict(os.environ)
-for script in scripts:
-    sys.argv = [script]
+from wandb.sdk.data_types._private import MEDIA_TMP
+
+def wait(left):
+    while len(running) > left:
+        pid, code = os.wait()
+        folder = running.pop(pid)
+        result = [os.waitstatus_to_exitcode(code), Path(folder, ".printed").read_text()]
+        Path(folder, "result.json").write_text(json.dumps(result))
+
+running = {}
+for script in sys.argv[1:]:
     folder = Path(script).stem
     os.mkdir(folder)
-    os.chdir(folder)
-    out, status = io.StringIO(), 0
-    sets_variables = "WANDB_" in Path(script).read_text()
-    if sets_variables:
-        wandb.teardown()
-    try:
-        with contextlib.redirect_stdout(out):
-            runpy.run_path(script, run_name="__main__")
-    except SystemExit as error:
-        status = error.code or 0
-    except Exception:
-        status = 1
-    wandb.finish()
-    if sets_variables:
-        os.environ.clear()
-        os.environ.update(variables)
-        wandb.teardown()
-    os.chdir("..")
-    Path(folder, "result.json").write_text(json.dumps([status, out.getvalue()]))
+    pid = os.fork()
+    if pid == 0:
+        sys.argv = [script]
+        os.chdir(folder)
+        os.mkdir(".unsaved")
+        MEDIA_TMP.name = os.path.abspath(".unsaved")  # the first child removes the common one at its end
+        os.dup2(os.open(".printed", os.O_WRONLY | os.O_CREAT), 1)
+        break
+    running[pid] = folder
+    wait(1)
+else:
+    wait(0)
+    sys.exit()
+runpy.run_path(script, run_name="__main__")
 """
+"""Each script in a child, which has wandb imported, and ends as the script does. Two at a time."""
 
 
 @pytest.fixture(scope="module")

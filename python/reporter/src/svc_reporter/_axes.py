@@ -32,7 +32,7 @@ class Metric:
     step: str | None
     goal: str | None
     summary: tuple[str, ...] = ()
-    """W&B's words for what the summary has of it: `max`, `min`, `mean`, `last`."""
+    """W&B's words for what the summary has of it: `max`, `min`, `mean`, `first`, `last`; `none` alone."""
 
 
 class Axes:

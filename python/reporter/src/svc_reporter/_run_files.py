@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ._watch_model import Watching
 
 _MAX_GLOBBED = 10_000
-_CODE = (".py", ".ipynb", ".yaml", ".yml", ".toml", ".cfg", ".sh", ".json", ".txt", ".md")
+_CODE = (".py", ".ipynb", ".yaml", ".yml", ".toml", ".cfg", ".sh", ".json", ".md")
+_CODE_NAMES = ("requirements", "Dockerfile")
 _NO_CODE = frozenset(("wandb", "svc-run", "node_modules", "__pycache__", "venv", "env", "dist", "build"))
 _MAX_CODE_BYTES = 1024 * 1024
 
@@ -168,7 +169,7 @@ class RunFileCalls:
         for path in _code_below(base):
             if include_fn is not None and not _asked(include_fn, path, base):
                 continue
-            if include_fn is None and path.suffix not in _CODE:
+            if include_fn is None and path.suffix not in _CODE and not path.name.startswith(_CODE_NAMES):
                 continue
             if exclude_fn is not None and _asked(exclude_fn, path, base):
                 continue

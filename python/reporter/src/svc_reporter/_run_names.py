@@ -259,9 +259,10 @@ def goal_of(goal: Any, summary: Any) -> str | None:
 
 
 def summary_words(summary: Any) -> tuple[str, ...]:
-    """What of a metric W&B's summary has; empty if it is the last value alone."""
+    """What of a metric W&B's summary has; empty if it is the last value alone, `("none",)` if it has nothing of it."""
     words = [word.strip() for word in text_of(summary).split(",")] if summary is not None else []
-    return tuple(word for word in words if word in ("min", "max", "mean", "last"))
+    found = tuple(word for word in words if word in ("min", "max", "mean", "first", "last"))
+    return found or (("none",) if "none" in words else ())
 
 
 def step_name(step: Any) -> str | None:

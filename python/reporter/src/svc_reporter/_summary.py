@@ -11,6 +11,8 @@ from ._plain import entries_of, plain, text_of
 
 MAX_METRICS = 1_000
 _TEXT_LIMIT = 1_000
+_NOTHING = ("none",)
+"""W&B's word for a metric that its summary leaves out."""
 _LESS_IS_BETTER = ("loss", "err", "perplexity", "ppl", "mae", "mse", "rmse", "nll", "wer", "cer", "fid", "time")
 _MORE_IS_BETTER = ("acc", "auc", "f1", "precision", "recall", "score", "reward", "bleu", "rouge", "map", "iou", "r2")
 
@@ -42,8 +44,8 @@ class Summary(MutableMapping[str, Any]):
         if key in self._set:
             return self._set[key]
         seen = self._seen.get(key)
-        if seen is not None:
-            words = self._words_of(key) if self._words_of is not None else ()
+        words = self._words(key)
+        if seen is not None and words != _NOTHING:
             return {word: seen.of(word) for word in words} if words else plain(seen.last)
         if key in self._texts:
             return self._texts[key]
@@ -51,6 +53,9 @@ class Summary(MutableMapping[str, Any]):
         if not inner:
             raise KeyError(key)
         return inner
+
+    def _words(self, metric: str) -> tuple[str, ...]:
+        return self._words_of(metric) if self._words_of is not None else ()
 
     def _group(self, prefix: str) -> dict[str, Any]:
         """Metrics that were logged as nested dictionaries, read as W&B has them."""
@@ -88,10 +93,11 @@ class Summary(MutableMapping[str, Any]):
             self[key] = value
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*self._set, *self._seen, *self._texts]))
+        seen = (metric for metric in self._seen if self._words(metric) != _NOTHING)
+        return iter(dict.fromkeys([*self._set, *seen, *self._texts]))
 
     def __len__(self) -> int:
-        return len(set(self._set) | set(self._seen) | set(self._texts))
+        return sum(1 for _ in self)
 
     def __repr__(self) -> str:
         return f"Summary({dict(self)!r})"
@@ -140,29 +146,45 @@ class Summary(MutableMapping[str, Any]):
         return dict(self._set)
 
     def as_data(self) -> dict[str, Any]:
-        """What is sent: `{"loss": {"last": ..., "min": ..., "max": ..., "best": ...}, "best_acc": 0.93}`."""
+        """What is sent: `{"loss": {"last": ..., "min": ..., "max": ..., "best": ...}, "best_acc": 0.93}`.
+
+        `shown` lists what W&B's summary has of a metric, if that is not its last value alone.
+        """
         with self._lock:
-            return {**{metric: self.of(metric) for metric in self._seen}, **self._texts, **self._set}
+            return {**{metric: self._sent(metric) for metric in self._seen}, **self._texts, **self._set}
+
+    def _sent(self, metric: str) -> dict[str, Any]:
+        words = self._words(metric)
+        found = self.of(metric)
+        if not words:
+            return found
+        shown = [] if words == _NOTHING else list(words)
+        return {**found, **{word: self._seen[metric].of(word) for word in shown}, "shown": shown}
 
 
 class _Seen:
     """The values of one metric. `least` is greater than `greatest` until a finite value is logged."""
 
-    __slots__ = ("count", "greatest", "last", "least", "total")
+    __slots__ = ("count", "first", "greatest", "last", "least", "total")
 
     def __init__(self) -> None:
+        self.first: float | None = None
         self.last = math.nan
         self.least, self.greatest = math.inf, -math.inf
         self.count, self.total = 0, 0.0
-        """Kept in scripts that call this package `wandb`."""
+        """With `first` kept in scripts that call this package `wandb`."""
 
     def add(self, value: float) -> None:
+        if self.first is None:
+            self.first = value
         if math.isfinite(value):
             self.count += 1
             self.total += value
 
     def of(self, word: str) -> Any:
-        """`min`, `max`, `mean` or `last`; None for the first three before a finite value."""
+        """`min`, `max`, `mean`, `first` or `last`; None for the first three before a finite value."""
+        if word == "first":
+            return plain(self.first)
         if word == "last" or self.least > self.greatest:
             return plain(self.last) if word == "last" else None
         if word == "mean":

@@ -30,6 +30,14 @@ class RunSummary(dict[str, Any]):
         return dict(self)
 
 
+def _shown(value: Any) -> Any:
+    """Of a metric: its last value, or what `define_metric(summary=…)` chose, `{"max": …}`."""
+    if not isinstance(value, Mapping) or "last" not in value:
+        return as_number(value)
+    shown = value.get("shown")
+    return {word: as_number(value.get(word)) for word in shown} if shown else as_number(value["last"])
+
+
 class StoredRun:
     """A run of the service in W&B's words. `run.batch` is what `Api.batch` returns, with every field."""
 
@@ -120,8 +128,9 @@ class StoredRun:
             for _, values in self._last_rows() if not self.batch.get("summary") else ():
                 found.update({name: as_number(value) for name, value in values.items() if name != "epoch"})
             for name, value in (self.batch.get("summary") or {}).items():
-                last = value["last"] if isinstance(value, Mapping) and "last" in value else value
-                found[_OWN_NAMES.get(name, name)] = as_number(last)
+                if isinstance(value, Mapping) and value.get("shown") == []:
+                    continue  # define_metric(summary="none")
+                found[_OWN_NAMES.get(name, name)] = _shown(value)
             if self.batch.get("elapsed_s") is not None:
                 found.setdefault("_runtime", self.batch["elapsed_s"])
             self._summary = found
@@ -149,7 +158,8 @@ class StoredRun:
         Every step, never sampled: `samples` has no effect. A data frame if pandas is installed, else a list of
         dictionaries. `stream="system"` has the samples of the machine.
         """
-        rows = self._system_rows() if stream == "system" else list(self.scan_history(keys))
+        wanted = None if keys is None else list(dict.fromkeys([x_axis, *_listed(keys)]))
+        rows = self._system_rows() if stream == "system" else list(self._rows(keys, wanted))
         rows.sort(key=lambda row: row.get(x_axis, 0) if isinstance(row.get(x_axis, 0), (int, float)) else 0)
         if not pandas:
             return rows
@@ -157,7 +167,6 @@ class StoredRun:
             frames: Any = importlib.import_module("pandas")
         except ImportError:
             return rows
-        wanted = None if keys is None else list(dict.fromkeys([x_axis, *_listed(keys)]))
         return frames.DataFrame(rows, columns=wanted) if wanted is not None else frames.DataFrame(rows)
 
     def scan_history(
@@ -168,9 +177,20 @@ class StoredRun:
         max_step: int | None = None,
     ) -> Iterator[dict[str, Any]]:
         """The rows of `history` as dictionaries; with `keys` only these, of the steps that have all of them."""
+        yield from self._rows(keys, keys, min_step, max_step)
+
+    def _rows(
+        self,
+        keys: Iterable[str] | None,
+        shown: Iterable[str] | None,
+        min_step: int | None = None,
+        max_step: int | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """The rows that have all of `keys`, with the values of `shown`."""
+        columns = None if shown is None else _listed(shown)
         wanted = None if keys is None else _listed(keys)
         rows: dict[tuple[str, int], dict[str, Any]] = {}
-        for point in self._points(wanted).records():
+        for point in self._points(None if wanted is None else [*wanted, *(columns or ())]).records():
             step = int(point["step"])
             if (min_step is not None and step < min_step) or (max_step is not None and step >= max_step):
                 continue
@@ -185,7 +205,7 @@ class StoredRun:
             if wanted is None:
                 yield row
             elif all(name in row for name in wanted):
-                yield {name: row[name] for name in wanted}
+                yield {name: row[name] for name in columns or () if name in row}
 
     beta_scan_history = scan_history
 
@@ -255,45 +275,6 @@ class StoredRun:
 
     def delete(self, delete_artifacts: bool = False) -> None:
         raise UsageError("runs are deleted on the page, where they go to the trash first")
-
-
-class Runs(Sequence[StoredRun]):
-    """The runs of a query, read page by page. They have a length, indexes and slices."""
-
-    def __init__(self, found: Iterator[StoredRun]) -> None:
-        self._left = found
-        self._read: list[StoredRun] = []
-
-    def __iter__(self) -> Iterator[StoredRun]:
-        at = 0
-        while self._has(at):
-            yield self._read[at]
-            at += 1
-
-    def _has(self, at: int) -> bool:
-        while len(self._read) <= at:
-            one = next(self._left, None)
-            if one is None:
-                return False
-            self._read.append(one)
-        return True
-
-    def _all(self) -> list[StoredRun]:
-        self._read += self._left
-        return self._read
-
-    def __len__(self) -> int:
-        return len(self._all())
-
-    def __getitem__(self, at: Any) -> Any:
-        if isinstance(at, int) and at >= 0:
-            if not self._has(at):
-                raise IndexError("there are not so many runs")
-            return self._read[at]
-        return self._all()[at]
-
-    def __repr__(self) -> str:
-        return f"<Runs: {len(self._read)} read so far>"
 
 
 def _listed(keys: Iterable[str]) -> list[str]:

@@ -14,7 +14,8 @@ from ._client import Client, segment
 from ._histories import metrics_of, resources_of
 from ._run_files import RunFile
 from ._run_filters import field_of
-from ._runs import Runs, StoredRun
+from ._run_list import Runs
+from ._runs import StoredRun
 from ._table import Table
 
 _METHODS = {"tpe": "bayes", "gp": "bayes"}

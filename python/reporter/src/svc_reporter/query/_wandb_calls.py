@@ -12,7 +12,8 @@ from ..errors import CommError
 from ._client import Client, segment
 from ._run_files import stored
 from ._run_filters import matches, project_of, sort_of, sweep_in
-from ._runs import Runs, StoredRun
+from ._run_list import Runs
+from ._runs import StoredRun
 from ._sweeps import StoredSweep, sweep_of, sweeps_of, trial_of
 
 
