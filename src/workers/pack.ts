@@ -20,8 +20,13 @@ const MAX_JOBS = 2_000
 const RETRY_MS = 60_000
 
 export interface Packer {
-  /** Packs the due jobs of one round. */
-  round(signal?: AbortSignal): Promise<void>
+  /**
+   * Packs the due jobs of one round.
+   * @returns whether there were any
+   */
+  round(signal?: AbortSignal): Promise<boolean>
+  /** Rounds until every job was looked at. */
+  readonly rounds: number
 }
 
 /** Several servers may pack at once: the batch's lock serializes them, and each checks again once it holds the lock. */
@@ -37,6 +42,7 @@ export function createPacker({
   againMs?: number
 }): Packer {
   let nextKey = 0
+  let rounds = 1
   const packedAt = new Map<number, number>()
 
   function isDue({ jobKey, unpacked }: Packable, now: number): boolean {
@@ -44,7 +50,7 @@ export function createPacker({
     return !unpacked || last === undefined || now - last >= retryMs
   }
 
-  async function pack(keys: { from: number; to: number }, signal: AbortSignal | undefined): Promise<void> {
+  async function pack(keys: { from: number; to: number }, signal: AbortSignal | undefined): Promise<number> {
     const now = performance.now()
     const found = (await findPackable(sql, keys, MAX_JOBS, sizes)).filter((job) => isDue(job, now))
     const batches = new Map<number, number[]>()
@@ -65,6 +71,7 @@ export function createPacker({
       }
       for (const jobKey of jobs) packedAt.set(jobKey, now)
     }
+    return found.length
   }
 
   return {
@@ -73,12 +80,17 @@ export function createPacker({
       for (const [jobKey, last] of packedAt) if (now - last >= retryMs) packedAt.delete(jobKey)
       const newest = await newestJobKey(sql)
       const recent = Math.max(0, newest - NEWEST_KEYS)
-      await pack({ from: recent + 1, to: newest }, signal)
-      if (recent === 0) return
+      rounds = 1 + Math.ceil(recent / OTHER_KEYS)
+      const found = await pack({ from: recent + 1, to: newest }, signal)
+      if (recent === 0) return found > 0
       if (nextKey >= recent) nextKey = 0
       const to = Math.min(recent, nextKey + OTHER_KEYS)
-      await pack({ from: nextKey + 1, to }, signal)
+      const older = await pack({ from: nextKey + 1, to }, signal)
       nextKey = to
+      return found + older > 0
+    },
+    get rounds() {
+      return rounds
     },
   }
 }
@@ -96,10 +108,14 @@ export function startPacking({
   atRest: () => boolean
 }): Loop {
   const packer = createPacker({ sql, writer })
+  /** Rounds that found nothing since something was stored. */
+  let idle = 0
   return startLoop({
     everyMs: EVERY_MS,
-    atRest,
-    work: (signal) => packer.round(signal),
+    atRest: () => atRest() && idle > packer.rounds,
+    work: async (signal) => {
+      idle = (await packer.round(signal)) || !atRest() ? 0 : idle + 1
+    },
     failed: (err) => log.warn({ err }, 'packing series failed; it is tried again'),
   })
 }

@@ -79,7 +79,7 @@ test(
           const batch_id = `packing ${++runs}`
           let clock = 0
           const perform = async (c: (typeof commands)[number]): Promise<void> => {
-            if (c.do === 'pack') return packer.round()
+            if (c.do === 'pack') return void (await packer.round())
             const at = `2026-03-01T10:${String(++clock).padStart(2, '0')}`
             const events =
               c.do === 'send'
