@@ -27,8 +27,8 @@ export function openReadReplica(
     onStateChange: (usable, message) => (usable ? log.info(message) : log.warn(message)),
   })
   readWarmed(replica.sql, {
-    async warm(of) {
-      await warmer.warm(of)
+    async warm(of, part) {
+      await warmer.warm(of, part)
       // Rows may have been restored from the archive just now, here or on another server: without them a read
       // would be incomplete without an error.
       if (archives && !(await replica.hasCaughtUp(readTimeoutS * 1000)))

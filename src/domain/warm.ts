@@ -6,8 +6,12 @@ import type { Db, Sql } from '../db/sql.ts'
  * which a batch is archived.
  */
 export interface Warmer {
-  /** Returns once the rows of all these batches are in the database. @throws Problem archive_unreadable */
-  warm(of: Telemetry): Promise<void>
+  /**
+   * Returns once the rows of all these batches are in the database.
+   * @param part `series`: only what charts read, which batches keep when they are archived
+   * @throws Problem archive_unreadable
+   */
+  warm(of: Telemetry, part?: 'series'): Promise<void>
 }
 
 /** Whose rows are about to be read. */
@@ -19,6 +23,6 @@ const warmers = new WeakMap<object, Warmer>()
 export const readWarmed = (sql: Sql, warmer: Warmer): void => void warmers.set(sql, warmer)
 
 /** Brings back what is in the archive. Nothing to do without one, or within a transaction. */
-export async function warm(db: Db, of: Telemetry): Promise<void> {
-  await warmers.get(db)?.warm(of)
+export async function warm(db: Db, of: Telemetry, part?: 'series'): Promise<void> {
+  await warmers.get(db)?.warm(of, part)
 }

@@ -90,17 +90,21 @@ test('on an S3 API a batch is written, dropped, read back and removed', async ()
     expect(await store.sizeOf(`${location}/manifest.json`)).toBeGreaterThan(500)
     expect(await store.sizeOf(`${location}/none.json`)).toBe(undefined)
     expect(await store.get(`${location}/none.json`)).toBe(undefined)
+    // Charts and exports of series restore nothing.
+    expect(await csvOf(door, 'b')).toBe(before)
+    expect(await door.sql`select from events`).toHaveLength(0)
+    const lines = () => door.app.call('GET', '/api/batches/b/log-lines', { token: door.session })
+    expect((await lines()).body.items).toHaveLength(3)
     expect(await csvOf(door, 'b')).toBe(before)
     await door.app.runTask('archive')
     await door.app.runTask('archive')
     expect(await store.sizeOf(`${location}/manifest.json`)).toBe(undefined)
-    // The store is unreachable: nothing is dropped, and reads get 503.
+    // The store is unreachable: nothing is dropped, reads of events get 503, and charts are drawn.
     await s3.close()
     await expect
-      .poll(() => door.app.call('GET', '/api/batches/b/metrics', { token: door.session }), {
-        timeout: 20_000,
-      })
+      .poll(lines, { timeout: 20_000 })
       .toMatchObject({ status: 503, body: { code: 'archive_unreadable' } })
+    expect(await csvOf(door, 'b')).toBe(before)
     store.close()
   } finally {
     await s3.close().catch(() => {})
@@ -157,8 +161,18 @@ test('after a kill at any moment of archiving the rows or a verified archive exi
     const again = await openReader(url, archiveUrl)
     try {
       for (const id of ids) {
-        const csv = (await again.call('GET', `/api/batches/${id}/metrics.csv`, { token: reader })).body
-        expect(String(csv)).toBe(before.get(id))
+        const csv = async () =>
+          String((await again.call('GET', `/api/batches/${id}/metrics.csv`, { token: reader })).body)
+        expect(await csv()).toBe(before.get(id))
+        expect(await stateOf(door.sql, 'cold')).toBe(ids.length - ids.indexOf(id))
+        // From the archive.
+        expect((await again.call('GET', `/api/batches/${id}/log-lines`, { token: reader })).status).toBe(200)
+        expect(await csv()).toBe(before.get(id))
+        const [rows] = await door.sql<{ events: number; epochs: number }[]>`
+          select (select count(*)::int from events e where e.batch_key = b.key) events,
+            (select count(*)::int from epochs e where e.batch_key = b.key) epochs
+          from batches b where b.id = ${id}`
+        expect(rows).toEqual({ events: 4 * 203 + 2, epochs: 4 * 200 })
       }
     } finally {
       await again.stop()

@@ -1,10 +1,13 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { examine } from '../../src/cli/checks.ts'
 import { readConfig } from '../../src/config.ts'
+import { packJobs } from '../../src/domain/metrics/index.ts'
+import { createWriter } from '../../src/stream/commit.ts'
+import { createPacker } from '../../src/workers/pack.ts'
 import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
 import { PASSWORD } from '../kit/app.ts'
 import { createClock } from '../kit/clock.ts'
@@ -181,7 +184,12 @@ test('a batch is archived after its retention days: its rows are removed, and ev
   )
 
   await round()
-  expect(await countsOf(BATCH)).toEqual([0, 0, 0, 0, 0])
+  // Its series stay: snapshots, chunks, and the epochs of the job that is too short for chunks.
+  const left = await rowsOf(BATCH)
+  expect(left).toMatchObject({ events: [], log_lines: [] })
+  expect(left.metric_chunks).toEqual(rows.metric_chunks)
+  expect(left.resource_snapshots).toEqual(rows.resource_snapshots)
+  expect(left.epochs).toHaveLength(5)
   expect(await stateOf(BATCH)).toMatchObject({ state: 'cold' })
   expect(await stateOf('running')).toBe(undefined)
   // What lists and overviews show needs no telemetry.
@@ -195,22 +203,100 @@ test('a batch is archived after its retention days: its rows are removed, and ev
   expect(await stateOf(BATCH)).toMatchObject({ state: 'warm' })
 })
 
-test('each kind of read restores the batch by itself', async () => {
+test('charts, exports of series and delivery reports restore nothing, even without the archive', async () => {
   const b = `/api/batches/${encodeURIComponent(BATCH)}`
   const [job] = await door.sql<{ key: number }[]>`select key from jobs where id = 'a'`
   const paths = [
     `${b}/metrics`,
+    `${b}/metrics?points=20`,
+    `${b}/metrics?points=20&x=wall`,
+    `${b}/metrics?from=30&to=70`,
     `${b}/metrics.csv`,
     `${b}/metrics.arrow`,
-    `${b}/log-lines`,
-    `${b}/resources`,
-    `${b}/delivery`,
     `/api/jobs/metrics?job_keys=${job?.key}&key=loss`,
+    `/api/jobs/metrics/groups?job_keys=${job?.key}&key=loss&group_by=batch`,
     `${b}/metrics/groups?group_by=status`,
-    `${b}/jobs/a/attempts`,
-    `${b}/jobs/a/attempts/1/metrics`,
+    `${b}/delivery`,
     `${b}/delivery/jobs`,
+    `${b}/resources`,
   ]
+  const before = new Map<string, unknown>()
+  for (const path of paths) before.set(path, await get(path))
+  await round()
+  renameSync(folder, `${folder}-away`)
+  for (const path of paths) {
+    expect(await get(path), path).toEqual(before.get(path))
+    expect(before.get(path), path).toMatchObject({ status: 200 })
+    expect(await stateOf(BATCH), path).toMatchObject({ state: 'cold', problem: null })
+  }
+  renameSync(`${folder}-away`, folder)
+})
+
+test('delivery reports of archived jobs name the same gaps, for any steps', async () => {
+  const id = 'gaps'
+  const timestamp = clock.now().toISOString()
+  const of = (job_id: string, steps: number[]) => [
+    makeEvent('job_start', { batch_id: id, job_id, timestamp }),
+    ...steps.map((epoch) =>
+      makeEvent('job_epoch', { batch_id: id, job_id, timestamp, data: { epoch, loss: 1 } }),
+    ),
+    makeEvent('job_done', { batch_id: id, job_id, timestamp }),
+  ]
+  const without = (from: number, missing: number[]) =>
+    Array.from({ length: 40 }, (_, i) => from + i).filter((step) => !missing.includes(step - from))
+  await sendAll([
+    makeEvent('batch_start', { batch_id: id, timestamp }),
+    ...of('whole', without(7, [])),
+    ...of('gaps', without(0, [5, 6, 30])),
+    ...of('negative', without(-20, [3])),
+    ...of('wide', without(5_000_000_000, [9])),
+    ...of('across', without(2_147_483_640, [20, 21])),
+    ...of('short', [1, 2, 4]),
+    makeEvent('batch_done', { batch_id: id, timestamp }),
+  ])
+  await vi.waitFor(async () => {
+    const jobs = await door.sql`
+      select from job_progress where batch_key = ${await keyOf(id)} and packed_step = max_step`
+    expect(jobs).toHaveLength(5)
+  }, 30_000)
+  const report = () => get(`/api/batches/${id}/delivery/jobs`)
+  const groups = () => get(`/api/batches/${id}/metrics/groups?group_by=status`)
+  const before = [await report(), await groups()]
+  expect(JSON.stringify(before)).toMatch(/"gaps":\[\[5,6\],\[30,30\]\].*\[\[2147483660,2147483661\]\]/)
+  await forward(31)
+  await round()
+  expect(await countsOf(id)).toEqual([0, 3, 10, 0, 0])
+  expect([await report(), await groups()]).toEqual(before)
+  expect(await stateOf(id)).toMatchObject({ state: 'cold' })
+})
+
+test('a job that was not packed keeps its epochs, and is not packed while it is archived', async () => {
+  const key = await keyOf('gaps')
+  const csv = () => get('/api/batches/gaps/metrics.csv')
+  const before = await csv()
+  expect((await get('/api/batches/gaps/log-lines')).status).toBe(200)
+  await door.sql`delete from metric_chunks where batch_key = ${key} and job_key = (select key from jobs where batch_key = ${key} and id = 'wide')`
+  await door.sql`update batch_progress set last_seen_at = last_seen_at where batch_key = ${key}`
+  await round()
+  expect(await stateOf('gaps')).toMatchObject({ state: 'cold' })
+  expect(await countsOf('gaps')).toEqual([0, 3 + 39, 8, 0, 0])
+  const [wide] = await door.sql<{ key: number }[]>`
+    update job_progress set packed_step = null where batch_key = ${key} and series <> '{}' and max_step > 4000000000 returning job_key key`
+  const packer = createPacker({ sql: door.sql, writer: createWriter(door.sql) })
+  await packer.round()
+  await door.sql.begin((tx) => packJobs(tx, key, [wide?.key as number]))
+  expect(await countsOf('gaps')).toEqual([0, 3 + 39, 8, 0, 0])
+  expect(await csv()).toEqual(before)
+  expect((await get('/api/batches/gaps/log-lines')).status).toBe(200)
+  expect(await csv()).toEqual(before)
+  await packer.round()
+  expect((await countsOf('gaps'))[2]).toBe(10)
+  expect(await csv()).toEqual(before)
+})
+
+test('each other kind of read restores the batch by itself', async () => {
+  const b = `/api/batches/${encodeURIComponent(BATCH)}`
+  const paths = [`${b}/log-lines`, `${b}/resources`, `${b}/jobs/a/attempts`, `${b}/jobs/a/attempts/1/metrics`]
   for (const path of paths) {
     const before = await get(path)
     expect(before.status, path).toBe(200)
@@ -224,8 +310,8 @@ test('each kind of read restores the batch by itself', async () => {
 test('concurrent reads restore the batch once', async () => {
   await round()
   const b = `/api/batches/${encodeURIComponent(BATCH)}`
-  const answers = await Promise.all(Array.from({ length: 8 }, () => get(`${b}/metrics.csv`)))
-  expect(new Set(answers.map(({ body }) => String(body))).size).toBe(1)
+  const answers = await Promise.all(Array.from({ length: 8 }, () => get(`${b}/log-lines`)))
+  expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1)
   expect((await rowsOf(BATCH)).events).toHaveLength(events.length)
 })
 
@@ -269,7 +355,7 @@ test('unreferenced objects are removed', async () => {
     /\.(parquet|json)$/.test(path),
   )
   expect(files.length).toBeGreaterThan(5)
-  expect(files.filter((path) => !path.startsWith(location))).toEqual([])
+  expect(files.filter((path) => !path.startsWith(location) && !path.startsWith('vision/gaps-'))).toEqual([])
 })
 
 test('a damaged object is refused and logged; nothing is dropped or restored from it', async () => {
@@ -279,7 +365,7 @@ test('a damaged object is refused and logged; nothing is dropped or restored fro
   const damaged = Buffer.from(whole)
   damaged[damaged.length >> 1] = (damaged[damaged.length >> 1] as number) ^ 1
   writeFileSync(path, damaged)
-  const answer = await get(`/api/batches/${encodeURIComponent(BATCH)}/metrics`)
+  const answer = await get(`/api/batches/${encodeURIComponent(BATCH)}/log-lines`)
   expect(answer).toMatchObject({
     status: 503,
     body: {
@@ -287,7 +373,7 @@ test('a damaged object is refused and logged; nothing is dropped or restored fro
       detail: expect.stringContaining('epochs-00001.parquet does not have its checksum'),
     },
   })
-  expect(await countsOf(BATCH)).toEqual([0, 0, 0, 0, 0])
+  expect(await rowsOf(BATCH)).toMatchObject({ events: [], log_lines: [] })
   const { config } = readConfig({
     SVC_DATABASE_URL: door.app.config.databaseUrl,
     SVC_ARCHIVE_URL: archive.url,
@@ -302,9 +388,9 @@ test('a damaged object is refused and logged; nothing is dropped or restored fro
     { state: 'failure', text: expect.stringContaining('epochs-00001.parquet') },
   ])
   writeFileSync(path, whole)
-  expect((await get(`/api/batches/${encodeURIComponent(BATCH)}/metrics`)).status).toBe(200)
+  expect((await get(`/api/batches/${encodeURIComponent(BATCH)}/log-lines`)).status).toBe(200)
   await round()
-  expect(await found()).toMatchObject([{ state: 'ok', text: expect.stringMatching(/^1 batch/) }])
+  expect(await found()).toMatchObject([{ state: 'ok', text: expect.stringMatching(/^2 batches/) }])
 })
 
 test('log lines past their retention are not restored, and are removed from the archive', async () => {
@@ -332,12 +418,17 @@ test('an archived batch in the trash can be restored unchanged, and a purge dele
   expect(await get(`${path}/metrics.csv`)).toEqual(seen)
   await round()
   expect(await stateOf(BATCH)).toMatchObject({ state: 'cold' })
+  const key = await keyOf(BATCH)
   await door.app.call('DELETE', path, { token: session })
   await forward(31)
   await door.sql`update batches set deleted_at = deleted_at - interval '100 days' where deleted_at is not null`
   await door.app.runTask('sweep').catch(() => {})
   await round()
   expect(await stateOf(BATCH)).toBe(undefined)
-  expect(readdirSync(folder, { recursive: true })).toEqual([])
+  expect(readdirSync(folder, { recursive: true }).filter((name) => !/gaps/.test(String(name)))).toEqual([
+    'vision',
+  ])
+  for (const table of ['metric_chunks', 'epochs'])
+    expect(await door.sql.unsafe(`select from ${table} where batch_key = ${key}`)).toHaveLength(0)
   expect((await door.send(makeEvent('log_line', { batch_id: BATCH }))).body.code).toBe('batch_purged')
 })

@@ -1,6 +1,7 @@
 import { entryOf, keysOf } from '../../checked.ts'
 import { byBatch } from '../../db/by-batch.ts'
 import type { Db } from '../../db/sql.ts'
+import { firstStepOf, stepsOf } from '../metrics/index.ts'
 import { warm } from '../warm.ts'
 import type { BatchStatus, JobStatus } from './batch.ts'
 import { type Delivery, type DeliveryState, missingOf, receiptOf, withLateArrivals } from './receipt.ts'
@@ -210,7 +211,7 @@ export async function deliveryOfJobs(
   places: readonly DeliveryPlace[],
   limit: number,
 ): Promise<JobDelivery[][]> {
-  await warm(db, { batches: places.map(({ batchKey }) => batchKey) })
+  await warm(db, { batches: places.map(({ batchKey }) => batchKey) }, 'series')
   const stored = await db<
     (Omit<JobDelivery, 'first_epoch' | 'said_epochs' | 'every' | 'missing' | 'steady' | 'gaps'> & {
       batch_key: number
@@ -230,11 +231,9 @@ export async function deliveryOfJobs(
     db,
     stored.map(({ key, batch_key }) => ({ batchKey: batch_key, jobKey: key })),
     (own, batch) => db<{ job_key: number; epoch: number }[]>`/* batches.first_epochs */
-      select u.job_key, e.epoch
+      select u.job_key, e.step epoch
       from unnest(${own.map((one) => one.batchKey)}::bigint[], ${own.map((one) => one.jobKey)}::bigint[]) as u (batch_key, job_key)
-      cross join lateral (
-        select epoch_high * 4294967296 + epoch epoch from epochs where batch_key = ${batch} and job_key = u.job_key
-        order by epoch_high, epoch limit 1) e`,
+      cross join lateral (${firstStepOf(db, batch)}) e`,
   )
   const firstOf = new Map(firsts.map((first) => [first.job_key, first.epoch]))
   const rows = stored.map((row) => ({ ...row, first_epoch: firstOf.get(row.key) ?? null }))
@@ -271,11 +270,10 @@ async function missingEpochs(
       with steps as (
         select job_key, epoch, epoch - lag(epoch) over of_job step, lead(epoch) over of_job - epoch next_step
         from (
-          select u.job_key, e.epoch_high * 4294967296 + e.epoch epoch, e.epoch_high, e.epoch epoch_low
+          select u.job_key, e.step epoch
           from unnest(${own.map((one) => one.batchKey)}::bigint[], ${own.map((one) => one.jobKey)}::bigint[]) as u (batch_key, job_key)
-          cross join lateral (
-            select epoch_high, epoch from epochs where batch_key = ${batch} and job_key = u.job_key) e) e
-        window of_job as (partition by job_key order by epoch_high, epoch_low)),
+          cross join lateral (${stepsOf(db, batch)}) e) e
+        window of_job as (partition by job_key order by epoch)),
       usual as (
         select job_key, mode() within group (order by step) every from steps where step is not null group by job_key)
       select u.job_key, u.every,

@@ -1,5 +1,6 @@
 import { commitInTwoPhases } from '../../db/cluster.ts'
 import type { Db, Sql, Tx } from '../../db/sql.ts'
+import { TIMES } from '../metrics/index.ts'
 import { fingerprintOf, type Written } from './archive.ts'
 import { columnsOf, ofBatch } from './columns.ts'
 
@@ -62,7 +63,23 @@ export const batchesToDrop = (db: Db, verified: string): Promise<{ key: number }
 export class ChangedMeanwhile extends Error {}
 
 /**
- * Removes the rows of a batch whose archive is verified, and marks it, in one transaction. The batch's lock is taken
+ * Deletes the epochs of jobs whose chunks reach their last epoch. Of other jobs, which are short, the epochs are what
+ * charts read.
+ */
+const DROP_PACKED_EPOCHS = `/* cold.drop_epochs */
+  with packed as materialized (
+    select c.job_key from (
+      select distinct on (job_key) job_key, last_high, last_epoch from metric_chunks
+      where batch_key = $1 and series_no = ${TIMES} order by job_key, first_high desc, first_epoch desc) c
+    where not exists (
+      select from epochs e where e.batch_key = $1 and e.job_key = c.job_key
+        and (e.epoch_high, e.epoch) > (c.last_high, c.last_epoch)))
+  delete from epochs e using packed p where e.batch_key = $1 and e.job_key = p.job_key`
+
+/**
+ * Removes the rows of a batch whose archive is verified, and marks it, in one transaction. The series of metrics and
+ * resources stay, those of short jobs as epochs, so that charts and exports of archived batches restore nothing (decision
+ * 0045). The batch's lock is taken
  * last, so that events of others in the same group do not wait for the rows to go.
  * @returns false when a reader needs it again
  * @throws ChangedMeanwhile; then nothing was removed
@@ -72,8 +89,14 @@ export async function dropRows(tx: Tx, batchKey: number): Promise<boolean> {
     select state, fingerprint from cold_batches where batch_key = ${batchKey} for update`
   if (row?.state !== 'verified') return false
   await commitInTwoPhases(tx)
-  for (const [table, columns] of await columnsOf(tx))
-    await tx.unsafe(`/* cold.drop */ delete from ${table} e where ${ofBatch(columns)}`, [batchKey])
+  for (const [table, columns] of await columnsOf(tx)) {
+    if (table === 'metric_chunks' || table === 'resource_snapshots') continue
+    const text =
+      table === 'epochs'
+        ? DROP_PACKED_EPOCHS
+        : `/* cold.drop */ delete from ${table} e where ${ofBatch(columns)}`
+    await tx.unsafe(text, [batchKey])
+  }
   const [batch] = await tx<{ stands: boolean }[]>`/* cold.lock_dropped */
     select b.deleted_at is null and b.purged_at is null stands
     from batch_progress p join batches b on b.key = p.batch_key where p.batch_key = ${batchKey} for no key update of p, b`
@@ -82,7 +105,7 @@ export async function dropRows(tx: Tx, batchKey: number): Promise<boolean> {
   // Both rows get another version, by which servers notice that what they remember of the batch no longer holds.
   await tx`/* cold.dropped_batch */ update batches set cold_at = now() where key = ${batchKey}`
   await tx`/* cold.dropped_progress */ update batch_progress set n_events = n_events where batch_key = ${batchKey}`
-  await tx`/* cold.dropped */ update cold_batches set state = 'cold' where batch_key = ${batchKey}`
+  await tx`/* cold.dropped */ update cold_batches set state = 'cold', series_location = location where batch_key = ${batchKey}`
   return true
 }
 

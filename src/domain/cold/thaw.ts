@@ -1,7 +1,16 @@
 import { type Sql, type Tx, transaction } from '../../db/sql.ts'
 import type { ObjectStore } from '../../storage/index.ts'
 import { eventTypeCode } from '../events/index.ts'
-import { type Column, columnList, columnsOf, inserted, type Table, textOf, type Value } from './columns.ts'
+import {
+  type Column,
+  columnList,
+  columnsOf,
+  inserted,
+  ofBatch,
+  type Table,
+  textOf,
+  type Value,
+} from './columns.ts'
 import { readManifest, readRows } from './manifest.ts'
 
 /** What retention has not removed from the archive, but would have from the tables: instants; null: never. */
@@ -28,6 +37,12 @@ export async function thaw(sql: Sql, store: ObjectStore, batchKey: number, kept:
     if (row?.state !== 'cold') return false
     const manifest = await readManifest(store, row.location, row.sha)
     const columns = await columnsOf(tx)
+    // What stayed in the tables is replaced by what was archived.
+    for (const table of ['epochs', 'metric_chunks', 'resource_snapshots'] as const)
+      await tx.unsafe(
+        `/* cold.replace */ delete from ${table} e where ${ofBatch(columns.get(table) ?? [])}`,
+        [batchKey],
+      )
     const stretches = new Set<number>()
     for await (const { file, values } of readRows(store, row.location, manifest)) {
       if (file.table === null) continue

@@ -38,20 +38,22 @@ export function createWarmer(options: {
   const underWay = new Map<number, Promise<void>>()
   let noneUntil = Number.NEGATIVE_INFINITY
 
-  async function archivedOf(of: Telemetry): Promise<{ key: number; state: string }[]> {
+  async function archivedOf(of: Telemetry, part?: 'series'): Promise<{ key: number; state: string }[]> {
     if (performance.now() < noneUntil) return []
     const asked = performance.now()
-    const rows =
+    const among =
       'batches' in of
-        ? await sql<{ key: number | null; state: string | null }[]>`/* cold.of_batches */
-            select c.batch_key key, c.state from (select) one
-            left join cold_batches c on c.state in ('verified', 'cold') and c.batch_key = any (${[...of.batches]}::bigint[])
-            where exists (select from cold_batches where state in ('verified', 'cold'))`
-        : await sql<{ key: number | null; state: string | null }[]>`/* cold.of_jobs */
-            select c.batch_key key, c.state from (select) one
-            left join cold_batches c on c.state in ('verified', 'cold')
-              and c.batch_key in (select g.batch_key from job_progress g where g.job_key = any (${[...of.jobs]}::bigint[]))
-            where exists (select from cold_batches where state in ('verified', 'cold'))`
+        ? sql`c.batch_key = any (${[...of.batches]}::bigint[])`
+        : sql`c.batch_key in (select g.batch_key from job_progress g where g.job_key = any (${[...of.jobs]}::bigint[]))`
+    // Dropping leaves the series where they are, so readers of them need not stop it.
+    const lacking =
+      part === 'series'
+        ? sql`c.state = 'cold' and c.series_location is distinct from c.location`
+        : sql`c.state in ('verified', 'cold')`
+    const rows = await sql<{ key: number | null; state: string | null }[]>`/* cold.archived */
+      select c.batch_key key, c.state from (select) one
+      left join cold_batches c on ${lacking} and ${among}
+      where exists (select from cold_batches where state in ('verified', 'cold'))`
     if (rows.length === 0) noneUntil = asked + noneForMs
     return rows.flatMap(({ key, state }) => (key === null || state === null ? [] : [{ key, state }]))
   }
@@ -75,8 +77,8 @@ export function createWarmer(options: {
   }
 
   return {
-    async warm(of) {
-      const found = await archivedOf(of)
+    async warm(of, part) {
+      const found = await archivedOf(of, part)
       if (found.length === 0) return
       const verified = found.filter(({ state }) => state === 'verified').map(({ key }) => key)
       if (verified.length > 0)

@@ -1,7 +1,7 @@
 import { endianness } from 'node:os'
 import type { Readable } from 'node:stream'
 import { groupByBatch } from '../../db/by-batch.ts'
-import { type Db, isDistributed } from '../../db/sql.ts'
+import { type Db, type Fragment, isDistributed } from '../../db/sql.ts'
 import { highOf, lowOf, stepFrom } from '../step.ts'
 import { warm } from '../warm.ts'
 import { lowerBound, upperBound } from './lower-bound.ts'
@@ -78,7 +78,7 @@ export async function readColumns(
   buffer?: PointBuffer,
 ): Promise<Map<string, Column>> {
   if (wanted.length === 0) return new Map()
-  await warm(db, { jobs: [...new Set(wanted.map(({ jobKey }) => jobKey))] })
+  await warm(db, { jobs: [...new Set(wanted.map(({ jobKey }) => jobKey))] }, 'series')
   const parts = new Map<string, ChunkColumn[]>()
   const read = async (batch: string, own: readonly Wanted[]): Promise<void> => {
     // COPY has no parameters: every text below consists of whole numbers only.
@@ -124,6 +124,33 @@ function copiedBy(query: ReturnType<Db['unsafe']>): Promise<Readable> {
   }
   return query.readable()
 }
+
+/**
+ * The steps of a job `u.job_key` as rows `step`: of its epochs, or of its chunks if its batch is archived.
+ * @param batch what the tables' `batch_key` is compared with, as `byBatch` has it
+ */
+export const stepsOf = (db: Db, batch: Fragment): Fragment => db`
+  select epoch_high * 4294967296 + epoch step from epochs where batch_key = ${batch} and job_key = u.job_key
+  union all
+  select case
+      when c.steps is null then c.first_high * 4294967296 + c.first_epoch + i
+      when length(c.steps) = c.n * 8 then ('x' || encode(substr(c.steps, i * 8 + 1, 8), 'hex'))::bit(64)::bigint
+      else ('x' || encode(substr(c.steps, i * 4 + 1, 4), 'hex'))::bit(32)::int
+    end
+  from metric_chunks c cross join lateral generate_series(0, c.n - 1) i
+  where c.batch_key = ${batch} and c.job_key = u.job_key and c.series_no = ${TIMES}
+    and not exists (select from epochs where batch_key = ${batch} and job_key = u.job_key)`
+
+/** The first step of a job `u.job_key` as a row `step`, if it has one. */
+export const firstStepOf = (db: Db, batch: Fragment): Fragment => db`
+  select step from (
+    (select epoch_high * 4294967296 + epoch step from epochs where batch_key = ${batch} and job_key = u.job_key
+      order by epoch_high, epoch limit 1)
+    union all
+    (select first_high * 4294967296 + first_epoch from metric_chunks
+      where batch_key = ${batch} and job_key = u.job_key and series_no = ${TIMES}
+      order by first_high, first_epoch limit 1)) s
+  order by step limit 1`
 
 export const columnName = (jobKey: number, no: number): string => `${jobKey} ${no}`
 

@@ -2,7 +2,7 @@ import { byBatch } from '../../db/by-batch.ts'
 import type { Db, Fragment } from '../../db/sql.ts'
 import { isStorable } from '../storable-text.ts'
 import { warm } from '../warm.ts'
-import type { EpochRange } from './chunks.ts'
+import { type EpochRange, firstStepOf } from './chunks.ts'
 
 /** The series that a query selects, with their metadata but without points. */
 
@@ -38,8 +38,8 @@ export async function epochBounds(
 ): Promise<Map<number, { first: number; last: number }>> {
   const keys = storable(query.keys)
   const jobs = storable(query.jobs)
-  if (typeof scope === 'number') await warm(db, { batches: [scope] })
-  else await warm(db, isSeveral(scope) ? { batches: scope.batches } : { jobs: scope })
+  if (typeof scope === 'number') await warm(db, { batches: [scope] }, 'series')
+  else await warm(db, isSeveral(scope) ? { batches: scope.batches } : { jobs: scope }, 'series')
   const lasts = await db<{ batchKey: number; jobKey: number; last: number }[]>`/* series.lasts */
     select j.batch_key "batchKey", j.key "jobKey", coalesce(p.max_step, p.max_epoch) last
     from jobs j join job_progress p on p.job_key = j.key
@@ -51,9 +51,7 @@ export async function epochBounds(
     (own, batch) => db<{ batchKey: number; first: number }[]>`/* series.firsts */
       select u.batch_key "batchKey", min(e.step) first
       from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[]) as u (batch_key, job_key)
-      cross join lateral (
-        select epoch_high * 4294967296 + epoch step from epochs where batch_key = ${batch} and job_key = u.job_key
-        order by epoch_high, epoch limit 1) e
+      cross join lateral (${firstStepOf(db, batch)}) e
       group by u.batch_key`,
   )
   const bounds = new Map(
