@@ -26,6 +26,7 @@ const LONG_WITH_REASON: Record<string, string> = {
   'python/reporter/src/svc_reporter/_plain.py': 'one conversion of any value to JSON, with its bounds',
   'python/reporter/src/svc_reporter/_reporter.py': 'the public class with its documentation',
   'python/reporter/src/svc_reporter/_run.py': 'the other public class with its documentation',
+  'python/reporter/src/svc_reporter/_uploads.py': 'one upload, from its declaration to what is settled',
   'python/reporter/src/svc_reporter/_worker.py': 'one state machine over the events in flight',
   'python/reporter/src/svc_reporter/importing/_wandb.py':
     'one reader of a log: what each kind of record becomes',
@@ -34,6 +35,10 @@ const LONG_WITH_REASON: Record<string, string> = {
   'python/reporter/src/svc_reporter/query/_api.py': 'the public class of reading with its documentation',
   'python/reporter/tests_frameworks/test_import_from.py':
     'a history of each tool, side by side, so that they can be compared',
+  'python/reporter/src/svc_reporter/integrations/lightning.py':
+    'a logger and a callback of one library, with what they share',
+  'python/reporter/tests_frameworks/test_boosting.py':
+    'one scripted training a library, side by side, so that they can be compared',
   'python/reporter/tests_frameworks/test_deep_learning.py':
     'one scripted training a library, side by side, so that they can be compared',
   'web/src/app/router.tsx': 'one table: a route for every page',

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -20,8 +22,9 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 import svc_reporter as svc
 from svc_reporter.integrations.lightgbm import SvcCallback as LightGbm
 from svc_reporter.integrations.optuna import SvcCallback as Optuna
-from svc_reporter.integrations.sklearn import reporting
+from svc_reporter.integrations.sklearn import log_model, reporting
 from svc_reporter.integrations.xgboost import SvcCallback as XgBoost
+from svc_reporter.query import Api
 
 Make = Callable[..., svc.Reporter]
 X, Y = load_digits(return_X_y=True)
@@ -139,6 +142,46 @@ def test_lightgbm_reports_its_parameters_and_ends_its_job_with_the_early_stop(ma
     assert job["metrics"]["best_iteration"] + 1 == model.best_iteration
     curve = [value for _, value in stored(run.batch_id).curve("boost", "valid/binary_logloss")]
     assert curve == history["valid"]["binary_logloss"]
+
+
+def test_boosters_and_fitted_models_are_kept_if_asked(make: Make, service: Any, tmp_path: Path) -> None:
+    train, valid = xgboost.DMatrix(X[:300], Y[:300]), xgboost.DMatrix(X[300:], Y[300:])
+    with make() as run:
+        booster = xgboost.train(
+            {"objective": "binary:logistic", "eta": 0.9, "nthread": 1},
+            train,
+            60,
+            evals=[(valid, "valid")],
+            early_stopping_rounds=3,
+            callbacks=[XgBoost(run, job_id="xgb", log_model=True)],
+            verbose_eval=False,
+        )
+        grown = lightgbm.train(
+            {"objective": "binary", "learning_rate": 0.9, "num_threads": 1, "verbose": -1},
+            lightgbm.Dataset(X[:300], Y[:300]),
+            60,
+            valid_sets=[lightgbm.Dataset(X[300:], Y[300:])],
+            callbacks=[LightGbm(run, job_id="lgb", log_model=True), lightgbm.early_stopping(3, verbose=False)],
+        )
+        fitted = LogisticRegression(max_iter=500).fit(X, Y)
+        log_model(fitted, run, name="digits", accuracy=0.9)
+        assert run.files.wait(time.monotonic() + 60)
+    api = Api(service.url, service.session)
+
+    def downloaded(name: str) -> tuple[Any, Path]:
+        artifact = api.artifact(f"frameworks/{name}:latest")
+        return artifact, Path(artifact.download(tmp_path / name))
+
+    found, folder = downloaded(f"model-{run.batch_id}-xgb")
+    assert found.metadata["best_iteration"] == booster.best_iteration
+    assert (xgboost.Booster(model_file=folder / "model.json").predict(valid) == booster.predict(valid)).all()
+    found, folder = downloaded(f"model-{run.batch_id}-lgb")
+    assert found.metadata["best_iteration"] == grown.best_iteration - 1
+    loaded = lightgbm.Booster(model_file=str(folder / "model.txt"))
+    assert loaded.predict(X[300:]) == pytest.approx(grown.predict(X[300:]))
+    found, folder = downloaded("digits")
+    assert found.metadata["parameters"]["max_iter"] == 500
+    assert (joblib.load(folder / "model.joblib").predict(X) == fitted.predict(X)).all()
 
 
 def test_a_fitted_model_with_its_callback_can_be_dumped_cloned_and_loaded(make: Make, tmp_path: Any) -> None:

@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import numpy
 import pytest
 import torch
 import transformers
+from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.loggers import CSVLogger
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -292,6 +294,93 @@ def test_lightning_with_two_ranks_of_its_own_making_is_one_run(make: Make, servi
     batch = stored(made[0]["id"])
     assert batch.status == "completed"
     assert len(batch.curve("fit", "train_loss")) == 6
+
+
+def _versions(service: Any, run: svc.Reporter, name: str | None = None) -> list[dict[str, Any]]:
+    """Of the run's artifact, oldest first, each with its files."""
+    path = f"/api/projects/frameworks/artifacts/{name or f'model-{run.batch_id}'}"
+    found = service.call("GET", path)["items"]
+    return [service.call("GET", f"{path}/{one['version']}") for one in sorted(found, key=lambda one: one["created_at"])]
+
+
+def _paths(version: dict[str, Any]) -> set[str]:
+    return {one["path"] for one in version["files"]}
+
+
+@pytest.mark.parametrize("log_model", [True, "all"])
+def test_transformers_keeps_its_model_and_checkpoints_if_asked(
+    make: Make, service: Any, tmp_path: Path, log_model: bool | str
+) -> None:
+    with make() as run:
+        callback = HuggingFace(run, log_model=log_model)
+        trainer = _trainer(callback, tmp_path / "out", save_strategy="steps", save_steps=4, save_total_limit=1)
+        trainer.train()
+        assert run.files.wait(time.monotonic() + 60)
+    *checkpoints, final = _versions(service, run)
+    assert [version["metadata"]["step"] for version in checkpoints] == ([4, 8] if log_model == "all" else [])
+    assert all({"model.safetensors", "optimizer.pt", "trainer_state.json"} <= _paths(one) for one in checkpoints)
+    assert _paths(final) >= {"model.safetensors", "config.json"}
+    assert final["aliases"] == ["latest"]
+    assert run.delivery.files_dropped == 0
+
+
+@pytest.mark.parametrize("as_logger", [True, False])
+@pytest.mark.parametrize("log_model", [True, "all"])
+def test_lightning_keeps_its_checkpoints_if_asked(
+    make: Make, service: Any, tmp_path: Path, log_model: bool | str, as_logger: bool
+) -> None:
+    with make() as run:
+        ours = SvcLogger(run, log_model=log_model) if as_logger else Lightning(run, log_model=log_model)
+        best = ModelCheckpoint(dirpath=tmp_path / "ckpt", monitor="val_loss", save_top_k=1, filename="{epoch}")
+        trainer = lightning.Trainer(
+            accelerator="cpu",
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            logger=ours if as_logger else False,
+            callbacks=[best] if as_logger else [best, ours],
+            max_epochs=3,
+        )
+        trainer.fit(Line(), _data(), _data())
+        assert run.files.wait(time.monotonic() + 60)
+    versions = _versions(service, run)
+    [chosen] = [one for one in versions if "best" in one["aliases"]]
+    assert chosen["metadata"]["filename"] == Path(best.best_model_path).name
+    assert chosen["metadata"]["score"] == pytest.approx(float(best.best_model_score))
+    assert _paths(chosen) == {Path(best.best_model_path).name}
+    assert len(versions) == 1 if log_model is True else len(versions) >= 1
+    assert run.delivery.files_dropped == 0
+
+
+@pytest.mark.parametrize(("log_model", "epochs"), [(True, [2]), ("all", [0, 1, 2])])
+def test_keras_keeps_its_model_if_asked(make: Make, service: Any, log_model: bool | str, epochs: list[int]) -> None:
+    model = keras.Sequential([keras.layers.Input((3,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x = numpy.random.default_rng(0).normal(size=(16, 3))
+    with make() as run:
+        model.fit(x, x[:, :1], epochs=3, verbose=0, callbacks=[Keras(run, job_id="fold-1", log_model=log_model)])
+        assert run.files.wait(time.monotonic() + 60)
+    versions = _versions(service, run, f"model-{run.batch_id}-fold-1")
+    assert [version["metadata"]["epoch"] for version in versions] == epochs
+    assert all(_paths(version) == {"model.keras"} for version in versions)
+
+
+def test_a_model_that_cannot_be_saved_costs_one_line_and_others_are_refused(
+    make: Make, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ValueError, match='must be True, False or "all"'):
+        Keras(make(), log_model="sometimes")
+    model = keras.Sequential([keras.layers.Input((3,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x = numpy.zeros((4, 3))
+
+    def fail(*_args: Any, **_more: Any) -> None:
+        raise RuntimeError("the disk is gone")
+
+    monkeypatch.setattr(model, "save", fail)
+    with make() as run:
+        model.fit(x, x[:, :1], epochs=3, verbose=0, callbacks=[Keras(run, log_model="all")])
+    said = [record.getMessage() for record in caplog.records if "a model is not kept" in record.getMessage()]
+    assert said == ["a model is not kept: RuntimeError: the disk is gone"]
 
 
 def test_accelerates_tracker_records_what_the_accelerator_logs(make: Make, stored: Any) -> None:

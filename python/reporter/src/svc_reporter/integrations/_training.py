@@ -73,6 +73,11 @@ class Training:
         return _copied, (self.run, self._job_id, dict(self._config))
 
     @property
+    def job_id(self) -> str:
+        """Of the newest job."""
+        return self._job_id if self._last_job is None else self._last_job.id
+
+    @property
     def is_open(self) -> bool:
         return self._job is not None
 

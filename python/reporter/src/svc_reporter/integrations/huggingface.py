@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from transformers import TrainerCallback
 
+from .._artifact import Artifact
 from .._reporter import Reporter
 from .._run import Run
+from ._models import Models
 from ._training import Training, simple_params
 
 
@@ -19,15 +23,25 @@ class SvcCallback(TrainerCallback):
     its step has none, and final metrics. Without a training it is the job `<job_id>-evaluate`. All TrainingArguments
     and the model's config are parameters.
 
+    `log_model=True` keeps the model at the end as an artifact (with `load_best_model_at_end` as `best`), `"all"` every
+    checkpoint as well; the default is that of WANDB_LOG_MODEL.
+
     On stop it sets `control.should_training_stop` on all ranks at the same step, so that the Trainer
     finishes the step, saves if so configured, and leaves its loop on every rank.
     """
 
     def __init__(
-        self, run: Reporter | Run | None = None, *, project: str | None = None, job_id: str = "train", **reporter: Any
+        self,
+        run: Reporter | Run | None = None,
+        *,
+        project: str | None = None,
+        job_id: str = "train",
+        log_model: bool | str | None = None,
+        **reporter: Any,
     ) -> None:
         self._job_id = job_id
         self._training = Training(run, project, job_id, reporter)
+        self._models = Models(self._training, os.environ.get("WANDB_LOG_MODEL") if log_model is None else log_model)
         self._final: dict[str, Any] = {}
         self._trained = False
 
@@ -63,7 +77,16 @@ class SvcCallback(TrainerCallback):
         if self._training.should_stop_soon():
             control.should_training_stop = True
 
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self._models.every and _is_first(state) and self._training.is_open:
+            folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+            self._models.keep(
+                lambda artifact, _scratch: artifact.add_dir(folder, policy="immutable"), step=state.global_step
+            )
+
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self._models.at_end and _is_first(state) and self._training.is_open:
+            self._keep_model(args, state, kwargs)
         self._training.end(self._final)
         self._training.close()
 
@@ -75,6 +98,21 @@ class SvcCallback(TrainerCallback):
             params.setdefault(name, getattr(args, name, None))
         name = getattr(config, "_name_or_path", None) or type(model).__name__
         self._training.begin(name, job_id=job_id, params=simple_params(params))
+
+    def _keep_model(self, args: Any, state: Any, given: dict[str, Any]) -> None:
+        if getattr(args, "fsdp", None) or getattr(args, "deepspeed", None):
+            return  # in parts on all ranks: their checkpoints have it
+
+        def add(artifact: Artifact, folder: Path) -> None:
+            parts: list[Any] = [given.get("model"), given.get("processing_class") or given.get("tokenizer")]
+            for part in parts:
+                if hasattr(part, "save_pretrained"):
+                    part.save_pretrained(folder)
+            artifact.add_dir(folder, policy="immutable")
+
+        best = getattr(args, "load_best_model_at_end", False)
+        score = getattr(state, "best_metric", None) if best else None
+        self._models.keep(add, *(["best"] if best else []), step=state.global_step, best_metric=score)
 
     def _evaluate_alone(self, args: Any, state: Any, model: Any, metrics: dict[str, Any]) -> None:
         self._begin(args, state, model, f"{self._job_id}-evaluate")

@@ -8,6 +8,7 @@ import keras
 
 from .._reporter import Reporter
 from .._run import Run
+from ._models import Models, written
 from ._training import Training
 
 
@@ -16,7 +17,8 @@ class SvcCallback(keras.callbacks.Callback):
 
     With `log_freq="batch"`, or a number of batches, it records by batch: rows are then numbered by the batches of
     the whole training, those at an epoch's end hold the epoch's values, and `keras_epoch` says the epoch.
-    `evaluate()` after `fit()` adds final metrics `evaluate_*` to the same job.
+    `evaluate()` after `fit()` adds final metrics `evaluate_*` to the same job. `log_model=True` keeps the model at the
+    end as an artifact, `"all"` after every epoch.
     """
 
     def __init__(
@@ -26,12 +28,14 @@ class SvcCallback(keras.callbacks.Callback):
         project: str | None = None,
         job_id: str = "fit",
         log_freq: str | int = "epoch",
+        log_model: bool | str = False,
         **reporter: Any,
     ) -> None:
         super().__init__()
         if log_freq not in ("epoch", "batch") and not (isinstance(log_freq, int) and log_freq > 0):
             raise ValueError(f'log_freq must be "epoch", "batch" or a number of batches, got {log_freq!r}')
         self._training = Training(run, project, job_id, reporter)
+        self._models = Models(self._training, log_model)
         self._every = 0 if log_freq == "epoch" else 1 if log_freq == "batch" else int(log_freq)
         self._batches = 0
         self._epoch = 0
@@ -73,14 +77,22 @@ class SvcCallback(keras.callbacks.Callback):
             } | {"keras_epoch": epoch}
         if self._training.epoch(self._batches if self._every else epoch, metrics):
             self.model.stop_training = True
+        if self._models.every:
+            self._keep_model(epoch)
 
     def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
         if not self._training.is_open:
             self._training.amend(None, {}, {f"evaluate_{name}": value for name, value in (logs or {}).items()})
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        if self._models.at_end and not self._models.every:
+            self._keep_model(self._epoch)
         self._training.end(logs)
         self._training.close()
+
+    def _keep_model(self, epoch: int) -> None:
+        model: Any = self.model
+        self._models.keep(written("model.keras", model.save), epoch=epoch)
 
 
 def _number(rate: Any) -> float | None:

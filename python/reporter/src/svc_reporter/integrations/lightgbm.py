@@ -9,6 +9,7 @@ from lightgbm.callback import EarlyStopException
 
 from .._reporter import Reporter
 from .._run import Run
+from ._models import Models, written
 from ._training import Training, named_series
 
 
@@ -17,7 +18,8 @@ class SvcCallback:
 
     LightGBM tells no callback that training is over. The job ends with the last planned round, or with the early
     stop or exception of another callback, which it watches for; with `best_iteration` and `best_score` as metrics.
-    On stop it raises LightGBM's own EarlyStopException, which `train` turns into a finished model.
+    On stop it raises LightGBM's own EarlyStopException, which `train` turns into a finished model. `log_model=True`
+    keeps the booster as an artifact, up to its best round.
     """
 
     order = 25
@@ -25,13 +27,22 @@ class SvcCallback:
     before_iteration = False
 
     def __init__(
-        self, run: Reporter | Run | None = None, *, project: str | None = None, job_id: str = "boost", **reporter: Any
+        self,
+        run: Reporter | Run | None = None,
+        *,
+        project: str | None = None,
+        job_id: str = "boost",
+        log_model: bool | str = False,
+        **reporter: Any,
     ) -> None:
         self._training = Training(run, project, job_id, reporter)
+        self._models = Models(self._training, log_model)
+        self._model: Any = None
         self._last: dict[str, Any] = {}
 
     def __call__(self, env: Any) -> None:
         if env.iteration == env.begin_iteration:
+            self._model = env.model if self._models.at_end else None
             params = dict(env.params or {})
             params["num_boost_round"] = env.end_iteration - env.begin_iteration
             self._training.begin("lightgbm", params=params)
@@ -47,8 +58,20 @@ class SvcCallback:
             self.end()
 
     def end(self, failure: BaseException | None = None) -> None:
+        model, self._model = self._model, None
+        if failure is None and hasattr(model, "model_to_string") and self._training.is_open:
+            self._keep(model)
         self._training.end(self._last, failure)
         self._training.close()
+
+    def _keep(self, model: Any) -> None:
+        if type(model).__name__ == "CVBooster":  # cross-validation has several models
+            return
+        best = self._last.get("best_iteration")
+        rounds = None if best is None else best + 1
+        self._models.keep(
+            written("model.txt", lambda path: model.save_model(path, num_iteration=rounds)), best_iteration=best
+        )
 
     def early_stopped(self, stop: EarlyStopException) -> None:
         best: dict[str, Any] = {"best_iteration": stop.best_iteration}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._artifact import Artifact
 from .._reporter import Reporter
 from .._run import Run
+from ._models import Models
 from ._training import Training, simple_params
 
 if TYPE_CHECKING:
@@ -31,15 +35,23 @@ class SvcLogger(Logger):
     """A Lightning logger: records what the module logs, by global step, as other loggers do.
 
     Hyperparameters become the job's parameters. `lightning_epoch` says the epoch of each row. It cannot stop the
-    training early (only rank 0 logs); SvcCallback can.
+    training early (only rank 0 logs); SvcCallback can. `log_model=True` keeps the checkpoints that ModelCheckpoint has
+    at the end as versions of an artifact, the best one as `best`; `"all"` each one once it is saved.
     """
 
     def __init__(
-        self, run: Reporter | Run | None = None, *, project: str | None = None, job_id: str = "fit", **reporter: Any
+        self,
+        run: Reporter | Run | None = None,
+        *,
+        project: str | None = None,
+        job_id: str = "fit",
+        log_model: bool | str = False,
+        **reporter: Any,
     ) -> None:
         super().__init__()
         self._job_id = job_id
         self.training = Training(run, project, job_id, reporter)
+        self._checkpoints = _Checkpoints(self.training, log_model)
         self._params: dict[str, Any] = {}
         self._final: dict[str, Any] = {}
         self._ended = False
@@ -72,8 +84,13 @@ class SvcLogger(Logger):
         if self._ended:
             self.training.amend(None, {}, row)
 
+    def after_save_checkpoint(self, checkpoint_callback: Any) -> None:
+        if not getattr(_rank_zero(), "rank", 0):
+            self._checkpoints.saved(checkpoint_callback)
+
     def finalize(self, status: str) -> None:
         if self.training.is_open:
+            self._checkpoints.keep()
             failed = status not in ("success", "finished")
             self.training.end(self._final, RuntimeError(f"the training ended as {status}") if failed else None)
             self._ended = True
@@ -85,14 +102,22 @@ class SvcCallback(Callback):
 
     `fit`, and `validate` and `test` after it, are one job; without a fit they are jobs of their own. A trainer with
     `logger=False` works too. On stop it sets `trainer.should_stop`, agreed on by all ranks: they leave together.
+    `log_model` is that of SvcLogger.
     """
 
     def __init__(
-        self, run: Reporter | Run | None = None, *, project: str | None = None, job_id: str = "fit", **reporter: Any
+        self,
+        run: Reporter | Run | None = None,
+        *,
+        project: str | None = None,
+        job_id: str = "fit",
+        log_model: bool | str = False,
+        **reporter: Any,
     ) -> None:
         super().__init__()
         self._job_id = job_id
         self._training = Training(run, project, job_id, reporter)
+        self._checkpoints = _Checkpoints(self._training, log_model)
         self._last: dict[str, Any] = {}
         self._fitted = False
         self._by_step = False
@@ -149,8 +174,14 @@ class SvcCallback(Callback):
     def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
         metrics = getattr(trainer, "callback_metrics", None)
         self._last.update({name: _number(value) for name, value in (metrics or {}).items()})
+        if self._training.is_open:
+            self._checkpoints.keep()
         self._training.end(self._last)
         self._training.close()
+
+    def saved(self, checkpoint: Any) -> None:
+        if self._training.is_open:
+            self._checkpoints.saved(checkpoint)
 
     def logged(self, metrics: Mapping[str, Any], step: int | None) -> None:
         row = {("lightning_epoch" if name == "epoch" else name): value for name, value in metrics.items()}
@@ -200,6 +231,63 @@ class _Tap(Logger):
     def log_metrics(self, metrics: Mapping[str, Any], step: int | None = None) -> None:
         if not getattr(_rank_zero(), "rank", 0):
             self.callback.logged(metrics, step)
+
+    def after_save_checkpoint(self, checkpoint_callback: Any) -> None:
+        if not getattr(_rank_zero(), "rank", 0):
+            self.callback.saved(checkpoint_callback)
+
+
+class _Checkpoints:
+    """What ModelCheckpoint has saved, as versions of an artifact."""
+
+    def __init__(self, training: Training, log_model: bool | str) -> None:
+        self._models = Models(training, log_model)
+        self._callbacks: list[Any] = []
+        self._kept: dict[str, tuple[int, bool]] = {}
+        """By path: when the file was changed that is kept, and whether it was the best."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_callbacks": []}
+
+    def saved(self, callback: Any) -> None:
+        if self._models.at_end and callback not in self._callbacks:
+            self._callbacks.append(callback)
+        if self._models.every:
+            self.keep()
+
+    def keep(self) -> None:
+        for callback in self._callbacks:
+            best = str(getattr(callback, "best_model_path", None) or "")
+            found = {
+                str(getattr(callback, "last_model_path", None) or ""): getattr(callback, "current_score", None),
+                **{str(path): score for path, score in (getattr(callback, "best_k_models", None) or {}).items()},
+                best: getattr(callback, "best_model_score", None),
+            }
+            for path in sorted((path for path in found if os.path.exists(path)), key=os.path.getmtime):
+                changed = os.stat(path).st_mtime_ns
+                if self._kept.get(path) in ((changed, path == best), (changed, True)):
+                    continue
+                self._kept[path] = (changed, path == best)
+                score = found[path]
+                self._models.keep(
+                    _added(path),
+                    *(["best"] if path == best else []),
+                    filename=os.path.basename(path),
+                    monitor=getattr(callback, "monitor", None),
+                    score=None if score is None else _number(score),
+                )
+
+
+def _added(path: str) -> Callable[[Artifact, Path], None]:
+    """A checkpoint is a file, or a folder of a sharded strategy. `last.ckpt` is written again, so it is copied."""
+
+    def add(artifact: Artifact, _folder: Path) -> None:
+        if os.path.isdir(path):
+            artifact.add_dir(path)
+        else:
+            artifact.add_file(path)
+
+    return add
 
 
 def _rank_zero() -> Any:

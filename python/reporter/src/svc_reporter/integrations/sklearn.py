@@ -15,7 +15,8 @@ from typing import Any
 from .._ranks import is_worker_process
 from .._reporter import Reporter
 from .._run import Run
-from ._training import open_reporter, simple_params
+from ._models import Models, written
+from ._training import Training, open_reporter, simple_params
 
 _MODULES = ("sklearn.model_selection._search", "sklearn.model_selection._validation")
 
@@ -41,6 +42,23 @@ def reporting(run: Reporter | Run | None = None, *, job_id: str = "fit") -> Iter
     finally:
         for module, original in replaced:
             module.delayed = original
+
+
+def log_model(model: Any, run: Reporter | Run | None = None, *, name: str | None = None, **metadata: Any) -> None:
+    """Keep a fitted model, dumped by joblib, as an artifact: `log_model(search.best_estimator_)`.
+
+    Its parameters and `metadata` are the artifact's. A dump runs code when it is loaded: load your own only.
+    """
+    import joblib
+
+    reporter = open_reporter(run)
+    training = Training(reporter, None, "fit", {})
+    parameters = simple_params(model.get_params(deep=False)) if hasattr(model, "get_params") else {}
+    Models(training, True).keep(
+        written("model.joblib", lambda path: joblib.dump(model, path)),
+        named=name,
+        **{"model": type(model).__name__, "parameters": parameters, **metadata},
+    )
 
 
 def _delayed(original: Any, run: Reporter, job_id: str, numbers: Iterator[int]) -> Callable[[Any], Any]:

@@ -9,6 +9,7 @@ from xgboost.callback import TrainingCallback
 
 from .._reporter import Reporter
 from .._run import Run
+from ._models import Models, written
 from ._training import Training, is_training_set, named_series
 
 
@@ -16,14 +17,22 @@ class SvcCallback(TrainingCallback):
     """Records each boosting round's evaluations as `<data set>/<metric>`; on stop the round is the last.
 
     The booster's parameters are the job's, and `best_iteration` and `best_score` of an early stop its metrics. Of
-    `xgboost.cv` it records the means, and the standard deviations as `<data set>/<metric>-std`.
+    `xgboost.cv` it records the means, and the standard deviations as `<data set>/<metric>-std`. `log_model=True` keeps
+    the booster as an artifact.
     """
 
     def __init__(
-        self, run: Reporter | Run | None = None, *, project: str | None = None, job_id: str = "boost", **reporter: Any
+        self,
+        run: Reporter | Run | None = None,
+        *,
+        project: str | None = None,
+        job_id: str = "boost",
+        log_model: bool | str = False,
+        **reporter: Any,
     ) -> None:
         super().__init__()
         self._training = Training(run, project, job_id, reporter)
+        self._models = Models(self._training, log_model)
         self._last: dict[str, Any] = {}
         self._best_before: dict[str, Any] = {}
         """Of an earlier training that this one continues (`xgb_model=`): the model still has its attributes."""
@@ -51,6 +60,8 @@ class SvcCallback(TrainingCallback):
 
     def after_training(self, model: Any) -> Any:
         best = _best(model)
+        if self._models.at_end and hasattr(model, "save_model"):  # cross-validation has several models
+            self._models.keep(written("model.json", model.save_model), **best)
         self._training.end({**self._last, **(best if best != self._best_before else {})})
         self._training.close()
         return model
