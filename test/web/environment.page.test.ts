@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { putFile } from '../files/sending-files.ts'
 import { pageFixture } from './page-fixture.ts'
 import { COMMAND, eventsOf, sendRanBatch } from './ran-batch.ts'
 import { send, seriousFindings } from './visit.ts'
@@ -70,6 +71,15 @@ test('the uncommitted changes of a run are shown, and their differences from tho
   await page.goto(`/b/dirty-2/environment?with=other-night`)
   await code.getByText('git diff fff0000 abc1234').waitFor()
   await code.getByText('+lr = 0.2').waitFor()
+  // A run that keeps its diff as a file.
+  const of = eventsOf('dirty-3')
+  await send(web.app, web.reporter, [
+    of('batch_start', 30, { n_total: 1, env_snapshot: { commit: 'abc1234', dirty: true } }),
+  ])
+  const diff = 'diff --git a/train.py b/train.py\n@@ -1 +1 @@\n-lr = 1\n+lr = 0.3\n'
+  await putFile(web.app, { token: web.reporter, batch: 'dirty-3' }, '.svc/diff.patch', diff)
+  await page.goto('/b/dirty-3/environment')
+  await expect.poll(() => own.locator('span').allTextContents()).toContain('+lr = 0.3')
   // A run whose diff was not recorded.
   await page.goto(`/b/dirty-2/environment?with=${RAN}`)
   await code.getByText(`${RAN} had uncommitted changes that were not recorded.`).waitFor()

@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { diffBetween, joinGitDiff } from '../../web/src/lib/git-diff.ts'
+import { diffBetween, gitDiffOf, joinGitDiff } from '../../web/src/lib/git-diff.ts'
+
+test('the last line of a diff that was cut says so', () => {
+  expect(gitDiffOf('+a\n')).toEqual({ text: '+a\n', isCut: false })
+  const cut = '+a\n+b\n# cut: the first 1,048,576 of 2,000,000 bytes are kept\n'
+  expect(gitDiffOf(cut)).toEqual({ text: '+a\n+b', isCut: true })
+})
 
 test('of several starts the last complete diff is used; other lines about diffs are ignored', () => {
   const head = 'git diff against HEAD: 4 bytes in 2 parts'

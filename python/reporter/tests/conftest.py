@@ -94,8 +94,11 @@ def said(caplog: pytest.LogCaptureFixture) -> Callable[[], str]:
 
 
 def spilled_in(folder: Path) -> list[Path]:
-    """What waits to be sent; the records of runs are kept beside it."""
-    return [entry for entry in folder.iterdir() if entry.name != "runs"] if folder.exists() else []
+    """What waits to be sent; the records of runs are kept beside it, and folders of files that were sent are empty."""
+    if not folder.exists():
+        return []
+    others = [entry for entry in folder.iterdir() if entry.name not in ("runs", "files")]
+    return [*others, *(folder / "files").glob("*/*")]
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import types
@@ -11,11 +12,14 @@ from typing import Any
 import pytest
 
 import svc_reporter as svc
-from svc_reporter import _environment
-from svc_reporter._environment import cluster, diff_lines, environment, wanted_parts
+from svc_reporter import _described, _environment
+from svc_reporter._environment import cluster, diff_lines, environment, git_diff, wanted_parts
 from svc_reporter._traceback import LIMIT, full_trace
+from svc_reporter.query import Api
 
+from .kit.fake_ingest import FakeIngest
 from .kit.real_server import RealServer
+from .kit.wait import until
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -36,15 +40,17 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_a_clean_checkout_has_no_diff(checkout: Path) -> None:
-    assert diff_lines(str(checkout), {}) == []
-    assert diff_lines(str(checkout.parent), {}) == []
+    assert git_diff(str(checkout), {}) is None
+    assert git_diff(str(checkout.parent), {}) is None
 
 
 def test_the_diff_has_no_secrets(checkout: Path) -> None:
     (checkout / "train.py").write_text(
         'lr = 0.2\nAPI_KEY = "abcd1234abcd1234"\nhf = "hf_abcdefghijklmnop"\nvalue = "from-the-environment"\n'
     )
-    said, part = diff_lines(str(checkout), {"DB_PASSWORD": "from-the-environment"})
+    found = git_diff(str(checkout), {"DB_PASSWORD": "from-the-environment"})
+    assert found is not None
+    said, part = diff_lines(found)
     assert said.startswith("git diff against HEAD: ")
     assert said.endswith(" bytes in 1 parts")
     assert "+lr = 0.2" in part
@@ -55,7 +61,10 @@ def test_the_diff_has_no_secrets(checkout: Path) -> None:
 
 def test_a_long_diff_is_split_to_fit_into_events_and_cut_at_1_mib(checkout: Path) -> None:
     (checkout / "train.py").write_text("ä" * 79 + "\n" + "some line of data\n" * 100_000)
-    said, *parts = diff_lines(str(checkout), {})
+    found = git_diff(str(checkout), {})
+    assert found is not None
+    assert _described.diff_content(found).splitlines()[-1].startswith(b"# cut: the first 1,048,576 of ")
+    said, *parts = diff_lines(found)
     assert "of which the first 1,048,576 bytes are kept" in said
     assert f"in {len(parts)} parts" in said
     assert parts[1].startswith(f"git diff, part 2 of {len(parts)}\n")
@@ -108,22 +117,73 @@ def test_every_job_of_a_run_has_the_number_of_visible_gpus_unless_it_gives_one_i
     assert {job["id"]: job["gpu_count"] for job in jobs} == {"main": 2, "fold1": 1}
 
 
-def test_a_run_keeps_them_in_its_snapshot_and_the_diff_in_its_log(
+def test_a_run_keeps_them_in_its_snapshot_and_in_files_of_its_own(
     real_server: RealServer, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (checkout / "train.py").write_text("lr = 0.2\n")
     monkeypatch.chdir(checkout)
-    run = svc.init("vision", url=real_server.url, token=real_server.token, quiet=True)
+    script = checkout / "train.py"
+    script.write_text('lr = 0.2\nAPI_KEY = "abcd1234abcd1234"\n')
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", str(script), raising=False)
+    config = {"lr": 0.2, "api_key": "abcd1234abcd1234"}
+    run = svc.init("vision", url=real_server.url, token=real_server.token, quiet=True, config=config)
     run.log({"loss": 1})
+    run.config.warmup = 10
+    (checkout / ".svc").mkdir()
+    (checkout / ".svc" / "config.json").write_text("mine")
+    run.save(".svc/config.json", policy="now")
     run.finish()
+    assert run.delivery.files_dropped == 0
+    api = Api(real_server.url, real_server.session)
+    files = {one["path"]: one.read().decode() for one in api.batch(run.id).files()}
+    assert list(files) == [
+        ".svc/code/train.py",
+        ".svc/config.json",
+        ".svc/diff.patch",
+        ".svc/requirements.txt",
+        "_.svc/config.json",
+    ]
+    assert files[".svc/code/train.py"] == "lr = 0.2\nAPI_KEY = ***\n"
+    assert json.loads(files[".svc/config.json"]) == {"lr": 0.2, "api_key": "***", "warmup": 10}
+    assert "+lr = 0.2" in files[".svc/diff.patch"]
+    assert f"pytest=={pytest.__version__}" in files[".svc/requirements.txt"].splitlines()
+    assert not any("abcd1234abcd1234" in content for content in files.values())
     snapshot = real_server.call("GET", f"/api/batches/{run.id}")["env_snapshot"]
     assert snapshot["branch"] == "main"
     assert snapshot["dirty"] is True
     assert snapshot["git_remote"] == "https://***@example.org/digits.git"
     assert snapshot["libraries"]["pytest"] == pytest.__version__
-    lines = real_server.call("GET", f"/api/batches/{run.id}/log-lines?limit=500&q=git%20diff")["items"]
-    assert [line["level"] for line in lines] == ["debug", "debug"]
-    assert "+lr = 0.2" in lines[1]["line"]
+    assert real_server.call("GET", f"/api/batches/{run.id}/log-lines?limit=500&q=git%20diff")["items"] == []
+
+
+def test_a_service_without_files_gets_the_diff_as_log_lines_and_nothing_waits(
+    server: FakeIngest, checkout: Path, spill: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (checkout / "train.py").write_text("lr = 0.2\n")
+    monkeypatch.chdir(checkout)
+    run = svc.init("vision", url=server.url, token=server.token, quiet=True, config={"lr": 0.2})
+    run.log({"loss": 1})
+    until(lambda: run.delivery.files == run.delivery.files_dropped == 3)
+    run.finish()
+    assert run.delivery.complete
+    assert list((spill / "files" / "todo").iterdir()) == list((spill / "files" / "content").iterdir()) == []
+    assert ["+lr = 0.2" in event["data"]["line"] for event in server.of("log_line")] == [False, True]
+
+
+def test_requirements_are_those_of_pip_freeze(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("torch-2.9.0.dist-info", "My_Tool-1.0.dist-info", "old-0.3-py3.11.egg-info", "no_version.dist-info"):
+        (tmp_path / name).mkdir()
+    source = {
+        "url": "https://ada:hunter2hunter2@example.org/tool.git",
+        "vcs_info": {"vcs": "git", "commit_id": "abc123"},
+    }
+    (tmp_path / "My_Tool-1.0.dist-info" / "direct_url.json").write_text(json.dumps(source))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "is-not-there")])
+    assert _described.requirements().decode().splitlines() == [
+        "My_Tool @ git+https://***@example.org/tool.git@abc123",
+        "old==0.3",
+        "torch==2.9.0",
+    ]
 
 
 def test_a_traceback_of_a_deep_recursion_keeps_its_first_and_last_calls() -> None:

@@ -10,6 +10,16 @@ export interface GitDiff {
 const HEAD = /^git diff against HEAD: /
 const PART = /^git diff, part (\d+) of (\d+)\n/
 
+/** Where the reporter keeps the diff among the files of a run. */
+export const DIFF_FILE = '.svc/diff.patch'
+const CUT = /\n# cut: the first [\d,]+ of [\d,]+ bytes are kept\n$/
+
+/** A diff from its file. */
+export const gitDiffOf = (content: string): GitDiff => ({
+  text: content.replace(CUT, ''),
+  isCut: CUT.test(content),
+})
+
 /**
  * Joins the parts of a diff from the log. With several starts, the last complete diff is used. Null if there is none:
  * nothing was changed, or the reporter does not send diffs.

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ._gpu import Gpus
 from ._redact import MASK, is_secret_name, redact_text
@@ -151,24 +151,40 @@ def cluster(env: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def diff_lines(cwd: str, env: Mapping[str, str]) -> list[str]:
-    """`git diff HEAD` without secrets, in log lines of at most DIFF_PART characters; empty without changes.
+class GitDiff(NamedTuple):
+    text: str
+    """Without secrets, and cut at DIFF_LIMIT."""
+    length: int
+    """Of all of it, in bytes."""
+
+    @property
+    def is_cut(self) -> bool:
+        return self.length > DIFF_LIMIT
+
+
+def git_diff(cwd: str, env: Mapping[str, str]) -> GitDiff | None:
+    """`git diff HEAD`; None without changes."""
+    raw = _git_bytes(cwd, "diff", "HEAD", "--no-color", "--no-ext-diff")
+    if not raw or not raw.strip():
+        return None
+    return GitDiff(masked_text(raw[:DIFF_LIMIT].decode("utf-8", "replace"), env), len(raw))
+
+
+def diff_lines(diff: GitDiff) -> list[str]:
+    """A diff in log lines of at most DIFF_PART characters.
 
     The first line has its length, the number of parts, and whether it was cut at DIFF_LIMIT.
     """
-    raw = _git_bytes(cwd, "diff", "HEAD", "--no-color", "--no-ext-diff")
-    if not raw or not raw.strip():
-        return []
-    cut = len(raw) > DIFF_LIMIT
-    text = _without_secrets(raw[:DIFF_LIMIT].decode("utf-8", "replace"), env)
+    text = diff.text
     parts = [text[at : at + DIFF_PART] for at in range(0, len(text), DIFF_PART)]
-    said = f"git diff against HEAD: {len(raw):,} bytes in {len(parts)} parts"
-    if cut:
+    said = f"git diff against HEAD: {diff.length:,} bytes in {len(parts)} parts"
+    if diff.is_cut:
         said += f", of which the first {DIFF_LIMIT:,} bytes are kept"
     return [said, *(f"git diff, part {n} of {len(parts)}\n{part}" for n, part in enumerate(parts, 1))]
 
 
-def _without_secrets(text: str, env: Mapping[str, str]) -> str:
+def masked_text(text: str, env: Mapping[str, str]) -> str:
+    """Code or a diff without the values of secret names, known token formats and secret values of `env`."""
     values = [value for name, value in env.items() if len(value) >= 8 and is_secret_name(name, value)]
     lines = []
     for line in redact_text(text, values).split("\n"):

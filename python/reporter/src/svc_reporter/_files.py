@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ._described import FOLDER
 from ._file_store import FileStore, Kept, Record, record_name
 from ._ids import now_ms
 from ._media import MAX_LIST, Media, Taken
@@ -55,6 +56,8 @@ class RunFiles:
         """time.monotonic() after which nothing is sent any more."""
         self._closing = False
         self.counts = {"files": 0, "bytes": 0, "sent": 0, "sent_bytes": 0, "dropped": 0}
+        self.when_unsupported: Callable[[], None] | None = None
+        """Called once if the service is too old for files."""
         self._transport: Transport | None = None
         self.versions: dict[str, dict[str, Any]] = {}
         """By name of a record: what the service said of an artifact."""
@@ -108,13 +111,13 @@ class RunFiles:
             self._lose(1, f"file {source}", f"the file {source} is not kept: {error}")
             return False
 
-    def add_bytes(self, content: bytes, path: str, media_type: str | None = None) -> bool:
-        """A file of the run, of these bytes."""
+    def add_bytes(self, content: bytes, path: str, media_type: str | None = None, *, own: bool = False) -> bool:
+        """A file of the run, of these bytes. `own` ones are in the folder of `_described`."""
         if not self._reporter.can_report():
             return False
         try:
             kept = self.store.put(content)
-            self._record_file(path, content_of(kept), media_type, None)
+            self._record_file(path, content_of(kept), media_type, None, own=own)
             return True
         except OSError as error:
             self._lose(1, f"file {path}", f"the file {path} is not kept: {error}")
@@ -290,6 +293,9 @@ class RunFiles:
             self.counts["sent_bytes"] += done.bytes
             self.counts["dropped"] += done.refused
         self.versions.update(done.versions)
+        if done.is_too_old and self.when_unsupported is not None:
+            tell, self.when_unsupported = self.when_unsupported, None
+            tell()
 
     # --- helpers
 
@@ -328,9 +334,13 @@ class RunFiles:
             time.sleep(0.005)
         return True
 
-    def _record_file(self, path: str, content: dict[str, Any], media_type: str | None, job_id: str | None) -> None:
+    def _record_file(
+        self, path: str, content: dict[str, Any], media_type: str | None, job_id: str | None, *, own: bool = False
+    ) -> None:
         clean = safe_path(path)
-        data = {"kind": "file", "file_path": clean, "media_type": media_type, "job_id": job_id}
+        if not own and clean.partition("/")[0] == FOLDER:
+            clean = f"_{clean}"
+        data = {"kind": "file", "file_path": clean, "media_type": media_type, "job_id": job_id, "own": own}
         self._add({**data, "files": [{"path": clean, **content}]}, record_name(self._reporter.batch_id, clean))
 
     def _add(self, data: dict[str, Any], name: str) -> Record:

@@ -42,7 +42,9 @@ _OF_SETTINGS = {
     "root_dir": "dir",
 }
 """Fields of `Settings` that are arguments of `init`, too."""
-_HAVE_MEANING = frozenset((*_OF_SETTINGS, "console", "silent", "quiet", "disable_git", "x_disable_stats"))
+_HAVE_MEANING = frozenset(
+    (*_OF_SETTINGS, "console", "silent", "quiet", "disable_git", "disable_code", "save_code", "x_disable_stats")
+)
 _MODES = {"": "online", "online": "online", "shared": "online", "run": "online", "offline": "offline"}
 _MODES |= {"dryrun": "offline", "disabled": "disabled"}
 _TRUE = ("1", "true", "yes", "on")
@@ -57,6 +59,7 @@ def completed(given: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, An
     found = {key: value for key, value in given.items() if value is not None and key != "settings"}
     found |= {key: value for key, value in more.items() if key in OF_REPORTER}
     _take_settings(found, given.get("settings"))
+    _leave_out_parts(found, given.get("settings"), more)
     _take_variables(found)
     if isinstance(found.get("tags"), str):
         found["tags"] = [found["tags"]]
@@ -69,9 +72,7 @@ def completed(given: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, An
 
 
 def _take_settings(found: dict[str, Any], settings: Any) -> None:
-    entries = entries_of(settings) if settings is not None else None
-    if entries is None:
-        entries = dict(getattr(settings, "__dict__", {}))
+    entries = _entries(settings)
     for name, key in _OF_SETTINGS.items():
         if entries.get(name) is not None:
             found.setdefault(key, entries[name])
@@ -79,13 +80,30 @@ def _take_settings(found: dict[str, Any], settings: Any) -> None:
         found.setdefault("console", False)
     if entries.get("silent") or entries.get("quiet"):
         found.setdefault("quiet", True)
-    if entries.get("disable_git"):
-        found.setdefault("environment", [part for part in PARTS if part not in ("git", "diff")])
     if entries.get("x_disable_stats") or entries.get("_disable_stats"):
         found.setdefault("resources_s", 0)
     other = [name for name, value in entries.items() if value is not None and name.lstrip("_") not in _HAVE_MEANING]
     if other:
         say_unsupported(f"settings: {', '.join(sorted(map(text_of, other)))}", "these have no effect here")
+
+
+def _leave_out_parts(found: dict[str, Any], settings: Any, more: Mapping[str, Any]) -> None:
+    """W&B's ways to keep code out of a run leave out parts of the environment, unless `environment` is given."""
+    entries = _entries(settings)
+
+    def is_set(name: str) -> bool:
+        return bool(entries.get(name)) or os.environ.get(f"WANDB_{name.upper()}", "").strip().lower() in _TRUE
+
+    left_out = {"git", "diff"} if is_set("disable_git") else set()
+    if is_set("disable_code") or False in (more.get("save_code"), entries.get("save_code")):
+        left_out |= {"diff", "entry"}
+    if left_out:
+        found.setdefault("environment", [part for part in PARTS if part not in left_out])
+
+
+def _entries(settings: Any) -> dict[str, Any]:
+    entries = entries_of(settings) if settings is not None else None
+    return dict(getattr(settings, "__dict__", {})) if entries is None else dict(entries)
 
 
 def _take_variables(found: dict[str, Any]) -> None:
@@ -104,8 +122,6 @@ def _take_variables(found: dict[str, Any]) -> None:
         found.setdefault("quiet", True)
     if env.get("WANDB_CONSOLE", "").strip().lower() == "off":
         found.setdefault("console", False)
-    if env.get("WANDB_DISABLE_GIT", "").strip().lower() in _TRUE:
-        found.setdefault("environment", [part for part in PARTS if part not in ("git", "diff")])
 
 
 def _take_config(found: dict[str, Any], more: Mapping[str, Any]) -> None:

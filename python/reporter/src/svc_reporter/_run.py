@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
-from . import _arguments, _environment, _init_arguments, _lifecycle, _mirror, _rank_failure, _resume
+from . import _arguments, _described, _environment, _init_arguments, _lifecycle, _mirror, _rank_failure, _resume
 from ._axes import Axes, Metric
 from ._config import Config, config_of, plain_config
 from ._console import ConsoleCapture
@@ -36,6 +36,8 @@ _LINES_BEFORE_JOB = 200
 """How many lines wait for the first job; with the next line the run's own job starts."""
 _DIFF_TIMEOUT_S = 2.0
 """How long `finish` waits for the git diff."""
+_FIRST_MOMENTS_S = 3.0
+"""So long a run has its processor for itself before its own files are written."""
 MAIN = "main"
 _NO_EFFECT = ("step_sync", "hidden", "overwrite")
 """Of `define_metric`: the last value of the step is always used, and the page decides what it shows."""
@@ -208,7 +210,11 @@ class Run(RunFileCalls, RunNames):
         self._quiet = quiet
         self._main: Job | None = None
         self._console: ConsoleCapture | None = None
-        self._diff: threading.Thread | None = None
+        self._described: frozenset[str] = frozenset()
+        """What of its environment the run records."""
+        self._describer: threading.Thread | None = None
+        self._ending = threading.Event()
+        self._kept_config: bytes | None = None
         self._lines = 0
         """How many lines came before the run's own job started."""
         self._finished = False
@@ -424,9 +430,10 @@ class Run(RunFileCalls, RunNames):
         if is_current:
             _install_excepthook()
         _lifecycle.call_at_exit(self._at_exit, 11)
-        if "diff" in parts:
-            self._diff = threading.Thread(target=self._send_diff, name="svc-reporter-diff", daemon=True)
-            self._diff.start()
+        if parts:
+            self._described = parts
+            self._describer = threading.Thread(target=self._keep_itself, name="svc-reporter-own-files", daemon=True)
+            self._describer.start()
         if console:
             self._console = ConsoleCapture(self._on_line)
             self._console.start()
@@ -516,8 +523,10 @@ class Run(RunFileCalls, RunNames):
         global _current
         if self._console is not None:
             self._console.stop()
-        if self._diff is not None and self._reporter._pid == os.getpid():
-            self._diff.join(_DIFF_TIMEOUT_S)
+        if self._describer is not None and self._reporter._pid == os.getpid():
+            self._ending.set()
+            self._describer.join(_DIFF_TIMEOUT_S)
+            self._keep_config()
         if _current is self:
             _current = None
             _restore_excepthook()
@@ -610,9 +619,45 @@ class Run(RunFileCalls, RunNames):
         if self._reporter.has_lines_without_job:
             self._own_job().begin()
 
-    def _send_diff(self) -> None:
+    def _keep_itself(self) -> None:
+        """Keep configuration, script, requirements and diff as files of the run. A run that was joined has its own."""
         try:
-            for line in _environment.diff_lines(_cwd(), os.environ):
+            parts = self._described
+            script = _described.script(os.environ) if "entry" in parts else None
+            diff = _environment.git_diff(_cwd(), os.environ) if "diff" in parts else None
+            if self._reporter.has_joined:
+                self._send_diff(diff)
+                return
+            self._ending.wait(_FIRST_MOMENTS_S)
+            files = self._reporter.files
+            files.when_unsupported = lambda: self._send_diff(diff)
+            self._keep_config()
+            if script is not None:
+                files.add_bytes(script[1], script[0], "text/x-python", own=True)
+            if "libraries" in parts:
+                files.add_bytes(_described.requirements(), _described.REQUIREMENTS, "text/plain", own=True)
+            if diff is None:
+                return
+            if not files.add_bytes(_described.diff_content(diff), _described.DIFF, "text/x-diff", own=True):
+                self._send_diff(diff)
+        except Exception as error:
+            self._warn("own files", f"some of configuration, script, requirements and diff is not kept: {error!r}")
+
+    def _keep_config(self) -> None:
+        if not self._described or self._reporter.has_joined:
+            return
+        try:
+            content = _described.config_content(plain_config(self.config))
+            if content is not None and content != self._kept_config:
+                self._kept_config = content
+                self._reporter.files.add_bytes(content, _described.CONFIG, "application/json", own=True)
+        except Exception as error:
+            self._warn("own files", f"the configuration is not kept as a file: {error!r}")
+
+    def _send_diff(self, diff: _environment.GitDiff | None) -> None:
+        """As log lines, where files cannot be kept."""
+        try:
+            for line in _environment.diff_lines(diff) if diff is not None else ():
                 self._reporter.emit_log(None, line, "debug", source="git_diff")
         except Exception as error:
             self._warn("diff", f"the git diff was not recorded: {error!r}")

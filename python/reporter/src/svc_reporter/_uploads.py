@@ -52,6 +52,8 @@ class Uploaded:
     files: int = 0
     bytes: int = 0
     refused: int = 0
+    is_too_old: bool = False
+    """The service has no files: those that the reporter adds itself are forgotten, others wait for a newer one."""
     halt: Halt | None = None
     why: str = ""
     versions: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -150,6 +152,13 @@ class Uploads:
     def _refused(self, response: Response, records: list[Record]) -> None:
         """A refusal that waiting may end halts the round; another one costs the file, with a line."""
         code, detail = _problem(response)
+        if response.status == 404 and code == "not_found":  # no such address, rather than no such batch
+            self._done.is_too_old = True
+            own = [record for record in records if record.data.get("own")]
+            self._done.refused += len(self._store.settle(own))
+            records = [record for record in records if record not in own]
+        if not records:
+            return
         if response.status in _LATER:
             raise _Halted(Halt.LATER, f"HTTP {response.status} {code}: {detail}")
         for record in records:

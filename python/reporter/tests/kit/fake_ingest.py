@@ -134,6 +134,9 @@ def _handler(fake: FakeIngest) -> type[BaseHTTPRequestHandler]:
             if self.headers.get("Authorization") != f"Bearer {fake.token}":
                 self.reply(401, {"code": "bad_token", "detail": "no such token"})
                 return
+            if self.path.endswith("/files"):  # a service from before there were files
+                self.reply(404, {"code": "not_found"})
+                return
             document = json.loads(body)
             columns = self.headers.get("Content-Type") == EPOCHS_TYPE
             if columns and not fake.takes_columns:

@@ -1,5 +1,5 @@
 import { batchAt } from './batches.ts'
-import { get, remove } from './request.ts'
+import { get, getBytes, remove } from './request.ts'
 import type { Page } from './types.ts'
 
 /** A file whose content has arrived. */
@@ -31,6 +31,13 @@ const sourceAt = (path: string): FileSource => ({
 export const filesOf = (batchId: string): FileSource => sourceAt(`${batchAt(batchId)}/files`)
 export const sharedFilesOf = (token: string): FileSource =>
   sourceAt(`/api/shared/${encodeURIComponent(token)}/files`)
+
+/** The text of a file of a batch; null if there is none of that path. */
+export async function fetchFileText(batchId: string, path: string): Promise<string | null> {
+  const { items } = await get<Page<StoredFile>>(`${batchAt(batchId)}/files`, { prefix: path, limit: 1 })
+  const [file] = items
+  return file?.path === path ? new TextDecoder().decode(await getBytes(file.url, '*/*')) : null
+}
 
 /** @param url of a file of a batch */
 export const deleteFile = (url: string): Promise<void> => remove(url)

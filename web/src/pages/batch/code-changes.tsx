@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { fetchLog } from '../../lib/api/batches.ts'
+import { fetchFileText } from '../../lib/api/files.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { environmentOf } from '../../lib/batch-facts.ts'
 import { batchName } from '../../lib/batch-name.ts'
-import { diffBetween, joinGitDiff } from '../../lib/git-diff.ts'
+import { DIFF_FILE, diffBetween, gitDiffOf, joinGitDiff } from '../../lib/git-diff.ts'
 import { Copy } from '../../ui/copy.tsx'
 import { DiffLines } from '../../ui/diff-lines.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
@@ -22,6 +23,9 @@ const useGitDiff = (batch: Batch) =>
     queryKey: ['git diff', batch.id],
     enabled: isDirty(batch),
     queryFn: async () => {
+      const content = await fetchFileText(batch.id, DIFF_FILE)
+      if (content !== null) return gitDiffOf(content)
+      // Earlier reporters sent it to the log.
       const lines = await fetchLog(batch.id, { q: 'git diff', limit: MAX_LINES })
       return joinGitDiff(lines.map(({ line }) => line))
     },
