@@ -296,7 +296,7 @@ test('a job that was not packed keeps its epochs, and is not packed while it is 
 
 test('each other kind of read restores the batch by itself', async () => {
   const b = `/api/batches/${encodeURIComponent(BATCH)}`
-  const paths = [`${b}/log-lines`, `${b}/resources`, `${b}/jobs/a/attempts`, `${b}/jobs/a/attempts/1/metrics`]
+  const paths = [`${b}/log-lines`, `${b}/jobs/a/attempts`, `${b}/jobs/a/attempts/1/metrics`]
   for (const path of paths) {
     const before = await get(path)
     expect(before.status, path).toBe(200)
