@@ -188,6 +188,6 @@ def test_the_programs_do_what_their_names_say(make: Make, tmp_path: Path) -> Non
     code, out, files = _outcome(tmp_path / "a", PROGRAMS["Lightning, requeued by Slurm"], reported=True)
     assert (code, files["requeued"], "requeue.ckpt" in files) == (0, 1, True), (out, files)
     code, out, files = _outcome(tmp_path / "b", PROGRAMS["SIGTERM"], reported=True)
-    assert (code, out) == (-signal.SIGTERM, "True\nready\n")
+    assert (code, out) == (-signal.SIGTERM, "True\nready\n"), files
     code, out, files = _outcome(tmp_path / "c", PROGRAMS["asyncio"], reported=True)
-    assert ("clean" in out, "saved" in files) == (True, True)
+    assert ("clean" in out, "saved" in files) == (True, True), (code, out, files)
