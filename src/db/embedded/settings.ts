@@ -16,9 +16,7 @@ const SETTINGS: Record<string, string> = {
   // Write-ahead log kept for `svc wal-archive` must not fill the disk. If it is removed, the archive starts with a new
   // base backup.
   max_slot_wal_keep_size: '8GB',
-  // Fewer processes at rest. Reads are sequential or from the cache, so workers that read ahead gain nothing; logical
-  // replication is not used (`svc wal-archive` replicates physically).
-  io_method: 'sync',
+  // Fewer processes at rest: logical replication is not used (`svc wal-archive` replicates physically).
   max_logical_replication_workers: '0',
   timezone: 'UTC',
   log_timezone: 'UTC',
@@ -45,7 +43,7 @@ export async function commandLine(
 ): Promise<string> {
   const settings = {
     ...SETTINGS,
-    wal_compression: await bestCompression(binaries, account, data),
+    ...(await settingsOfBuild(binaries, account, data)),
     ...overrides,
   }
   return Object.entries(settings)
@@ -58,12 +56,19 @@ export async function commandLine(
     .join(' ')
 }
 
-/** lz4 costs a fraction of pglz, but not every build supports it, so we ask the server. */
-const bestCompression = (binaries: Binaries, account: Account, data: string) =>
-  runAs(account, binaries.postgres, ['-D', data, '-C', 'wal_compression', '-c', 'wal_compression=lz4']).then(
-    () => 'lz4',
-    () => 'pglz',
-  )
+/**
+ * Settings that not every version or build has, so we ask the server. lz4 costs a fraction of pglz. Reads are sequential
+ * or from the cache, so processes that read ahead (PostgreSQL 18) gain nothing.
+ */
+async function settingsOfBuild(binaries: Binaries, account: Account, data: string) {
+  const accepts = (name: string, value: string): Promise<boolean> =>
+    runAs(account, binaries.postgres, ['-D', data, '-C', name, '-c', `${name}=${value}`]).then(
+      () => true,
+      () => false,
+    )
+  const [lz4, method] = await Promise.all([accepts('wal_compression', 'lz4'), accepts('io_method', 'sync')])
+  return { wal_compression: lz4 ? 'lz4' : 'pglz', ...(method && { io_method: 'sync' }) }
+}
 
 /** The port of the last start if it is free, so that saved connection settings stay valid; otherwise a random one. */
 export async function choosePort(home: string): Promise<number> {
