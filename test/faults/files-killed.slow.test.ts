@@ -34,6 +34,8 @@ interface Ledger {
   deleted: Set<string>
   /** Declared or sent, without an answer that says that the file is there. */
   unsent: Map<string, Buffer>
+  /** Not sent to their end after the server was back: there only if the server had all of it before. */
+  left: Map<string, Buffer>
   /** To be deleted, without an answer. */
   deleting: Map<string, Buffer>
   wrong: unknown[]
@@ -154,6 +156,7 @@ test(
       stored: new Map(),
       deleted: new Set(),
       unsent: new Map(),
+      left: new Map(),
       deleting: new Map(),
       wrong: [],
       paths: 0,
@@ -199,7 +202,10 @@ test(
       http = createClient(server.address)
       // Every other upload is sent to its end; the rest is left for the sweep.
       for (const [path, bytes] of ledger.unsent) {
-        if (draw() < 0.5) continue
+        if (draw() < 0.5) {
+          ledger.left.set(path, bytes)
+          continue
+        }
         // What the dead server had begun to receive is free again after a while.
         for (let i = 0; !(await send(http, token, path, bytes, 1)); i++) {
           expect(i, `${where}: ${path}`).toBeLessThan(600)
@@ -213,6 +219,11 @@ test(
     console.info(
       `files, killed: ${ROUNDS} rounds, ${ledger.paths} files, ${ledger.deleted.size} deleted; ${cut} uploads cut, ${unanswered} deletions without an answer`,
     )
+    for (const [path, bytes] of ledger.left) {
+      const found = await statusAndHash(path)
+      if (found === sha256(bytes)) ledger.stored.set(path, bytes)
+      else expect(found, path).toBe('404')
+    }
     expect(ledger.stored.size).toBeGreaterThan(0)
     expect(ledger.deleted.size).toBeGreaterThan(0)
 
