@@ -86,7 +86,13 @@ test(
         expect((await http.call('GET', '/livez')).status, server.said()).toBe(200)
         // The service starts the database again, which may take less time than the pause above.
         const isBack = () => /PostgreSQL runs again/.test(server.said())
-        await until(async () => isBack() || (await http.call('GET', '/readyz')).status === 503)
+        await until(async () => isBack() || (await http.call('GET', '/readyz')).status === 503).catch(
+          (cause) => {
+            throw new Error(`no outage of the database was noticed: ${server.said().slice(-4_000)}`, {
+              cause,
+            })
+          },
+        )
         http.close()
         const asked = performance.now()
         server.kill('SIGTERM')
