@@ -29,6 +29,8 @@ async function openService() {
   const { home, remove } = newHome()
   const settings = {
     SVC_DATA_DIR: home,
+    // What is said of the database is of this level.
+    SVC_LOG_LEVEL: 'info',
     SVC_RATE_LIMIT_EVENTS_PER_S: '1000000',
     SVC_RATE_LIMIT_BURST: '1000000',
   }
