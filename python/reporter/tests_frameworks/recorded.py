@@ -186,7 +186,7 @@ def of_service(service: RealServer, project: str) -> list[Recorded]:
             if line["stream"] is None and colon:
                 run.alerts.add((title, text))
         listed = service.call("GET", f"/api/batches/{one.id}/files?limit=500")["items"]
-        run.files = {file["path"] for file in listed if not file["path"].startswith("media/")}
+        run.files = {file["path"] for file in listed if not file["path"].startswith(("media/", ".svc/"))}
         for artifact in one.logged_artifacts():
             paths = ",".join(sorted(file["path"] for file in artifact.files()))
             run.artifacts.append((artifact.type, paths, ",".join(sorted({"latest", *artifact.aliases}))))

@@ -136,7 +136,8 @@ with open("data.yaml", "w") as file:
     file.write(f"path: {os.getcwd()}/data\\ntrain: images/train\\nval: images/val\\nnames: {{0: square}}\\n")
 
 from ultralytics import YOLO, settings
-settings.update({"wandb": True, "mlflow": False, "tensorboard": False, "raytune": False, "sync": False})
+settings.update({"wandb": True, "mlflow": False, "tensorboard": False, "raytune": False, "sync": False,
+    "runs_dir": os.getcwd()})
 YOLO("yolov8n.yaml").train(data="data.yaml", epochs=1, imgsz=32, batch=4, workers=0, device="cpu", amp=False,
     project=sys.argv[1], name="ul", verbose=False)
 """
