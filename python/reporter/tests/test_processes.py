@@ -97,6 +97,36 @@ with run:
     assert server.types() == ["batch_start", "job_start", "log_line", "job_done", "batch_done"]
 
 
+def test_a_signal_that_comes_right_after_a_fork_ends_the_child(server: FakeIngest) -> None:
+    """A pool that is closed at once would else wait for a worker that never heard of its end."""
+    body = (
+        OPEN
+        + """
+def blocked():
+    return signal.pthread_sigmask(signal.SIG_BLOCK, ())
+def counted_by_child():
+    pid = os.fork()
+    if pid == 0:
+        os._exit(len(blocked()))
+    return os.waitpid(pid, 0)[1] >> 8
+with run:
+    run.job("a").begin()
+    for _ in range(100):
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(30)
+            os._exit(0)
+        os.kill(pid, signal.SIGTERM)
+        assert os.waitpid(pid, 0)[1] == signal.SIGTERM
+    assert (blocked(), counted_by_child()) == (set(), 0)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # what the program blocks stays blocked
+    assert (counted_by_child(), blocked()) == (1, {signal.SIGTERM})
+"""
+    )
+    process.run(body, {"URL": server.url})
+    assert server.types() == ["batch_start", "job_start", "job_done", "batch_done"]
+
+
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_a_worker_process_that_imports_the_script_starts_no_run(server: FakeIngest, method: str) -> None:
     body = f"""

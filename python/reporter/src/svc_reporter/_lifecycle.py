@@ -9,6 +9,7 @@ the handlers are removed.
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import importlib
 import os
@@ -48,6 +49,8 @@ _survived_error: BaseException | None = None
 """The error in sys.last_value after which the process went on, as a notebook or an interactive session does."""
 _kernel: Any = None
 """The kernel of a notebook; at its end IPython no longer has it."""
+_fork = threading.local()
+"""`held`: the signals that this thread blocks while it forks."""
 forked: list[Callable[[], None]] = []
 """Functions to be called in a forked child."""
 
@@ -58,7 +61,7 @@ def opened(reporter: OpenReporter) -> None:
     if not _hooked:
         _hooked = True
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=_after_fork)
+            os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork)
         before_cells(_goes_on)
     _goes_on()
     if _finalised_pid != os.getpid():
@@ -216,12 +219,43 @@ def _at_exit() -> None:
     _interrupt.exit_with_stop_status()
 
 
+# --- forks
+
+
+def _before_fork() -> None:
+    """Hold back the ending signals until the handlers are removed in the child.
+
+    Of a signal with a handler that comes before Python runs there, it forgets that it came: a pool that terminates its
+    workers would wait for ever.
+    """
+    try:
+        numbers = [number for number in _ending_signals() if _signals.has_hidden_handler(number)]
+        _fork.held = ()
+        if numbers and hasattr(signal, "pthread_sigmask"):
+            _fork.held = tuple(set(numbers) - set(signal.pthread_sigmask(signal.SIG_BLOCK, ())))
+            signal.pthread_sigmask(signal.SIG_BLOCK, _fork.held)
+    except KeyboardInterrupt:
+        _thread.interrupt_main()  # Python would only print what this function raises
+
+
+def _after_fork_in_parent() -> None:
+    try:
+        held, _fork.held = getattr(_fork, "held", ()), ()
+        if held:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, held)
+    except KeyboardInterrupt:
+        _thread.interrupt_main()
+
+
 def _after_fork() -> None:
-    for reporter in _open:
-        reporter.forget()
-    _open.clear()
-    _signals.forget()
-    for action in forked:
-        action()
-    restore_signal_handlers()
-    _restore_exit()
+    try:
+        for reporter in _open:
+            reporter.forget()
+        _open.clear()
+        _signals.forget()
+        for action in forked:
+            action()
+        restore_signal_handlers()
+        _restore_exit()
+    finally:
+        _after_fork_in_parent()
