@@ -289,7 +289,7 @@ test('batches of one job are compared by their names, in curves and tables', asy
     const of = eventsOf(id)
     await send(web.app, web.reporter, [
       of('batch_start', 60, { experiment_type: 'run', n_total: 1, name }),
-      of('job_start', 59, { lr: name === 'wide' ? 0.2 : 0.1 }, 'main'),
+      of('job_start', 59, { lr: name === 'wide' ? 0.2 : 0.1, step_unit: 'step' }, 'main'),
       of('job_epoch', 58, { epoch: 0, val_loss: 1 }, 'main'),
       of('job_epoch', 57, { epoch: 1, val_loss: 0.5 }, 'main'),
     ])
@@ -302,6 +302,9 @@ test('batches of one job are compared by their names, in curves and tables', asy
   expect(names.toSorted()).toEqual(['baseline', 'wide'])
   const differences = page.locator('section', { has: page.getByRole('heading', { name: 'What differs' }) })
   await differences.getByRole('columnheader', { name: 'baseline' }).waitFor()
+  expect(await page.getByRole('combobox', { name: 'x-axis' }).locator('option').first().textContent()).toBe(
+    'steps',
+  )
   expect(complaints).toEqual([])
   await context.close()
 })

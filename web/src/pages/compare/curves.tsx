@@ -13,6 +13,7 @@ import type { CompareSearch } from '../../lib/compare-search.ts'
 import type { Focus } from '../../lib/live/focus.ts'
 import type { PointBus } from '../../lib/live/points.ts'
 import type { SearchChange } from '../../lib/search-change.ts'
+import { stepUnit } from '../../lib/step-unit.ts'
 import { count, number, some } from '../../lib/words.ts'
 import { Button, Choice } from '../../ui/controls.tsx'
 
@@ -45,6 +46,7 @@ export function Curves(props: {
   const by = search.group
   const band: BandKind = search.band ?? 'std'
   const jobs = useMemo(() => rows.map((row) => row.job), [rows])
+  const unit = stepUnit(jobs)
   const names = useGroupNames(jobs, by)
   const group = useMemo(() => names && { names, band }, [names, band])
   const groups = useMemo(() => (names === undefined ? [] : groupsOf(jobs, names)), [jobs, names])
@@ -73,6 +75,7 @@ export function Curves(props: {
         search={search}
         groupings={groupings}
         metrics={metrics}
+        unit={unit}
         onChange={onChange}
         onZoom={charts.onZoom}
         finds={false}
@@ -124,6 +127,8 @@ export function Curves(props: {
             focus={focus}
             colourOf={group === undefined ? colourOf : colourOfGroup}
             startOf={(job) => starts.get(job)}
+            unit={unit}
+            unitOf={(series) => stepUnit(jobs, series)}
             group={group}
             keys={props.keys}
             jobs={drawn}
