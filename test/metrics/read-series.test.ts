@@ -56,10 +56,10 @@ test('statements sent while a series is read wait for the connection', async () 
     }
   }
   const asking = ask()
-  for (let i = 0; i < 20; i++) expect(await points(5_999)).toBe(6_000)
+  // On a quiet machine a series is read in less time than the pause between two statements.
+  for (let i = 0; i < 20 || others.length <= 20; i++) expect(await points(5_999)).toBe(6_000)
   reading = false
   await asking
-  expect(others.length).toBeGreaterThan(20)
   expect(new Set(await Promise.all(others))).toEqual(new Set([1]))
 })
 
