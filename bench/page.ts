@@ -47,7 +47,10 @@ interface Site {
 
 export async function benchPage(): Promise<Figure[]> {
   const database = await startDatabase()
-  const server = await startServer(database.url)
+  const server = await startServer(database.url, {
+    SVC_MAX_STREAMS_PER_ADDRESS: '2000',
+    SVC_REGISTRATIONS_PER_HOUR: '1000000',
+  })
   const sql = openSql(database.url, { name: 'bench', max: 2 })
   const browser = await launchBrowser()
   try {

@@ -64,8 +64,10 @@ export async function packAll(sql: Sql): Promise<{ seconds: number }> {
   const packer = createPacker({ sql, writer: createWriter(sql) })
   const begun = performance.now()
   const waits = async (): Promise<boolean> =>
-    (await sql`select 1 from job_progress where packed_to is null or packed_to < max_epoch limit 1`).length >
-    0
+    (
+      await sql`select 1 from job_progress where coalesce(packed_step, packed_to) is null
+      or coalesce(packed_step, packed_to) < coalesce(max_step, max_epoch) limit 1`
+    ).length > 0
   while (await waits()) await packer.round()
   return { seconds: (performance.now() - begun) / 1000 }
 }
