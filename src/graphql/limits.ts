@@ -1,4 +1,3 @@
-import { EnvelopArmorPlugin } from '@escape.tech/graphql-armor'
 import { complexityFromQuery } from '@pothos/plugin-complexity'
 import {
   type DocumentNode,
@@ -8,8 +7,7 @@ import {
   getOperationAST,
   getVariableValues,
   Kind,
-  specifiedRules,
-  type ValidationContext,
+  type SelectionSetNode,
   type ValidationRule,
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
@@ -48,39 +46,10 @@ export const LIMITS = {
 const CODE = 'query_too_large'
 const tooLarge = (message: string): GraphQLError => new GraphQLError(message, { extensions: { code: CODE } })
 
-const report =
-  (message: string) =>
-  (validation: ValidationContext | null): void => {
-    const error = tooLarge(message)
-    if (validation === null) throw error
-    validation.reportError(error)
-  }
-
-const bounded = (n: number, message: string) => ({
-  n,
-  propagateOnRejection: false,
-  onReject: [report(message)],
-})
-
-const armor = (): Plugin =>
-  EnvelopArmorPlugin({
-    costLimit: { enabled: false },
-    // Introspection is open, so there is nothing to hide.
-    blockFieldSuggestion: { enabled: false },
-    maxTokens: bounded(LIMITS.tokens, `The document is longer than ${LIMITS.tokens} tokens`),
-    maxDepth: bounded(LIMITS.depth, `The query is deeper than ${LIMITS.depth} levels`),
-    maxAliases: {
-      ...bounded(LIMITS.aliases, `The query has more than ${LIMITS.aliases} aliases`),
-      allowList: [],
-    },
-    maxDirectives: bounded(LIMITS.directives, `The query has more than ${LIMITS.directives} directives`),
-  }) as Plugin
-
 /** All limits, as plugins of yoga. */
 export const limits = (options: Pick<CostLimits, 'budget'>): Plugin[] => [
-  armor(),
-  nestingLimit(),
-  limitsFirst(),
+  textLimit(),
+  shapeLimit(),
   costLimit(options),
   refusedAs400(),
 ]
@@ -92,28 +61,75 @@ export interface CostLimits {
 }
 
 /** Nested values and types use up the stack of the parser before they have too many tokens. */
-const nestingLimit = (): Plugin => ({
+const textLimit = (): Plugin => ({
   onParse({ parseFn, setParseFn }) {
     setParseFn((source: string, options?: object) => {
       try {
-        return parseFn(source, options)
+        return parseFn(source, { ...options, maxTokens: LIMITS.tokens })
       } catch (error) {
-        throw error instanceof RangeError ? tooLarge('The document is nested too deeply') : error
+        if (error instanceof RangeError) throw tooLarge('The document is nested too deeply')
+        if (error instanceof GraphQLError && /tokens\. Parsing aborted/.test(error.message))
+          throw tooLarge(`The document is longer than ${LIMITS.tokens} tokens`)
+        throw error
       }
     })
   },
 })
 
 /** A document that is too large is not validated further: the rules of the language may take long for it. */
-const limitsFirst = (): Plugin => ({
+const shapeLimit = (): Plugin => ({
   onValidate({ setValidationFn, validateFn }) {
     setValidationFn((schema: GraphQLSchema, document: DocumentNode, rules: readonly ValidationRule[]) => {
-      const ours = rules.filter((rule) => !specifiedRules.includes(rule))
-      const errors = validateFn(schema, document, ours)
-      return errors.length > 0 ? errors : validateFn(schema, document, specifiedRules)
+      const { depth, aliases, directives } = shapeOf(document)
+      if (depth > LIMITS.depth) return [tooLarge(`The query is deeper than ${LIMITS.depth} levels`)]
+      if (aliases > LIMITS.aliases) return [tooLarge(`The query has more than ${LIMITS.aliases} aliases`)]
+      if (directives > LIMITS.directives)
+        return [tooLarge(`The query has more than ${LIMITS.directives} directives`)]
+      return validateFn(schema, document, rules)
     })
   },
 })
+
+interface Shape {
+  depth: number
+  aliases: number
+  directives: number
+}
+
+/** @returns what the largest operation has, with its fragments in place of their names; introspection has no depth */
+function shapeOf({ definitions }: DocumentNode): Shape {
+  const fragments = new Map(
+    definitions.flatMap((one) => (one.kind === Kind.FRAGMENT_DEFINITION ? [[one.name.value, one]] : [])),
+  )
+  // A fragment is counted once. One that contains itself counts as empty there, and is refused by the language.
+  const counted = new Map<string, Shape>()
+  const ofFragment = (name: string): Shape => {
+    const before = counted.get(name)
+    if (before !== undefined) return before
+    counted.set(name, { depth: 0, aliases: 0, directives: 0 })
+    const fragment = fragments.get(name)
+    const shape = of(fragment?.selectionSet, fragment?.directives?.length)
+    counted.set(name, shape)
+    return shape
+  }
+  const of = (set: SelectionSetNode | undefined, directives = 0): Shape => {
+    const shape: Shape = { depth: 0, aliases: 0, directives }
+    for (const one of set?.selections ?? []) {
+      const field = one.kind === Kind.FIELD
+      const inside = one.kind === Kind.FRAGMENT_SPREAD ? ofFragment(one.name.value) : of(one.selectionSet)
+      const open = field && one.name.value === '__schema'
+      shape.depth = Math.max(shape.depth, open ? 0 : inside.depth + (field ? 1 : 0))
+      shape.aliases += inside.aliases + (field && one.alias !== undefined ? 1 : 0)
+      shape.directives += inside.directives + (one.directives?.length ?? 0)
+    }
+    return shape
+  }
+  const operations = definitions.flatMap((one) =>
+    one.kind === Kind.OPERATION_DEFINITION ? [of(one.selectionSet, one.directives?.length)] : [],
+  )
+  const most = (name: keyof Shape) => Math.max(0, ...operations.map((one) => one[name]))
+  return { depth: most('depth'), aliases: most('aliases'), directives: most('directives') }
+}
 
 /**
  * A query that is too large is 400 with any accepted media type; other faults of a query are 200 with

@@ -66,6 +66,33 @@ describe('queries that cost too much', () => {
       expect(body.errors.length).toBeGreaterThan(0)
     }))
 
+  test.each([
+    'depth',
+    'depth through fragments',
+    'aliases',
+    'directives',
+    'tokens',
+  ])('the refusal of %s has a code, and says the limit', async (name) => {
+    const { body } = await post(app, BOMBS[name] as string)
+    expect(body.errors).toHaveLength(1)
+    expect(body.errors[0].extensions.code).toBe('query_too_large')
+    expect(body.errors[0].message).toMatch(/deeper than 12 levels|more than (30|20) |longer than 2000 tokens/)
+  })
+
+  test('fragments that contain each other are refused by the language', async () => {
+    const query = `{ viewer { ...a } } fragment a on Viewer { ...b } fragment b on Viewer { id ...a }`
+    const { body } = await post(app, query)
+    expect(body.data).toBeUndefined()
+    expect(body.errors[0].message).toMatch(/Cannot spread fragment "a" within itself/)
+  })
+
+  test('a fragment that is spread twice counts twice', async () => {
+    const aliases = Array.from({ length: 16 }, (_, i) => `a${i}: __typename`).join(' ')
+    const ask = (spreads: string) => post(app, `{ ${spreads} } fragment a on Query { ${aliases} }`)
+    expect((await ask('...a')).status).toBe(200)
+    expect((await ask('...a ...a')).status).toBe(400)
+  })
+
   test('a cost that comes from variables is counted as well', async () => {
     const query =
       'query ($n: Int!) { batches(first: $n) { edges { node { jobs(first: $n) { totalCount } } } } }'
