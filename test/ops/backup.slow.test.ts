@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { runMigrations } from 'graphile-worker'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { backup } from '../../src/db/dump/backup.ts'
 import { restore } from '../../src/db/dump/restore.ts'
@@ -339,6 +340,16 @@ describe('a restore', () => {
     await expect(
       backup({ url, migrations: older, file: join(folder, 'x.svc'), now: clock.now(), ...QUIET }),
     ).rejects.toThrow(/newer than this release/)
+  })
+
+  test('drops the mail that waits in the replaced database, also of a server that was killed while it sent', async () => {
+    const target = await newDatabase()
+    await runMigrations({ connectionString: target.url })
+    for (const key of ['waiting', 'taken'])
+      await target.sql`select graphile_worker.add_job('mail', job_key => ${key})`
+    await target.sql`update graphile_worker._private_jobs set locked_by = 'killed', locked_at = now() where key = 'taken'`
+    await put(FILE, target, true)
+    expect(await target.sql`select id from graphile_worker.jobs`).toHaveLength(0)
   })
 
   test('beside a running server: its streams get a reset, its requests are answered from the backup', async () => {

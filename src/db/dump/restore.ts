@@ -228,8 +228,9 @@ export async function adjustRestored(
   )
   // Mail of the replaced and of the restored database must not be sent again.
   await client.query(`/* restore.drop_mail */ do $$ begin
-    if to_regclass('graphile_worker._private_jobs') is not null then
-      delete from graphile_worker._private_jobs;
+    if to_regclass('graphile_worker.jobs') is not null then
+      perform graphile_worker.force_unlock_workers(array_agg(distinct locked_by)) from graphile_worker.jobs;
+      perform graphile_worker.complete_jobs(array_agg(id)) from graphile_worker.jobs;
     end if;
   end $$`)
 }

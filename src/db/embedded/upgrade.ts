@@ -100,11 +100,11 @@ async function waitingTasks(url: string): Promise<number> {
   await client.connect()
   try {
     const { rows } = await client.query<{ there: boolean }>(
-      "/* upgrade.queue */ select to_regclass('graphile_worker._private_jobs') is not null as there",
+      "/* upgrade.queue */ select to_regclass('graphile_worker.jobs') is not null as there",
     )
     if (rows[0]?.there !== true) return 0
     const waiting = await client.query<{ n: number }>(
-      '/* upgrade.waiting */ select count(*)::int as n from graphile_worker._private_jobs',
+      '/* upgrade.waiting */ select count(*)::int as n from graphile_worker.jobs',
     )
     return waiting.rows[0]?.n ?? 0
   } finally {

@@ -101,11 +101,11 @@ async function readTotals(sql: Sql, silentBefore: Date | null): Promise<Database
           and backend_type = 'client backend'
         group by 1, 2) c) as connections,
       (select coalesce(jsonb_agg(j), '[]') from (
-        select t.identifier as task,
-          case when j.locked_at is not null then 'running' when j.attempts >= j.max_attempts then 'failed'
-               when j.attempts > 0 then 'retrying' else 'waiting' end as state,
+        select task_identifier as task,
+          case when locked_at is not null then 'running' when attempts >= max_attempts then 'failed'
+               when attempts > 0 then 'retrying' else 'waiting' end as state,
           count(*) as n
-        from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+        from graphile_worker.jobs
         group by 1, 2) j) as jobs,
       (select coalesce(jsonb_agg(c), '[]') from (
         select identifier as task, extract(epoch from last_execution)::float8 as at
