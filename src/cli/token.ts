@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import { openGraph, type PrismaClient } from '../db/prisma.ts'
 import type { Sql } from '../db/sql.ts'
 import { createToken, listTokens, revokeToken, TOKEN_SCOPES } from '../domain/tokens/index.ts'
-import { commit, createWriter } from '../stream/commit.ts'
+import { createWriter, write } from '../stream/commit.ts'
 import type { CommandContext } from './command-context.ts'
 import { onDatabase, onTables } from './database.ts'
 import { printTable } from './table.ts'
@@ -29,10 +29,9 @@ export function tokenCommand({ settings }: CommandContext): Command {
       run(async (sql) => {
         const { id } = await accountOf(sql, email)
         const most = settings().config.quotas.tokens
-        const made = await commit(createWriter(sql), async (tx) => ({
-          result: await createToken(tx, OPERATOR, id, { name, scope }, most, new Date()),
-          changes: [],
-        }))
+        const made = await write(createWriter(sql), (tx) =>
+          createToken(tx, OPERATOR, id, { name, scope }, most, new Date()),
+        )
         console.error(`svc: made the token ${made.token.id} with the scope ${scope}`)
         console.log(made.text)
       }),
@@ -62,10 +61,7 @@ export function tokenCommand({ settings }: CommandContext): Command {
     .action((email: string, tokenId: string) =>
       run(async (sql) => {
         const { id } = await accountOf(sql, email)
-        await commit(createWriter(sql), async (tx) => ({
-          result: await revokeToken(tx, OPERATOR, id, tokenId, new Date()),
-          changes: [],
-        }))
+        await write(createWriter(sql), (tx) => revokeToken(tx, OPERATOR, id, tokenId, new Date()))
         console.error(`svc: the token ${tokenId} is revoked`)
       }),
     )

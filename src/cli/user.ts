@@ -19,7 +19,7 @@ import {
   type User,
   updateProfile,
 } from '../domain/users/index.ts'
-import { commit, createWriter } from '../stream/commit.ts'
+import { createWriter, write } from '../stream/commit.ts'
 import type { CommandContext } from './command-context.ts'
 import { onDatabase, onTables } from './database.ts'
 import { printTable } from './table.ts'
@@ -106,10 +106,10 @@ async function list(sql: Sql): Promise<void> {
 async function change(sql: Sql, email: string, { change, said }: AccountChange): Promise<void> {
   const { id } = await accountOf(sql, email)
   const now = new Date()
-  const user = await commit(createWriter(sql), async (tx) => {
+  const user = await write(createWriter(sql), async (tx) => {
     const user = await administerUser(tx, OPERATOR, id, change, now)
     if (user.disabled) await closeSessionsOf(tx, id, now)
-    return { result: user, changes: [] }
+    return user
   })
   console.error(`svc: ${user.email} ${said}`)
 }
@@ -126,14 +126,11 @@ async function create(
   const { password, madeUp } = await choosePassword(input, owner)
   const passwordHash = await hashPassword(password, 'new-account')
   const now = new Date()
-  const user = await commit(createWriter(sql), async (tx) => {
+  const user = await write(createWriter(sql), async (tx) => {
     const created = await createUser(tx, { ...owner, passwordHash, emailVerified: true }, 'open', now)
     await recordAudit(tx, OPERATOR, { action: 'user.registered', subject: `user:${created.id}` }, now)
     const raised = admin && created.role !== 'admin'
-    return {
-      result: raised ? await administerUser(tx, OPERATOR, created.id, { role: 'admin' }, now) : created,
-      changes: [],
-    }
+    return raised ? await administerUser(tx, OPERATOR, created.id, { role: 'admin' }, now) : created
   })
   console.error(`svc: ${user.email} has an account${user.role === 'admin' ? ' and is an administrator' : ''}`)
   if (madeUp) console.log(password)
@@ -160,12 +157,11 @@ async function resetPassword(
   const { password, madeUp } = await choosePassword(input, { email: address, name })
   const passwordHash = await hashPassword(password)
   const now = new Date()
-  await commit(createWriter(sql), async (tx) => {
+  await write(createWriter(sql), async (tx) => {
     await updateProfile(tx, id, { passwordHash })
     await closeSessionsOf(tx, id, now)
     await forgetChallenges(tx, id)
     await recordAudit(tx, OPERATOR, { action: 'user.password_reset', subject: `user:${id}` }, now)
-    return { result: undefined, changes: [] }
   })
   console.error(`svc: ${address} has a new password; all sessions are closed, tokens go on`)
   if (disabled) console.error('svc: the account is disabled: svc user enable lets it in again')
@@ -176,10 +172,9 @@ async function resetPassword(
 async function withoutFactors(sql: Sql, email: string): Promise<void> {
   const { id, email: address } = await accountOf(sql, email)
   const now = new Date()
-  await commit(createWriter(sql), async (tx) => {
+  await write(createWriter(sql), async (tx) => {
     await resetFactors(tx, OPERATOR, id, now)
     await closeSessionsOf(tx, id, now)
-    return { result: undefined, changes: [] }
   })
   console.error(`svc: ${address} signs in with the password alone; all sessions are closed, tokens go on`)
 }

@@ -2,7 +2,7 @@ import { required } from '../checked.ts'
 import type { Sql } from '../db/sql.ts'
 import { findToken, touchToken } from '../domain/tokens/index.ts'
 import { Problem } from '../problem.ts'
-import { commit, type Writer } from '../stream/commit.ts'
+import { type Writer, write } from '../stream/commit.ts'
 import type { Sender } from './outcome.ts'
 
 /** How long a token is cached. The group's transaction checks it again before it stores anything (admit.ts). */
@@ -37,9 +37,7 @@ export function createAuthenticator(options: { sql: Sql; writer: Writer; now: ()
     }
     if (token.stale) {
       // The time of last use is information for users: no event waits for it, and its failure is ignored.
-      void commit(writer, async (tx) => ({ result: await touchToken(tx, token.id, at), changes: [] })).catch(
-        () => {},
-      )
+      void write(writer, (tx) => touchToken(tx, token.id, at)).catch(() => {})
     }
     const { id, user, commandId, batchId } = token
     return { id: user.id, role: user.role, tokenId: id, commandId, batchId }

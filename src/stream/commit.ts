@@ -69,6 +69,10 @@ export async function commit<T>(
   return result
 }
 
+/** Runs `work` in a transaction of which the stream reports nothing. Commits durably, or writes nothing if it throws. */
+export const write = <T>(writer: Writer, work: (tx: Tx) => Promise<T>): Promise<T> =>
+  commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
+
 /**
  * Appends changes: the last statement of a transaction. It announces itself before it allocates the first number
  * (decision 0020); readers stay below its numbers until the commit or the rollback.

@@ -1,5 +1,5 @@
 import type { Db } from '../db/sql.ts'
-import { commit, type Writer } from './commit.ts'
+import { type Writer, write } from './commit.ts'
 
 /** Advisory lock: one server prunes at a time, and the others do not wait for it. */
 const PRUNE_LOCK = 7_041_782
@@ -15,17 +15,17 @@ export const KEPT_HOURS = 24
 export async function pruneChanges(writer: Writer, keptHours = KEPT_HOURS): Promise<number> {
   let dropped = 0
   for (;;) {
-    const step = await commit(writer, async (tx) => {
+    const step = await write(writer, async (tx) => {
       const [lock] = await tx<{ mine: boolean }[]>`/* changes.lock_pruning */
         select pg_try_advisory_xact_lock(${PRUNE_LOCK}) mine`
-      if (lock?.mine !== true) return { result: 0, changes: [] }
+      if (lock?.mine !== true) return 0
       // Only the oldest rows are read: what must be deleted is at the beginning of the log.
       const { count } = await tx`/* changes.prune */
         with oldest as (select seq, at from changes order by seq limit ${ROWS})
         delete from changes c using oldest o
         where c.seq = o.seq and o.at < now() - ${keptHours} * interval '1 hour'
           and o.seq < (select max(seq) from changes)`
-      return { result: count, changes: [] }
+      return count
     })
     dropped += step
     if (step < ROWS) return dropped

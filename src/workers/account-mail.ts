@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import type { Sql, Tx } from '../db/sql.ts'
+import type { Sql } from '../db/sql.ts'
 import {
   isMailable,
   issueToken,
@@ -14,7 +14,7 @@ import { ownerOfAgent } from '../domain/agents/index.ts'
 import { readMention } from '../domain/comments/index.ts'
 import { pendingInvitation } from '../domain/invitations/index.ts'
 import type { AgentMail, Mention } from '../domain/outbox.ts'
-import { commit, type Writer } from '../stream/commit.ts'
+import { type Writer, write } from '../stream/commit.ts'
 import { agentEmail, confirmationEmail, invitationEmail, mentionEmail } from './account-emails.ts'
 import { MailSender, type OutgoingMail } from './mail-sender.ts'
 import { baseUrlOf } from './outgoing.ts'
@@ -36,8 +36,6 @@ interface Services {
  */
 export function createAccountMail({ config, port, sql, writer, now, log }: Services) {
   const { smtp } = config
-  const write = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
-    commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
   const home = (): string => baseUrlOf(config, port())
 
   /** @param undo reverts the preparation when the server did not accept the mail */
@@ -65,15 +63,15 @@ export function createAccountMail({ config, port, sql, writer, now, log }: Servi
     async confirm(id: string): Promise<void> {
       const mail = await pendingMail(sql, id, now())
       if (mail === undefined || smtp === undefined) return
-      const token = await write((tx) => issueToken(tx, id, now()))
+      const token = await write(writer, (tx) => issueToken(tx, id, now()))
       const message = confirmationEmail(mail, `${home()}/verify/${token}`)
-      await send('account', { to: mail.address, message }, () => write((tx) => returnToken(tx, id)))
+      await send('account', { to: mail.address, message }, () => write(writer, (tx) => returnToken(tx, id)))
     },
 
     async invite(id: string): Promise<void> {
       const invitation = await pendingInvitation(sql, id)
       if (invitation === undefined) return
-      if (!(await write((tx) => reserveMail(tx, invitation, config.mail, now())))) {
+      if (!(await write(writer, (tx) => reserveMail(tx, invitation, config.mail, now())))) {
         log.info(
           { to: invitation.address },
           'an invitation is not mailed: the budget of this hour is used up',
@@ -82,7 +80,7 @@ export function createAccountMail({ config, port, sql, writer, now, log }: Servi
       }
       const message = invitationEmail(invitation, `${home()}/`)
       await send('account', { to: invitation.address, message }, () =>
-        write((tx) => releaseMail(tx, invitation, now())),
+        write(writer, (tx) => releaseMail(tx, invitation, now())),
       )
     },
 
@@ -100,11 +98,11 @@ export function createAccountMail({ config, port, sql, writer, now, log }: Servi
         return
       }
       if (!(await isMailable(sql, to, config.mail.allowedDomains))) return
-      if (!(await write((tx) => reserveMail(tx, facts, config.mail, now())))) {
+      if (!(await write(writer, (tx) => reserveMail(tx, facts, config.mail, now())))) {
         log.info({ to }, 'a mention is not mailed: the budget of this hour is used up')
         return
       }
-      await send('mention', { to, message }, () => write((tx) => releaseMail(tx, facts, now())))
+      await send('mention', { to, message }, () => write(writer, (tx) => releaseMail(tx, facts, now())))
     },
 
     /** Notifies the owner of an agent that it was registered, or that its token was replaced (contract §10). */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Sql } from '../db/sql.ts'
 import { findUnstored, storeFields } from '../domain/lists/index.ts'
-import { commit, type Writer } from '../stream/commit.ts'
+import { type Writer, write } from '../stream/commit.ts'
 import { type Loop, startLoop } from './loop.ts'
 
 const EVERY_MS = 5_000
@@ -23,7 +23,7 @@ export async function storeFieldsOfBatches(
     for (const key of keys) {
       if (signal?.aborted === true) return
       try {
-        await commit(writer, async (tx) => ({ result: await storeFields(tx, key), changes: [] }))
+        await write(writer, (tx) => storeFields(tx, key))
       } catch (err) {
         // Lists keep computing these fields.
         log.warn({ err, batch: key }, 'the fields of a batch could not be stored; it is tried again')

@@ -22,7 +22,7 @@ import {
   takesPicture,
   writeDelivery,
 } from '../domain/notifications/index.ts'
-import { commit, type Writer } from '../stream/commit.ts'
+import { type Writer, write } from '../stream/commit.ts'
 import { messageOf as textOf } from '../thrown.ts'
 import { AddressRefused, type Answer, post } from './post.ts'
 import { pictureOf } from './rule-picture.ts'
@@ -40,9 +40,6 @@ interface Services {
  * receiver accepts it: at least once, with the same id each time.
  */
 export function createChannelSender({ config, sql, writer, now, log }: Services) {
-  const write = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
-    commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
-
   async function attempt(due: Due): Promise<Attempt> {
     if (due.channelId === null) return { state: 'cancelled', error: 'the channel was removed' }
     const facts = due.message.type === 'digest' ? null : await readFacts(sql, due.firing)
@@ -67,7 +64,7 @@ export function createChannelSender({ config, sql, writer, now, log }: Services)
       const message = messageOf(facts, page, 'message')
       for (const channel of channels) {
         const address = destinationOf(channel.id)
-        await write(async (tx) => {
+        await write(writer, async (tx) => {
           const of = { projectKey: facts.project.key, address }
           if (await isWritten(tx, facts.firing, address)) return
           const quiet = facts.trigger !== null && isQuiet(facts.rule.quiet, now())
@@ -83,7 +80,7 @@ export function createChannelSender({ config, sql, writer, now, log }: Services)
       const due = await dueDelivery(sql, id)
       if (due === undefined) return
       const made = await attempt(due)
-      const state = await write((tx) => recordAttempt(tx, due, made, now()))
+      const state = await write(writer, (tx) => recordAttempt(tx, due, made, now()))
       if (state !== 'sent')
         log.warn(
           { delivery: id, kind: due.kind, state, status: made.status, why: made.error },

@@ -22,7 +22,7 @@ import {
   renderEmail,
   writeDelivery,
 } from '../domain/notifications/index.ts'
-import { commit, type Writer } from '../stream/commit.ts'
+import { type Writer, write } from '../stream/commit.ts'
 import { MailSender } from './mail-sender.ts'
 import { baseUrlOf, pageOf } from './outgoing.ts'
 
@@ -66,13 +66,12 @@ async function writeChannelDigest(
   const firings = held.map(({ firing }) => firing)
   const channel = (await readChannels(sql, newest.ruleId)).find(({ id }) => id === channelId)
   const message = await digestFor(sql, held, baseUrlOf(config, port()), now())
-  await commit(writer, async (tx) => {
+  await write(writer, async (tx) => {
     if (channel === undefined) await dropHeld(tx, destination, firings)
     else if (await beginDigest(tx, destination, firings)) {
       await writeDelivery(tx, newest.firing, channel, message, now())
       await endDigest(tx, destination, firings, 'sent')
     }
-    return { result: undefined, changes: [] }
   })
 }
 
@@ -81,12 +80,10 @@ async function sendDigest(
   addressKey: string,
   smtp: { url: string; from: string },
 ): Promise<void> {
-  const write = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
-    commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
   const waiting = await heldMails(sql, addressKey, now())
-  const tokens = await write((tx) => tokensOf(tx, addressKey, waiting, config.mail.allowedDomains))
+  const tokens = await write(writer, (tx) => tokensOf(tx, addressKey, waiting, config.mail.allowedDomains))
   const blocked = waiting.filter(({ ruleId }) => !tokens.has(ruleId)).map(({ firing }) => firing)
-  if (blocked.length > 0) await write((tx) => dropHeld(tx, addressKey, blocked))
+  if (blocked.length > 0) await write(writer, (tx) => dropHeld(tx, addressKey, blocked))
   const included = waiting.filter(({ ruleId }) => tokens.has(ruleId))
   const first = included[0]
   if (first === undefined) return
@@ -104,11 +101,11 @@ async function sendDigest(
       messageId: `svc.digest.${randomUUID()}`,
       unsubscribe: `${home}/mail/${tokens.get(first.ruleId)}`,
     },
-    () => write((tx) => beginDigest(tx, addressKey, firings)),
+    () => write(writer, (tx) => beginDigest(tx, addressKey, firings)),
   )
   sender.close()
   if (outcome.state === 'cancelled') return
-  await write((tx) =>
+  await write(writer, (tx) =>
     endDigest(tx, addressKey, firings, outcome.state === 'later' ? 'waiting' : outcome.state),
   )
   if ('error' in outcome) {

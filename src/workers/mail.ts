@@ -19,7 +19,7 @@ import {
   unmark,
 } from '../domain/notifications/index.ts'
 import type { Change } from '../stream/change.ts'
-import { commit, type Writer } from '../stream/commit.ts'
+import { commit, type Writer, write } from '../stream/commit.ts'
 import { MailSender, type Outcome, type OutgoingMail } from './mail-sender.ts'
 import { baseUrlOf, pageOf } from './outgoing.ts'
 import { pictureOf } from './rule-picture.ts'
@@ -209,7 +209,7 @@ class Mailer {
   }
 
   #write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-    return commit(this.#services.writer, async (tx) => ({ result: await work(tx), changes: [] }))
+    return write(this.#services.writer, work)
   }
 
   /** Writes something that the batch's timeline shows. */

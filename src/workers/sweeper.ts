@@ -28,7 +28,7 @@ import {
   sweepSlice,
 } from '../domain/retention/index.ts'
 import type { ObjectStore } from '../storage/index.ts'
-import { commit, createWriter, type Writer } from '../stream/commit.ts'
+import { createWriter, type Writer, write } from '../stream/commit.ts'
 import { countPrunable, pruneChanges } from '../stream/prune.ts'
 import { runExclusively } from './background.ts'
 
@@ -179,7 +179,7 @@ function createRound({ sql, writer, log, cutoffs, ranges, steps, signal, files }
   /** Runs one step in its own transaction, and pauses for as long as it took, to leave half of the time to others. */
   async function step<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const begun = performance.now()
-    const result = await commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
+    const result = await write(writer, work)
     const ended = performance.now()
     longestMs = Math.max(longestMs, ended - begun)
     if (ended - reportedAt > PROGRESS_MS) {

@@ -3,7 +3,7 @@ import type { Sql } from '../db/sql.ts'
 import { agentsDue, batchesDue, type WatchResult, watchAgents, watchBatches } from '../domain/health/index.ts'
 import type { Clock } from '../domain/liveness.ts'
 import { endSweep, type SweepEvent, sweepsDue } from '../domain/sweeps/index.ts'
-import { commit, type Writer } from '../stream/commit.ts'
+import { commit, type Writer, write } from '../stream/commit.ts'
 
 /** Batches or agents per transaction, which holds their locks. */
 const BATCH_SIZE = 50
@@ -54,10 +54,7 @@ async function endSweeps(
 ): Promise<void> {
   for (const id of await sweepsDue(sql)) {
     if (signal.aborted) return
-    const ended = await commit(writer, async (tx) => ({
-      result: await endSweep(tx, id, clock()),
-      changes: [],
-    }))
+    const ended = await write(writer, (tx) => endSweep(tx, id, clock()))
     if (ended !== undefined) await store(ended.owner, ended.events)
   }
 }

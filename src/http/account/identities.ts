@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { signInMethods, unlinkIdentity } from '../../domain/identities/index.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
@@ -77,10 +77,7 @@ function unlinkIdentityRoute(routes: Routes, { services }: Context): void {
     async (request, reply) => {
       const caller = await request.person()
       await requireRecent(services, caller)
-      await commit(writer, async (tx) => ({
-        result: await unlinkIdentity(tx, caller, request.params.id, now()),
-        changes: [],
-      }))
+      await write(writer, (tx) => unlinkIdentity(tx, caller, request.params.id, now()))
       return reply.code(204).send(null)
     },
   )

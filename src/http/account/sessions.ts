@@ -5,7 +5,7 @@ import { cursorOf } from '../../domain/cursors.ts'
 import { closeOwnSession, closeSessionsOf, listSessions } from '../../domain/sessions/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
@@ -84,10 +84,9 @@ function closeSessionRoute(routes: Routes, { config, writer, now }: Services): v
     async (request, reply) => {
       const caller = await request.person()
       const { id } = request.params
-      await commit(writer, async (tx) => {
+      await write(writer, async (tx) => {
         if (!(await closeOwnSession(tx, caller.user.id, id, now()))) throw new Problem('session_not_found')
         await recordAudit(tx, caller, { action: 'session.closed', subject: `session:${id}` }, now())
-        return { result: undefined, changes: [] }
       })
       if (caller.via === 'cookie' && id === caller.credentialId) clearSessionCookie(reply, config)
       return reply.code(204).send(null)
@@ -111,7 +110,7 @@ function closeOtherSessionsRoute(routes: Routes, services: Services): void {
     async (request, reply) => {
       const caller = await request.person()
       await requireRecent(services, caller)
-      await commit(writer, async (tx) => {
+      await write(writer, async (tx) => {
         const others = await closeSessionsOf(tx, caller.user.id, now(), caller.credentialId)
         const entry = {
           action: 'session.closed',
@@ -119,7 +118,6 @@ function closeOtherSessionsRoute(routes: Routes, services: Services): void {
           detail: { others },
         } as const
         if (others > 0) await recordAudit(tx, caller, entry, now())
-        return { result: undefined, changes: [] }
       })
       return reply.code(204).send(null)
     },

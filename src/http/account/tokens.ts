@@ -4,7 +4,7 @@ import { cursorOf } from '../../domain/cursors.ts'
 import { shapeOf } from '../../domain/field.ts'
 import { createToken, listTokens, revokeToken, TOKEN_SCOPES, tokenFields } from '../../domain/tokens/index.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
@@ -59,10 +59,9 @@ function createTokenRoute(routes: Routes, { config, writer, now }: Services): vo
     },
     async (request, reply) => {
       const caller = await request.person()
-      const made = await commit(writer, async (tx) => ({
-        result: await createToken(tx, caller, caller.user.id, request.body, config.quotas.tokens, now()),
-        changes: [],
-      }))
+      const made = await write(writer, (tx) =>
+        createToken(tx, caller, caller.user.id, request.body, config.quotas.tokens, now()),
+      )
       return reply.code(201).send({ ...made.token, token: made.text })
     },
   )
@@ -83,10 +82,7 @@ function revokeTokenRoute(routes: Routes, { writer, now }: Services): void {
     },
     async (request, reply) => {
       const caller = await request.person()
-      await commit(writer, async (tx) => ({
-        result: await revokeToken(tx, caller, caller.user.id, request.params.id, now()),
-        changes: [],
-      }))
+      await write(writer, (tx) => revokeToken(tx, caller, caller.user.id, request.params.id, now()))
       return reply.code(204).send(null)
     },
   )

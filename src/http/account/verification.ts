@@ -14,7 +14,7 @@ import { escapeHtml } from '../../domain/escape-html.ts'
 import { administeredProject } from '../../domain/notifications/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { type AttemptLimits, createAttemptLimits } from '../request/attempts.ts'
 import { personOnly } from '../request/credentials.ts'
 import { mailPage } from '../request/mail-page.ts'
@@ -104,10 +104,7 @@ function requestVerificationRoute(routes: Routes, { services, requests }: Contex
       const caller = await request.person()
       requireMail(services)
       requests.take({ account: caller.user.id, address: request.ip }, now())
-      await commit(writer, async (tx) => ({
-        result: await requestAccountConfirmation(tx, caller.user, { again: true }, now()),
-        changes: [],
-      }))
+      await write(writer, (tx) => requestAccountConfirmation(tx, caller.user, { again: true }, now()))
       return reply.code(202).send({ requested: true })
     },
   )
@@ -155,11 +152,11 @@ function requestConfirmationRoute(routes: Routes, { services, requests }: Contex
       const caller = await request.person()
       const { slug } = request.params
       requests.take({ account: caller.user.id, address: request.ip }, now())
-      await commit(writer, async (tx) => {
+      await write(writer, async (tx) => {
         const project = await administeredProject(tx, caller, slug)
         requireMail(services)
         const of = { projectKey: project.key, requestedBy: caller.user.id, address: request.body.email }
-        return { result: await requestConfirmations(tx, of, config.mail.allowedDomains, now()), changes: [] }
+        return await requestConfirmations(tx, of, config.mail.allowedDomains, now())
       })
       return reply.code(202).send({ requested: true })
     },
@@ -187,14 +184,13 @@ function linkRoutes(app: FastifyInstance, { sql, writer, now }: Services): void 
     })
 
     routes.post('/verify/:token', options, async (request, reply) => {
-      const done = await commit(writer, async (tx) => ({
-        result: await confirmAddress(tx, request.params.token, now()),
-        changes: [],
-      })).catch((error) => {
-        const gone = error instanceof Problem && error.code === 'confirmation_not_found'
-        if (gone && wantsHtml(request)) return undefined
-        throw error
-      })
+      const done = await write(writer, (tx) => confirmAddress(tx, request.params.token, now())).catch(
+        (error) => {
+          const gone = error instanceof Problem && error.code === 'confirmation_not_found'
+          if (gone && wantsHtml(request)) return undefined
+          throw error
+        },
+      )
       if (wantsHtml(request)) return sendPage(reply, done, true)
       return showLink(done as Confirmation, true)
     })

@@ -6,7 +6,7 @@ import { resetFactors } from '../../domain/factors/index.ts'
 import { closeSessionsOf, rotateSigningKey } from '../../domain/sessions/index.ts'
 import { administerUser, listUsers, type User } from '../../domain/users/index.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { administratorOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
@@ -49,11 +49,11 @@ function rotateSigningKeyRoute(routes: Routes, services: Services): void {
       const caller = await request.administrator()
       await requireRecent(services, caller)
       const at = now()
-      const rotation = await commit(writer, async (tx) => {
+      const rotation = await write(writer, async (tx) => {
         const rotation = await rotateSigningKey(tx, at)
         const subject = `signing_key:${rotation.activeKid}` as const
         await recordAudit(tx, caller, { action: 'signing_key.rotated', subject }, at)
-        return { result: rotation, changes: [] }
+        return rotation
       })
       return { active_kid: rotation.activeKid, verify_kids: rotation.verifyKids }
     },
@@ -105,10 +105,10 @@ function changeUserRoute(routes: Routes, services: Services): void {
       const caller = await request.administrator()
       await requireRecent(services, caller)
       const at = now()
-      const user = await commit(writer, async (tx) => {
+      const user = await write(writer, async (tx) => {
         const user = await administerUser(tx, caller, request.params.id, request.body, at)
         if (user.disabled) await closeSessionsOf(tx, user.id, at)
-        return { result: user, changes: [] }
+        return user
       })
       return { user: show(user) }
     },
@@ -134,10 +134,9 @@ function resetFactorsRoute(routes: Routes, services: Services): void {
       await requireRecent(services, caller)
       const { id } = request.params
       const at = now()
-      await commit(writer, async (tx) => {
+      await write(writer, async (tx) => {
         await resetFactors(tx, caller, id, at)
         await closeSessionsOf(tx, id, at)
-        return { result: undefined, changes: [] }
       })
       return reply.code(204).send(null)
     },

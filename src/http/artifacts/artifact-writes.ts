@@ -12,7 +12,7 @@ import {
 import { writableBatch } from '../../domain/files/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
@@ -43,11 +43,11 @@ function aliasesRoute(routes: Routes, { writer, now }: Services): void {
       const caller = await request.known()
       const { slug, name, version: reference } = request.params
       const { add = [], remove = [], comment } = request.body
-      return commit(writer, async (tx) => {
+      return write(writer, async (tx) => {
         const project = await writableArtifactProject(tx, caller, slug)
         const change = { add, remove, comment }
         const result = await changeAliases(tx, caller, project, { name, reference }, change, now())
-        return { result, changes: [] }
+        return result
       })
     },
   )
@@ -69,13 +69,13 @@ function useRoute(routes: Routes, { writer, now }: Services): void {
       const caller = await request.known()
       const { slug, name, version: reference } = request.params
       const { batch_id, job_id = null } = request.body
-      const { isNew, number } = await commit(writer, async (tx) => {
+      const { isNew, number } = await write(writer, async (tx) => {
         const project = await writableArtifactProject(tx, caller, slug)
         const version = await findVersion(tx, project.key, name, reference)
         const batch = await writableBatch(tx, caller, batch_id)
         if (batch.projectKey !== project.key) throw new Problem('batch_project_mismatch')
         const isNew = await addUse(tx, version, { batchKey: batch.key, jobId: job_id }, now())
-        return { result: { isNew, number: version.number }, changes: [] }
+        return { isNew, number: version.number }
       })
       return reply.code(isNew ? 201 : 200).send({ version: `v${number}`, batch_id, job_id })
     },
@@ -117,10 +117,9 @@ function deleteVersionRoute(routes: Routes, { writer, now }: Services): void {
       const caller = await request.person()
       const { slug, name, version: reference } = request.params
       const force = request.query.force === 'true'
-      await commit(writer, async (tx) => {
+      await write(writer, async (tx) => {
         const project = await artifactProject(tx, caller, slug)
         await deleteVersion(tx, caller, project, { name, reference }, force, now())
-        return { result: undefined, changes: [] }
       })
       return reply.code(204).send(null)
     },

@@ -16,7 +16,7 @@ import { cursorOf } from '../../domain/cursors.ts'
 import { fileUrl, placeContent, writableBatch } from '../../domain/files/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { sendContent } from '../files/content-answer.ts'
 import { MAX_LIST_BYTES } from '../files/file-shapes.ts'
 import { bytes, freeBytes, nameOf } from '../files/files.ts'
@@ -78,7 +78,7 @@ function createArtifactRoute(routes: Routes, services: Services): void {
         mediaType,
       }))
       const free = await freeBytes(services)
-      const { created, ...made } = await commit(writer, async (tx) => {
+      const { created, ...made } = await write(writer, async (tx) => {
         const project = await writableArtifactProject(tx, caller, request.params.slug)
         const batch = batchId == null ? null : await writableBatch(tx, caller, batchId)
         if (batch !== null && batch.projectKey !== project.key) throw new Problem('batch_project_mismatch')
@@ -87,7 +87,7 @@ function createArtifactRoute(routes: Routes, services: Services): void {
         const batchKey = batch?.key ?? null
         const wanted = { name, type, files, metadata: metadata ?? {}, aliases, batchKey, jobId }
         const result = await createVersion(tx, caller, project.key, wanted, places, now())
-        return { result, changes: [] }
+        return result
       })
       return reply.code(created ? 201 : 200).send(made)
     },

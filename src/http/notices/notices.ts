@@ -12,7 +12,7 @@ import {
   writeChoices,
 } from '../../domain/notices/index.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { commit, write } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
@@ -112,10 +112,7 @@ function chooseRoute(routes: Routes, { writer }: Services): void {
     },
     async (request) => {
       const { user } = await request.person()
-      return commit(writer, async (tx) => ({
-        result: await writeChoices(tx, user.id, request.body),
-        changes: [],
-      }))
+      return write(writer, (tx) => writeChoices(tx, user.id, request.body))
     },
   )
 }

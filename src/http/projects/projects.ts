@@ -15,7 +15,7 @@ import {
 } from '../../domain/projects/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { commit, write } from '../../stream/commit.ts'
 import { personOnly, readersOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
@@ -169,12 +169,12 @@ function setRecipientsRoute(routes: Routes, { config, writer, now }: Services): 
       const caller = await request.person()
       const emails = [...new Map(request.body.emails.map((email) => [email.toLowerCase(), email])).values()]
       const domains = config.mail.allowedDomains
-      const states = await commit(writer, async (tx) => {
+      const states = await write(writer, async (tx) => {
         const { result: projectKey } = await setRecipients(tx, caller, request.params.slug, emails, now())
         if (config.smtp !== undefined) {
           await requestConfirmations(tx, { projectKey, requestedBy: caller.user.id }, domains, now())
         }
-        return { result: await addressesOf(tx, { projectKey }, domains), changes: [] }
+        return await addressesOf(tx, { projectKey }, domains)
       })
       const open = new Set(
         states.flatMap(({ address, state }) => (state === 'confirmed' ? [] : [address.toLowerCase()])),

@@ -17,7 +17,7 @@ import {
 import { isStorable } from '../../domain/storable-text.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { commit, write } from '../../stream/commit.ts'
 import { personOnly, readersOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { publicAddress } from '../request/public-address.ts'
@@ -94,10 +94,9 @@ function createReportRoute(routes: Routes, { config, writer, now }: Services): v
     },
     async (request, reply) => {
       const caller = await request.person()
-      const report = await commit(writer, async (tx) => ({
-        result: await createReport(tx, caller, request.body, config.quotas.reports, now()),
-        changes: [],
-      }))
+      const report = await write(writer, (tx) =>
+        createReport(tx, caller, request.body, config.quotas.reports, now()),
+      )
       return reply.code(201).send(report)
     },
   )
@@ -129,10 +128,7 @@ function changeReportRoute(routes: Routes, { writer, now }: Services): void {
     },
     async (request) => {
       const caller = await request.person()
-      return commit(writer, async (tx) => ({
-        result: await changeReport(tx, caller, request.params.id, request.body, now()),
-        changes: [],
-      }))
+      return write(writer, (tx) => changeReport(tx, caller, request.params.id, request.body, now()))
     },
   )
 }

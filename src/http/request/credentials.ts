@@ -5,7 +5,7 @@ import { type Session, sessionOfCookie, sessionOfJwt, touchSession } from '../..
 import { findToken, tokenKind, touchToken } from '../../domain/tokens/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { networkOf } from '../server/network-of.ts'
 import { readSessionCookie, setSessionCookie } from '../sign-in/session-cookie.ts'
 import { provenance } from './same-site.ts'
@@ -126,7 +126,7 @@ async function lookUp(
   const address = request.ip
   const token = await findToken(services.sql, text, now)
   if (token === undefined) return undefined
-  if (token.stale) await note(services, (tx) => touchToken(tx, token.id, now))
+  if (token.stale) await write(services.writer, (tx) => touchToken(tx, token.id, now))
   if (token.commandId !== null) {
     const { user, id: credentialId, batchId } = token
     return { kind: 'known', user, via: 'rerun', credentialId, batchId, address }
@@ -146,12 +146,7 @@ async function ofSession(
   const needsSecondFactor = services.config.requireSecondFactor && !session.hasSecondFactor
   if (needsSecondFactor && request.routeOptions.config.beforeSecondFactor !== true)
     throw new Problem('second_factor_setup_required')
-  if (session.stale) await note(services, (tx) => touchSession(tx, session.id, address, now))
+  if (session.stale) await write(services.writer, (tx) => touchSession(tx, session.id, address, now))
   const caller: Known = { kind: 'known', user: session.user, via, credentialId: session.id, address }
   return needsSecondFactor ? { ...caller, needsSecondFactor } : caller
 }
-
-const note = (
-  { writer }: Services,
-  work: (tx: Parameters<Parameters<typeof commit>[1]>[0]) => Promise<void>,
-) => commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))

@@ -10,7 +10,7 @@ import {
   sendAgain,
 } from '../../domain/notifications/index.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { createAttemptLimits } from '../request/attempts.ts'
 import { personOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
@@ -74,10 +74,7 @@ function sendAgainRoute(routes: Routes, { writer, now }: Services): void {
       const caller = await request.person()
       const { id, delivery } = request.params
       limits.take({ account: caller.user.id, address: request.ip }, now())
-      const sent = await commit(writer, async (tx) => ({
-        result: await sendAgain(tx, caller, id, delivery, now()),
-        changes: [],
-      }))
+      const sent = await write(writer, (tx) => sendAgain(tx, caller, id, delivery, now()))
       return reply.code(202).send(show(sent))
     },
   )

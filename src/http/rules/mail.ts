@@ -10,7 +10,7 @@ import {
 } from '../../domain/notifications/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { mailPage } from '../request/mail-page.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
@@ -65,12 +65,9 @@ export function mailRoutes(app: FastifyInstance, { sql, writer, now }: Services)
         if ((wanted === 'rule' && choice.rule === null) || (wanted === 'batch' && choice.batch === null)) {
           throw new Problem('not_found')
         }
-        await commit(writer, async (tx) => ({
-          result: await (wanted === 'resume'
-            ? resubscribe(tx, choice)
-            : unsubscribe(tx, choice, wanted, now())),
-          changes: [],
-        }))
+        await write(writer, (tx) =>
+          wanted === 'resume' ? resubscribe(tx, choice) : unsubscribe(tx, choice, wanted, now()),
+        )
         return show(reply, await find(request.params.token, request.query), request.url)
       },
     )

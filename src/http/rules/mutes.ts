@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { isMuted, muteBatch } from '../../domain/notifications/index.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
@@ -44,10 +44,7 @@ function setMuteRoute(routes: Routes, { writer, now }: Services): void {
     async (request) => {
       const caller = await request.person()
       const { muted } = request.body
-      await commit(writer, async (tx) => ({
-        result: await muteBatch(tx, caller, request.params.id, muted, now()),
-        changes: [],
-      }))
+      await write(writer, (tx) => muteBatch(tx, caller, request.params.id, muted, now()))
       return { muted }
     },
   )

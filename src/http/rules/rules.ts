@@ -18,7 +18,7 @@ import {
   updateRule,
 } from '../../domain/notifications/index.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { type AttemptLimits, createAttemptLimits } from '../request/attempts.ts'
 import { personOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
@@ -49,9 +49,6 @@ const settingsOf = ({ config }: Services): ChannelSettings => ({
 })
 
 const mailOf = ({ config }: Services) => ({ configured: config.smtp !== undefined })
-
-const write = <T>({ writer }: Services, work: (tx: Tx) => Promise<T>): Promise<T> =>
-  commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
 
 /** Addresses of the project that may not be mailed yet, in lower case. */
 async function unconfirmedOf({ config }: Services, db: Db, projectKey: number): Promise<Set<string>> {
@@ -178,7 +175,7 @@ function createRuleRoute(routes: Routes, { services }: Context): void {
         quiet: body.quiet ?? null,
       }
       refuseMismatch(fields)
-      const done = await write(services, async (tx) => {
+      const done = await write(services.writer, async (tx) => {
         const rule = await createRule(tx, caller, request.params.slug, fields, settingsOf(services), now())
         return { rule, open: await requestForRule(services, tx, caller, rule) }
       })
@@ -230,7 +227,7 @@ function updateRuleRoute(routes: Routes, { services }: Context): void {
         ...(own_runs !== undefined && { own_runs }),
         ...(quiet !== undefined && { quiet }),
       }
-      const done = await write(services, async (tx) => {
+      const done = await write(services.writer, async (tx) => {
         const rule = await updateRule(
           tx,
           caller,
@@ -261,7 +258,7 @@ function deleteRuleRoute(routes: Routes, { services }: Context): void {
     },
     async (request, reply) => {
       const caller = await request.person()
-      await write(services, (tx) => deleteRule(tx, caller, request.params.id, now()))
+      await write(services.writer, (tx) => deleteRule(tx, caller, request.params.id, now()))
       return reply.code(204).send(null)
     },
   )
@@ -283,7 +280,7 @@ function testRuleRoute(routes: Routes, { services, tests }: Context): void {
     async (request, reply) => {
       const caller = await request.person()
       tests.take({ account: caller.user.id, address: request.ip }, now())
-      await write(services, (tx) => testRule(tx, caller, request.params.id, now()))
+      await write(services.writer, (tx) => testRule(tx, caller, request.params.id, now()))
       return reply.code(202).send({ queued: true, mail: mailOf(services) })
     },
   )

@@ -2,7 +2,7 @@ import { type AuditEntry, recordAudit } from '../../domain/audit.ts'
 import type { Actor } from '../../domain/caller.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { createAttemptLimits } from '../request/attempts.ts'
 import { networkOf } from './network-of.ts'
 
@@ -43,10 +43,7 @@ export function createRefusalLog({ writer, now }: Pick<Services, 'writer' | 'now
       const notRecorded = sinceLast
       sinceLast = 0
       const more = notRecorded === 0 ? {} : { not_recorded: notRecorded }
-      await commit(writer, async (tx) => ({
-        result: await recordAudit(tx, actor, { ...entry, detail: { ...detail, ...more } }, at),
-        changes: [],
-      }))
+      await write(writer, (tx) => recordAudit(tx, actor, { ...entry, detail: { ...detail, ...more } }, at))
     },
   }
 }

@@ -18,7 +18,7 @@ import {
   verifyPassword,
 } from '../../domain/users/index.ts'
 import { Problem } from '../../problem.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { type AttemptLimits, createAttemptLimits } from '../request/attempts.ts'
 import { personOnly } from '../request/credentials.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
@@ -106,13 +106,10 @@ function registerRoute(routes: Routes, { services, registrations }: Context): vo
         if ((await findAccount(sql, email)) !== undefined) throw new Problem('email_taken')
         const passwordHash = await hashPassword(password, 'new-account')
         const at = now()
-        const { user, session } = await commit(writer, async (tx) => {
+        const { user, session } = await write(writer, async (tx) => {
           const user = await createUser(tx, { email, name, passwordHash }, config.registration, at)
           if (config.smtp !== undefined) await requestAccountConfirmation(tx, user, { again: false }, at)
-          return {
-            result: { user, session: await openBrowserSession(tx, request, user, 'registration', at) },
-            changes: [],
-          }
+          return { user, session: await openBrowserSession(tx, request, user, 'registration', at) }
         })
         return reply.code(201).send(sendSignedIn(reply, services, user, session, at))
       } catch (error) {
@@ -158,17 +155,17 @@ function signInRoute(routes: Routes, context: Context): void {
       }
       const at = now()
       if ((await factorsOf(sql, account.id)).totpSince !== null) {
-        const { challenge, expiresAt } = await commit(writer, async (tx) => {
+        const { challenge, expiresAt } = await write(writer, async (tx) => {
           await holdPassword(tx, account.id, account.passwordHash)
-          return { result: await makeChallenge(tx, 'second_factor', account.id, at), changes: [] }
+          return await makeChallenge(tx, 'second_factor', account.id, at)
         })
         throw new Problem('second_factor_required', {
           members: { challenge, expires_at: expiresAt.toISOString(), factors: ['totp', 'recovery_code'] },
         })
       }
-      const session = await commit(writer, async (tx) => {
+      const session = await write(writer, async (tx) => {
         await holdPassword(tx, account.id, account.passwordHash)
-        return { result: await openBrowserSession(tx, request, account, 'password', at), changes: [] }
+        return await openBrowserSession(tx, request, account, 'password', at)
       })
       return sendSignedIn(reply, services, account, session, at)
     },
@@ -191,11 +188,10 @@ function signOutRoute(routes: Routes, { services }: Context): void {
     },
     async (request, reply) => {
       const caller = await request.person()
-      await commit(writer, async (tx) => {
+      await write(writer, async (tx) => {
         await closeSession(tx, caller.credentialId, now())
         const subject = `user:${caller.user.id}` as const
         await recordAudit(tx, caller, { action: 'user.signed_out', subject }, now())
-        return { result: undefined, changes: [] }
       })
       if (caller.via === 'cookie') clearSessionCookie(reply, config)
       return reply.code(204).send(null)
@@ -269,7 +265,7 @@ function updateUserRoute(routes: Routes, context: Context): void {
       if (password !== undefined)
         requireStrongPassword(password, { email: caller.user.email, name: name ?? caller.user.name })
       const passwordHash = password === undefined ? undefined : await hashPassword(password)
-      const user = await commit(writer, async (tx) => {
+      const user = await write(writer, async (tx) => {
         const user = await updateProfile(tx, caller.user.id, { name, passwordHash })
         if (passwordHash !== undefined) {
           await closeSessionsOf(tx, user.id, now(), caller.credentialId)
@@ -277,7 +273,7 @@ function updateUserRoute(routes: Routes, context: Context): void {
           const subject = `user:${user.id}` as const
           await recordAudit(tx, caller, { action: 'user.password_changed', subject }, now())
         }
-        return { result: user, changes: [] }
+        return user
       })
       return { user: shapes.showUser(user) }
     },

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { signInWithPasskey, takeSignIn } from '../../domain/passkeys/index.ts'
 import { confirmSession } from '../../domain/sessions/index.ts'
 import { Problem } from '../../problem.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
@@ -46,14 +46,11 @@ function confirmRoute(routes: Routes, context: Identification): void {
       const response = passkey as unknown as AuthenticationResponseJSON
       const at = now()
       // In a transaction of its own, so the challenge is used up even if the answer is refused.
-      const challenge = await commit(writer, async (tx) => ({
-        result: await takeSignIn(tx, response, at),
-        changes: [],
-      }))
-      await commit(writer, async (tx) => {
+      const challenge = await write(writer, (tx) => takeSignIn(tx, response, at))
+      await write(writer, async (tx) => {
         const user = await signInWithPasskey(tx, party, response, challenge, at)
         if (user.id !== caller.user.id) throw new Problem('passkey_refused')
-        return { result: await confirmSession(tx, caller.credentialId, at), changes: [] }
+        return await confirmSession(tx, caller.credentialId, at)
       })
       return reply.code(204).send(null)
     },

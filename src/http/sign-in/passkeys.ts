@@ -13,7 +13,7 @@ import {
   verifyRegistration,
 } from '../../domain/passkeys/index.ts'
 import { Problem } from '../../problem.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { type AttemptLimits, createAttemptLimits } from '../request/attempts.ts'
 import { personOnly } from '../request/credentials.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
@@ -103,10 +103,7 @@ function registrationOptionsRoute(routes: Routes, context: Context): void {
       const caller = await request.person()
       const party = requireParty(services, request)
       await requireProof(context, request, caller, request.body)
-      const options = await commit(writer, async (tx) => ({
-        result: await registrationOptions(tx, caller, party, now()),
-        changes: [],
-      }))
+      const options = await write(writer, (tx) => registrationOptions(tx, caller, party, now()))
       return { ...options }
     },
   )
@@ -129,10 +126,10 @@ function addPasskeyRoute(routes: Routes, { services }: Context): void {
       const caller = await request.person()
       const party = requireParty(services, request)
       const { name, response } = request.body
-      const added = await commit(writer, async (tx) => {
+      const added = await write(writer, async (tx) => {
         const answer = response as unknown as RegistrationResponseJSON
         const passkey = await verifyRegistration(tx, caller, party, answer, now())
-        return { result: await addPasskey(tx, caller, { name, passkey }, now()), changes: [] }
+        return await addPasskey(tx, caller, { name, passkey }, now())
       })
       return reply.code(201).send(showPasskey(added))
     },
@@ -156,10 +153,7 @@ function renamePasskeyRoute(routes: Routes, { services }: Context): void {
     async (request) => {
       const caller = await request.person()
       const { id } = request.params
-      const renamed = await commit(writer, async (tx) => ({
-        result: await renamePasskey(tx, caller, id, request.body.name, now()),
-        changes: [],
-      }))
+      const renamed = await write(writer, (tx) => renamePasskey(tx, caller, id, request.body.name, now()))
       return showPasskey(renamed)
     },
   )
@@ -181,10 +175,7 @@ function deletePasskeyRoute(routes: Routes, { services }: Context): void {
     async (request, reply) => {
       const caller = await request.person()
       await requireRecent(services, caller)
-      await commit(writer, async (tx) => ({
-        result: await deletePasskey(tx, caller, request.params.id, now()),
-        changes: [],
-      }))
+      await write(writer, (tx) => deletePasskey(tx, caller, request.params.id, now()))
       return reply.code(204).send(null)
     },
   )
@@ -206,10 +197,7 @@ function signInOptionsRoute(routes: Routes, { services, starts }: Context): void
     async (request) => {
       starts.take({ address: request.ip }, now())
       const party = requireParty(services, request)
-      const options = await commit(writer, async (tx) => ({
-        result: await signInOptions(tx, party, now()),
-        changes: [],
-      }))
+      const options = await write(writer, (tx) => signInOptions(tx, party, now()))
       return { ...options }
     },
   )
@@ -234,16 +222,10 @@ function signInRoute(routes: Routes, { services }: Context): void {
       const at = now()
       try {
         // In a transaction of its own, so the challenge is used up even if the answer is refused.
-        const challenge = await commit(writer, async (tx) => ({
-          result: await takeSignIn(tx, response, at),
-          changes: [],
-        }))
-        const { user, session } = await commit(writer, async (tx) => {
+        const challenge = await write(writer, (tx) => takeSignIn(tx, response, at))
+        const { user, session } = await write(writer, async (tx) => {
           const user = await signInWithPasskey(tx, party, response, challenge, at)
-          return {
-            result: { user, session: await openBrowserSession(tx, request, user, 'passkey', at) },
-            changes: [],
-          }
+          return { user, session: await openBrowserSession(tx, request, user, 'passkey', at) }
         })
         return sendSignedIn(reply, services, user, session, at)
       } catch (error) {

@@ -11,7 +11,7 @@ import {
 } from '../../domain/identities/index.ts'
 import { Problem, type ProblemCode } from '../../problem.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import type { AttemptLimits } from '../request/attempts.ts'
 import { publicAddress } from '../request/public-address.ts'
 import { IN_ADDRESSES } from '../server/refusals.ts'
@@ -64,10 +64,7 @@ export async function begin(
   const browser = giveSignInCookie(request, reply, config)
   const { state, nonce, codeVerifier } = checks
   const attempt: Attempt = { idp: provider.id, nonce, codeVerifier, redirectUri, ...wanted }
-  await commit(writer, async (tx) => ({
-    result: await storeAttempt(tx, attempt, { state, browser }, now()),
-    changes: [],
-  }))
+  await write(writer, (tx) => storeAttempt(tx, attempt, { state, browser }, now()))
   return url.href
 }
 
@@ -105,10 +102,7 @@ export async function consume(
   const [state, ...more] = new URLSearchParams(query).getAll('state')
   const browser = readSignInCookie(request, config)
   if (!state || more.length > 0 || browser === undefined) throw new Problem('sign_in_expired')
-  const attempt = await commit(writer, async (tx) => ({
-    result: await consumeAttempt(tx, provider.id, { state, browser }, now()),
-    changes: [],
-  }))
+  const attempt = await write(writer, (tx) => consumeAttempt(tx, provider.id, { state, browser }, now()))
   return { attempt, state, query }
 }
 
@@ -122,12 +116,9 @@ export async function signIn(
   // A provider that is limited to domains may make accounts even where registration is closed.
   const registration = provider.allow.length > 0 ? 'open' : config.registration
   const at = now()
-  const session = await commit(writer, async (tx) => {
+  const session = await write(writer, async (tx) => {
     const user = await signInWith(tx, claimed, registration, at)
-    return {
-      result: await openBrowserSession(tx, request, user, 'provider', at, { provider: provider.id }),
-      changes: [],
-    }
+    return await openBrowserSession(tx, request, user, 'provider', at, { provider: provider.id })
   })
   setSessionCookie(reply, config, session.cookie, at.toISOString(), at)
 }
@@ -141,8 +132,5 @@ export async function link(
 ): Promise<void> {
   const caller = await request.caller()
   if (!isPerson(caller) || caller.user.id !== userId) throw new Problem('sign_in_not_linked')
-  await commit(writer, async (tx) => ({
-    result: await linkIdentity(tx, caller, claimed, now()),
-    changes: [],
-  }))
+  await write(writer, (tx) => linkIdentity(tx, caller, claimed, now()))
 }

@@ -7,7 +7,7 @@ import { confirmSession, lastConfirmed } from '../../domain/sessions/index.ts'
 import { findAccount, verifyPassword } from '../../domain/users/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import * as shapes from '../request/shapes.ts'
 import { guess, type Identification } from './guess.ts'
 
@@ -53,10 +53,7 @@ async function confirmCode(
   const { config, writer, now } = context.services
   const { id: userId, email } = caller.user
   const right = await guess(context, { request, what: 'code', email, userId, caller }, async () => {
-    const method = await commit(writer, async (tx) => ({
-      result: await useFactor(tx, userId, given, config.encryptionKey, now()),
-      changes: [],
-    }))
+    const method = await write(writer, (tx) => useFactor(tx, userId, given, config.encryptionKey, now()))
     return method !== undefined
   })
   if (!right) throw new Problem('wrong_code')
@@ -88,10 +85,7 @@ export async function requireProof(
   if (hasApp && given === undefined) throw new Problem('code_required')
   if (hasApp && given !== undefined) await confirmCode(context, request, caller, given)
   if (!hasApp && password === undefined) return requireRecent(context.services, caller)
-  await commit(writer, async (tx) => ({
-    result: await confirmSession(tx, caller.credentialId, now()),
-    changes: [],
-  }))
+  await write(writer, (tx) => confirmSession(tx, caller.credentialId, now()))
 }
 
 /**

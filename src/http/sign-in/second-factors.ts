@@ -13,7 +13,7 @@ import {
 } from '../../domain/factors/index.ts'
 import { findUser } from '../../domain/users/index.ts'
 import { Problem } from '../../problem.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
@@ -95,10 +95,7 @@ function beginTotpRoute(routes: Routes, context: Identification): void {
       const caller = await request.person()
       if ((await factorsOf(sql, caller.user.id)).totpSince !== null) throw new Problem('totp_enabled')
       await requireProof(context, request, caller, request.body)
-      const begun = await commit(writer, async (tx) => ({
-        result: await beginTotp(tx, caller, config.encryptionKey, now()),
-        changes: [],
-      }))
+      const begun = await write(writer, (tx) => beginTotp(tx, caller, config.encryptionKey, now()))
       return reply.code(201).send(begun)
     },
   )
@@ -127,10 +124,7 @@ function confirmTotpRoute(routes: Routes, context: Identification): void {
         try {
           const given = request.body.code.replace(/\s/g, '')
           made.push(
-            ...(await commit(writer, async (tx) => ({
-              result: await confirmTotp(tx, caller, given, config.encryptionKey, now()),
-              changes: [],
-            }))),
+            ...(await write(writer, (tx) => confirmTotp(tx, caller, given, config.encryptionKey, now()))),
           )
           return true
         } catch (error) {
@@ -160,7 +154,7 @@ function disableTotpRoute(routes: Routes, context: Identification): void {
     async (request, reply) => {
       const caller = await request.person()
       await requireProof(context, request, caller, request.body)
-      await commit(writer, async (tx) => ({ result: await disableTotp(tx, caller, now()), changes: [] }))
+      await write(writer, (tx) => disableTotp(tx, caller, now()))
       return reply.code(204).send(null)
     },
   )
@@ -182,10 +176,7 @@ function renewRecoveryCodesRoute(routes: Routes, context: Identification): void 
     async (request) => {
       const caller = await request.person()
       await requireProof(context, request, caller, request.body)
-      const made = await commit(writer, async (tx) => ({
-        result: await renewRecoveryCodes(tx, caller, now()),
-        changes: [],
-      }))
+      const made = await write(writer, (tx) => renewRecoveryCodes(tx, caller, now()))
       return { recovery_codes: made }
     },
   )
@@ -212,10 +203,7 @@ function signInWithCodeRoute(routes: Routes, context: Identification): void {
     },
     async (request, reply) => {
       const { challenge, code: given } = request.body
-      const userId = await commit(writer, async (tx) => ({
-        result: await tryChallenge(tx, 'second_factor', challenge, now()),
-        changes: [],
-      }))
+      const userId = await write(writer, (tx) => tryChallenge(tx, 'second_factor', challenge, now()))
       const user = userId === undefined ? undefined : await findUser(sql, userId)
       if (user === undefined) throw new Problem('challenge_expired')
       if (user.disabled) throw new Problem('account_disabled')
@@ -225,9 +213,9 @@ function signInWithCodeRoute(routes: Routes, context: Identification): void {
         context,
         { request, what: 'code', email: user.email, userId: user.id },
         async () => {
-          const session = await commit(writer, async (tx) => {
+          const session = await write(writer, async (tx) => {
             const method = await useFactor(tx, user.id, given, config.encryptionKey, at)
-            if (method === undefined) return { result: undefined, changes: [] }
+            if (method === undefined) return undefined
             // Two valid codes at the same time open only one session.
             if ((await takeChallenge(tx, 'second_factor', challenge, at)) === undefined)
               throw new Problem('challenge_expired')
@@ -235,7 +223,7 @@ function signInWithCodeRoute(routes: Routes, context: Identification): void {
               const entry = { action: 'user.recovery_code_used', subject: `user:${user.id}` } as const
               await recordAudit(tx, visitorOf(request, user), entry, at)
             }
-            return { result: await openBrowserSession(tx, request, user, method, at), changes: [] }
+            return await openBrowserSession(tx, request, user, method, at)
           })
           if (session !== undefined) answer.session = session
           return session !== undefined

@@ -6,7 +6,7 @@ import type { Visitor } from '../../domain/caller.ts'
 import { type OpenedSession, openSession, type SignInMethod } from '../../domain/sessions/index.ts'
 import type { User } from '../../domain/users/index.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import * as shapes from '../request/shapes.ts'
 import { setSessionCookie } from './session-cookie.ts'
 
@@ -64,13 +64,12 @@ export async function noteFailure(
   userId: string | undefined,
   detail: { method: SignInMethod; reason: string },
 ): Promise<void> {
-  await commit(writer, async (tx) => ({
-    result: await recordAudit(
+  await write(writer, (tx) =>
+    recordAudit(
       tx,
       visitorOf(request),
       { action: 'user.sign_in_failed', subject: `user:${userId ?? 'unknown'}`, detail },
       now(),
     ),
-    changes: [],
-  }))
+  )
 }

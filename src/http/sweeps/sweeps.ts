@@ -15,7 +15,7 @@ import {
 } from '../../domain/sweeps/index.ts'
 import { storeOwnEvents } from '../../ingest/index.ts'
 import { clockOf, type Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { commit, write } from '../../stream/commit.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import { change, newSweep, preview, previewShape, queue, queued, sweepShape } from './sweep-shapes.ts'
@@ -78,10 +78,9 @@ function createSweepRoute(routes: Routes, services: Services): void {
         ...(early_stopping && { early_stopping }),
         ...(command && { command }),
       } as Definition
-      const planned = await commit(writer, async (tx) => ({
-        result: await planSweep(tx, caller, request.params.slug, definition, max_trials),
-        changes: [],
-      }))
+      const planned = await write(writer, (tx) =>
+        planSweep(tx, caller, request.params.slug, definition, max_trials),
+      )
       await storeOwnEvents(ingest, caller.user, [planned.start], now())
       const id = await commit(writer, (tx) => createSweep(tx, caller, planned, now()))
       return reply.code(201).send(await showOne(services, caller, id))
@@ -105,10 +104,7 @@ function previewSweepRoute(routes: Routes, { writer }: Services): void {
     },
     async (request) => {
       const caller = await request.known()
-      await commit(writer, async (tx) => ({
-        result: await writableProject(tx, caller, request.params.slug),
-        changes: [],
-      }))
+      await write(writer, (tx) => writableProject(tx, caller, request.params.slug))
       const { max_trials = null, method, parameters } = request.body
       return previewOf({ method, parameters: flatSpace(parameters) }, max_trials, PREVIEWED) as z.output<
         typeof previewShape

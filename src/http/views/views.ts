@@ -15,7 +15,7 @@ import {
 } from '../../domain/views/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
-import { commit } from '../../stream/commit.ts'
+import { write } from '../../stream/commit.ts'
 import { personOnly, readersOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
@@ -109,10 +109,9 @@ function saveViewRoute(routes: Routes, { config, writer, now }: Services): void 
     },
     async (request, reply) => {
       const caller = await request.person()
-      const { view, created } = await commit(writer, async (tx) => ({
-        result: await saveView(tx, caller, request.body, config.quotas.views, now()),
-        changes: [],
-      }))
+      const { view, created } = await write(writer, (tx) =>
+        saveView(tx, caller, request.body, config.quotas.views, now()),
+      )
       return reply.code(created ? 201 : 200).send(view)
     },
   )
@@ -132,10 +131,7 @@ function changeViewRoute(routes: Routes, { writer, now }: Services): void {
     },
     async (request) => {
       const caller = await request.person()
-      return commit(writer, async (tx) => ({
-        result: await changeView(tx, caller, request.params.id, request.body, now()),
-        changes: [],
-      }))
+      return write(writer, (tx) => changeView(tx, caller, request.params.id, request.body, now()))
     },
   )
 }
@@ -149,10 +145,7 @@ function deleteViewRoute(routes: Routes, { writer }: Services): void {
     },
     async (request, reply) => {
       const caller = await request.person()
-      await commit(writer, async (tx) => ({
-        result: await deleteView(tx, caller, request.params.id),
-        changes: [],
-      }))
+      await write(writer, (tx) => deleteView(tx, caller, request.params.id))
       return reply.code(204).send(null)
     },
   )
