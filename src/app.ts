@@ -158,7 +158,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     })
     onStop(() => background.stop())
     const clock = (): Clock => clockOf({ config, now, startedAt: background.reachableSince })
-    const live = await openLive(opening, clock, visitors)
+    const live = await openLive(opening, { clock, visitors, warmer })
     wakeLocal = live.wake
     const dashboardCache = createDashboardCache()
     const graph = openGraphql(opening, {
@@ -300,7 +300,7 @@ function openIngest(
     autocreate: config.projectAutocreate,
     maxProjects: config.quotas.projects,
     maxSeries: config.maxSeriesPerJob,
-    warm: (batches) => warmer.warm({ batches }),
+    warm: async (batches) => void (await warmer.warm({ batches })),
   })
   onStop(() => ingest.group.drain())
   return ingest
@@ -308,11 +308,11 @@ function openIngest(
 
 async function openLive(
   { url, log, onStop }: Opening,
-  clock: () => Clock,
-  visitors: VisitorPool,
+  { clock, visitors, warmer }: { clock: () => Clock; visitors: VisitorPool; warmer: Warmer },
 ): Promise<Live> {
   const streamSql = openSql(url, { name: 'stream', max: 3, settings: STREAM_READS })
   onStop(() => streamSql.end({ timeout: 1 }))
+  readWarmed(streamSql, warmer)
   const gateOf = (caller: Caller, closed: () => boolean): Gate | undefined =>
     caller.kind === 'anonymous' ? (work) => visitors.run(payerOf(caller).key, work, closed) : undefined
   const live = createLive({ sql: streamSql, listenUrl: url, clock, log, gateOf })

@@ -1,8 +1,8 @@
 import type { Config } from '../config.ts'
 import { pendingMigrations } from '../db/migrate.ts'
 import { openSql, type Sql } from '../db/sql.ts'
-import { type ArchivedBatch, archivedBatches, readManifest } from '../domain/cold/index.ts'
-import { type ObjectStore, openStore } from '../storage/index.ts'
+import { archivedBatches, faultOf } from '../domain/cold/index.ts'
+import { openStore } from '../storage/index.ts'
 import { MIGRATIONS, onDatabase } from './database.ts'
 import { type Finding, failure, ok } from './finding.ts'
 
@@ -70,22 +70,6 @@ async function examineArchive(sql: Sql, { archive }: Config): Promise<Finding[]>
   } finally {
     store.close()
   }
-}
-
-async function faultOf(
-  store: ObjectStore,
-  { location, manifestSha256 }: ArchivedBatch,
-): Promise<string | undefined> {
-  if (manifestSha256 === null) return undefined
-  const manifest = await readManifest(store, location, manifestSha256).catch((error: Error) => {
-    if (error.name === 'Problem') return error.message
-    throw error
-  })
-  if (typeof manifest === 'string') return manifest
-  for (const { name, bytes } of manifest.files)
-    if ((await store.sizeOf(`${location}/${name}`)) !== bytes)
-      return `${location}/${name} is missing or has another size`
-  return undefined
 }
 
 const plural = (n: number): string => `${n} ${n === 1 ? 'batch' : 'batches'}`

@@ -28,11 +28,12 @@ export function openReadReplica(
   })
   readWarmed(replica.sql, {
     async warm(of, part) {
-      await warmer.warm(of, part)
+      const restored = await warmer.warm(of, part)
       // Rows may have been restored from the archive just now, here or on another server: without them a read
       // would be incomplete without an error.
       if (archives && !(await replica.hasCaughtUp(readTimeoutS * 1000)))
         throw new Error('the replica lacks what came back from the archive')
+      return restored
     },
   })
   return replica

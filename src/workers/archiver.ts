@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { openSql, PAGED_READS, type Sql, type Tx } from '../db/sql.ts'
 import {
@@ -5,17 +6,19 @@ import {
   batchesToDrop,
   batchesWithDue,
   ChangedMeanwhile,
+  copyUnexpired,
   dropRows,
   dueRemovals,
+  faultOf,
   type Kept,
   newLocation,
+  noteCopied,
+  noteCopying,
   noteOutdated,
   noteProblem,
   noteRemoved,
-  noteRewrite,
   noteVerified,
   noteWriting,
-  thaw,
   writeArchive,
 } from '../domain/cold/index.ts'
 import type { ObjectStore } from '../storage/index.ts'
@@ -44,8 +47,8 @@ export interface ArchiverOptions {
   url: string
   log: Logger
   store: () => Promise<ObjectStore>
-  /** Days after its end that a batch stays in the tables. */
-  afterDays: number
+  /** Days after its end that a batch stays in the tables; undefined: no further batches are archived. */
+  afterDays: number | undefined
   kept: () => Kept
   now: () => Date
   /** How long rows stay after their archive was verified, because reads that started before may still use them. */
@@ -60,11 +63,13 @@ export interface ArchiverOptions {
 
 /** The name of the cron task, and of the lock that a round holds. */
 export const ARCHIVE_TASK = 'archive'
-const EVERY_20_MINUTES = '*/20 * * * *'
+const EVERY_10_MINUTES = '*/10 * * * *'
 const DAY_MS = 86_400_000
 const SETTLE_MS = 10 * 60_000
 const REPLACED_MS = 35 * DAY_MS
 const BATCHES_AT_ONCE = 50
+const ROUND_MS = 8 * 60_000
+const MAX_PAUSE_MS = 30_000
 
 export function createArchiver(options: ArchiverOptions): Archiver {
   const sql = openSql(options.url, {
@@ -74,7 +79,7 @@ export function createArchiver(options: ArchiverOptions): Archiver {
   })
   const writer = createWriter(sql)
   return {
-    at: options.at ?? EVERY_20_MINUTES,
+    at: options.at ?? EVERY_10_MINUTES,
     round: async (signal) => new Round(options, { sql, writer, store: await options.store() }, signal).run(),
     close: () => sql.end({ timeout: 5 }),
   }
@@ -86,7 +91,8 @@ class Round {
   readonly #writer: Writer
   readonly #store: ObjectStore
   readonly #signal: AbortSignal
-  readonly #afterDays: number
+  readonly #begun = performance.now()
+  readonly #afterMs: number | undefined
   readonly #kept: () => Kept
   readonly #now: () => Date
   readonly #settleMs: number
@@ -106,7 +112,7 @@ class Round {
     this.#writer = writer
     this.#store = store
     this.#signal = signal
-    this.#afterDays = options.afterDays
+    this.#afterMs = options.afterDays === undefined ? undefined : options.afterDays * DAY_MS
     this.#kept = options.kept
     this.#now = options.now
     this.#settleMs = options.settleMs ?? SETTLE_MS
@@ -117,7 +123,7 @@ class Round {
   async run(): Promise<ArchiverRound> {
     await this.#dropArchivedRows()
     await this.#applyRetention()
-    await this.#writeArchives()
+    if (this.#afterMs !== undefined) await this.#writeArchives(this.#afterMs)
     if (this.#settleMs === 0) await this.#dropArchivedRows()
     await this.#removeReplacedObjects()
     if (Object.values(this.#done).some((n) => n > 0))
@@ -127,43 +133,54 @@ class Round {
 
   async #dropArchivedRows(): Promise<void> {
     // Compared by the database's clock, which also set the time of verification.
-    for (const { key } of await batchesToDrop(this.#sql, await this.#databaseTimeAgo(this.#settleMs))) {
+    for (const batch of await batchesToDrop(this.#sql, await this.#databaseTimeAgo(this.#settleMs))) {
       if (this.#signal.aborted) return
-      await this.#attempt(key, 'dropping', async () => {
+      await this.#attempt(batch.key, 'dropping', async () => {
         try {
-          if (await this.#commit((tx) => dropRows(tx, key))) this.#done.dropped++
+          // After a restore of the database, objects that it names may be missing.
+          const fault = await faultOf(this.#store, batch)
+          if (fault !== undefined) throw new ChangedMeanwhile(fault)
+          if (await this.#commit((tx) => dropRows(tx, batch.key))) this.#done.dropped++
         } catch (error) {
           if (!(error instanceof ChangedMeanwhile)) throw error
-          await noteOutdated(this.#sql, key)
+          await noteOutdated(this.#sql, batch.key)
         }
       })
     }
   }
 
   async #applyRetention(): Promise<void> {
-    for (const { key } of await batchesWithDue(this.#sql, this.#kept())) {
-      if (this.#signal.aborted) return
-      await this.#attempt(key, 'applying retention', async () => {
-        await thaw(this.#sql, this.#store, key, this.#kept())
-        await this.#commit((tx) => noteRewrite(tx, key))
+    const until = new Date(Date.now() + Math.min(this.#replacedMs, DAY_MS)).toISOString()
+    for (const batch of await batchesWithDue(this.#sql, this.#kept())) {
+      if (this.#isOver()) return
+      await this.#attempt(batch.key, 'applying retention', async () => {
+        const location = newLocation(batch, this.#now())
+        await this.#commit((tx) => noteCopying(tx, location))
+        const copy = await copyUnexpired(this.#store, batch, location, this.#kept())
+        await this.#commit((tx) => noteCopied(tx, batch, copy, until))
       })
     }
   }
 
-  async #writeArchives(): Promise<void> {
+  async #writeArchives(afterMs: number): Promise<void> {
     for (;;) {
       const due = await batchesToArchive(this.#sql, {
-        ended: this.#timeAgo(this.#afterDays * DAY_MS),
+        ended: this.#timeAgo(afterMs),
         thawed: this.#timeAgo(this.#thawedMs),
         limit: BATCHES_AT_ONCE + this.#failedKeys.size,
       })
       const next = due.filter(({ key }) => !this.#failedKeys.has(key))
       if (next.length === 0) return
       for (const batch of next) {
-        if (this.#signal.aborted) return
+        if (this.#isOver()) return
         await this.#attempt(batch.key, 'writing', () => this.#writeArchive(batch))
       }
     }
+  }
+
+  /** Whether the rest is left to the next round. */
+  #isOver(): boolean {
+    return this.#signal.aborted || performance.now() - this.#begun > ROUND_MS
   }
 
   async #writeArchive(batch: { key: number; project: string; id: string }): Promise<void> {
@@ -184,8 +201,12 @@ class Round {
     }
   }
 
-  /** Runs a step for one batch. An error is logged and recorded, and the round continues with the next batch. */
+  /**
+   * Runs a step for one batch, and pauses for as long as it took: after an upgrade there may be thousands. An error is
+   * logged and recorded, and the round continues with the next batch.
+   */
   async #attempt(batchKey: number, what: string, work: () => Promise<void>): Promise<void> {
+    const begun = performance.now()
     try {
       await work()
     } catch (error) {
@@ -197,6 +218,8 @@ class Round {
       )
       await noteProblem(this.#sql, batchKey, `${what}: ${(error as Error).message}`).catch(() => {})
     }
+    const pause = Math.min(performance.now() - begun, MAX_PAUSE_MS)
+    await sleep(pause, undefined, { signal: this.#signal }).catch(() => {})
   }
 
   #commit<T>(work: (tx: Tx) => Promise<T>): Promise<T> {

@@ -5,7 +5,9 @@ import { openSql, POINT_LOOKUPS, type Sql, type Tx } from '../db/sql.ts'
 import { markUnreferenced, removeObjects } from '../domain/files/index.ts'
 import {
   batchesToEmpty,
+  batchesWithArchivedLines,
   type Cutoffs,
+  countArchivedLines,
   countDue,
   countPurgeable,
   cutoffsOf,
@@ -25,6 +27,7 @@ import {
   rangesDue,
   STEPS,
   type StepSizes,
+  sweepArchivedLines,
   sweepSlice,
 } from '../domain/retention/index.ts'
 import type { ObjectStore } from '../storage/index.ts'
@@ -212,6 +215,7 @@ function createRound({ sql, writer, log, cutoffs, ranges, steps, signal, files }
       }
       await step((tx) => noteSwept(tx, range, left, ranges))
     }
+    done.log_lines += await sweepArchivedLines(sql, cutoffs, step, { rows: steps.rows, signal })
   }
 
   async function deletedBatches(): Promise<void> {
@@ -279,6 +283,10 @@ async function survey(
       const sum = byProject.get(project) ?? { lines: 0, payloads: 0 }
       byProject.set(project, { lines: sum.lines + lines, payloads: sum.payloads + payloads })
     }
+  }
+  for (const { key, project } of await batchesWithArchivedLines(sql, cutoffs)) {
+    const sum = byProject.get(project) ?? { lines: 0, payloads: 0 }
+    byProject.set(project, { ...sum, lines: sum.lines + (await countArchivedLines(sql, key, cutoffs)) })
   }
   for (const [project, { lines, payloads }] of [...byProject].sort(([a], [b]) => (a < b ? -1 : 1))) {
     found.push({ kind: 'log_lines', project, n: lines }, { kind: 'event_payloads', project, n: payloads })

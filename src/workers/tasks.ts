@@ -96,6 +96,6 @@ export async function startTasks(options: {
 
 function openArchiver({ url, log, config, store, kept, now, archive }: Parameters<typeof startTasks>[0]) {
   const afterDays = config.archive?.afterDays
-  if (store === undefined || afterDays === undefined) return undefined
+  if (store === undefined) return undefined
   return createArchiver({ url, log, store, afterDays, kept, now, ...archive })
 }

@@ -85,16 +85,19 @@ test('on an S3 API a batch is written, dropped, read back and removed', async ()
       (await door.sql`select location from cold_batches where state = 'cold'`) as unknown as [
         { location: string },
       ]
-    expect(await door.sql`select from events`).toHaveLength(0)
+    expect(await door.sql`select from events`).toHaveLength(8)
     const store = await openStore(archive)
     expect(await store.sizeOf(`${location}/manifest.json`)).toBeGreaterThan(500)
     expect(await store.sizeOf(`${location}/none.json`)).toBe(undefined)
     expect(await store.get(`${location}/none.json`)).toBe(undefined)
-    // Charts and exports of series restore nothing.
+    // Charts, exports of series and log lines restore nothing.
     expect(await csvOf(door, 'b')).toBe(before)
-    expect(await door.sql`select from events`).toHaveLength(0)
-    const lines = () => door.app.call('GET', '/api/batches/b/log-lines', { token: door.session })
-    expect((await lines()).body.items).toHaveLength(3)
+    const read = (path: string) => door.app.call('GET', `/api/batches/b/${path}`, { token: door.session })
+    const raw = () => read('jobs/j0/attempts/1/metrics')
+    expect((await read('log-lines')).body.items).toHaveLength(3)
+    expect(await door.sql`select from events`).toHaveLength(8)
+    expect((await raw()).status).toBe(200)
+    expect(await door.sql`select from events`).toHaveLength(3 * 53 + 2)
     expect(await csvOf(door, 'b')).toBe(before)
     await door.app.runTask('archive')
     await door.app.runTask('archive')
@@ -102,7 +105,7 @@ test('on an S3 API a batch is written, dropped, read back and removed', async ()
     // The store is unreachable: nothing is dropped, reads of events get 503, and charts are drawn.
     await s3.close()
     await expect
-      .poll(lines, { timeout: 20_000 })
+      .poll(raw, { timeout: 20_000 })
       .toMatchObject({ status: 503, body: { code: 'archive_unreadable' } })
     expect(await csvOf(door, 'b')).toBe(before)
     store.close()
@@ -152,7 +155,7 @@ test('after a kill at any moment of archiving the rows or a verified archive exi
       for (const { id, state, rows } of await door.sql<{ id: string; state: string | null; rows: number }[]>`
         select b.id, c.state, (select count(*)::int from events e where e.batch_key = b.key) "rows"
         from batches b left join cold_batches c on c.batch_key = b.key`) {
-        expect([id, rows], `${state} after ${n + 1} kills`).toEqual([id, state === 'cold' ? 0 : 4 * 203 + 2])
+        expect([id, rows], `${state} after ${n + 1} kills`).toEqual([id, state === 'cold' ? 10 : 4 * 203 + 2])
       }
     }
     expect(kills).toBeGreaterThan(2)
@@ -166,7 +169,10 @@ test('after a kill at any moment of archiving the rows or a verified archive exi
         expect(await csv()).toBe(before.get(id))
         expect(await stateOf(door.sql, 'cold')).toBe(ids.length - ids.indexOf(id))
         // From the archive.
-        expect((await again.call('GET', `/api/batches/${id}/log-lines`, { token: reader })).status).toBe(200)
+        expect(
+          (await again.call('GET', `/api/batches/${id}/jobs/j0/attempts/1/metrics`, { token: reader }))
+            .status,
+        ).toBe(200)
         expect(await csv()).toBe(before.get(id))
         const [rows] = await door.sql<{ events: number; epochs: number }[]>`
           select (select count(*)::int from events e where e.batch_key = b.key) events,

@@ -133,6 +133,13 @@ const GRAPHQL = `query ($id: ID!) { batch(id: $id) {
     attemptMetrics(n: 1) { complete series { key values } } } } }
 } }`
 
+/** What a page of an archived batch asks for. */
+const KEPT = `query ($id: ID!) { batch(id: $id) {
+  metrics { job key steps values }
+  logLines(first: 10) { totalCount edges { node { line level dbId } } }
+  jobs(first: 10) { edges { node { jobId epochTimes { epochs times } } } }
+} }`
+
 /** The answers about the batch, by request. */
 async function everything(id: string, jobId: string): Promise<Record<string, unknown>> {
   const [job] = await door.sql<
@@ -184,9 +191,10 @@ test('a batch is archived after its retention days: its rows are removed, and ev
   )
 
   await round()
-  // Its series stay: snapshots, chunks, and the epochs of the job that is too short for chunks.
+  // Starts, ends, log lines and series stay: snapshots, chunks, and the epochs of the job that is too short for chunks.
   const left = await rowsOf(BATCH)
-  expect(left).toMatchObject({ events: [], log_lines: [] })
+  expect(left.events).toHaveLength(7)
+  expect(left.log_lines).toEqual(rows.log_lines)
   expect(left.metric_chunks).toEqual(rows.metric_chunks)
   expect(left.resource_snapshots).toEqual(rows.resource_snapshots)
   expect(left.epochs).toHaveLength(5)
@@ -203,7 +211,7 @@ test('a batch is archived after its retention days: its rows are removed, and ev
   expect(await stateOf(BATCH)).toMatchObject({ state: 'warm' })
 })
 
-test('charts, exports of series and delivery reports restore nothing, even without the archive', async () => {
+test('charts, log lines, exports of series and delivery reports restore nothing, even without the archive', async () => {
   const b = `/api/batches/${encodeURIComponent(BATCH)}`
   const [job] = await door.sql<{ key: number }[]>`select key from jobs where id = 'a'`
   const paths = [
@@ -219,9 +227,24 @@ test('charts, exports of series and delivery reports restore nothing, even witho
     `${b}/delivery`,
     `${b}/delivery/jobs`,
     `${b}/resources`,
+    `${b}/log-lines`,
+    `${b}/log-lines?tail=1&level=error&q=quotes`,
+    // This job started once, and the other twice.
+    `${b}/jobs/${encodeURIComponent('b, 2')}/attempts`,
+    `${b}/timeline`,
+    `${b}/stored`,
   ]
+  const graph = async () =>
+    (
+      await door.app.call('POST', '/graphql', {
+        token: session,
+        body: { query: KEPT, variables: { id: BATCH } },
+      })
+    ).body
   const before = new Map<string, unknown>()
   for (const path of paths) before.set(path, await get(path))
+  const graphBefore = await graph()
+  expect(JSON.stringify(graphBefore)).toMatch(/"totalCount":2.*"epochs":\[0,1,2/)
   await round()
   renameSync(folder, `${folder}-away`)
   for (const path of paths) {
@@ -229,6 +252,8 @@ test('charts, exports of series and delivery reports restore nothing, even witho
     expect(before.get(path), path).toMatchObject({ status: 200 })
     expect(await stateOf(BATCH), path).toMatchObject({ state: 'cold', problem: null })
   }
+  expect(await graph()).toEqual(graphBefore)
+  expect(await stateOf(BATCH)).toMatchObject({ state: 'cold', problem: null })
   renameSync(`${folder}-away`, folder)
 })
 
@@ -265,7 +290,7 @@ test('delivery reports of archived jobs name the same gaps, for any steps', asyn
   expect(JSON.stringify(before)).toMatch(/"gaps":\[\[5,6\],\[30,30\]\].*\[\[2147483660,2147483661\]\]/)
   await forward(31)
   await round()
-  expect(await countsOf(id)).toEqual([0, 3, 10, 0, 0])
+  expect(await countsOf(id)).toEqual([14, 3, 10, 0, 0])
   expect([await report(), await groups()]).toEqual(before)
   expect(await stateOf(id)).toMatchObject({ state: 'cold' })
 })
@@ -273,21 +298,23 @@ test('delivery reports of archived jobs name the same gaps, for any steps', asyn
 test('a job that was not packed keeps its epochs, and is not packed while it is archived', async () => {
   const key = await keyOf('gaps')
   const csv = () => get('/api/batches/gaps/metrics.csv')
+  const restore = async () =>
+    expect((await get('/api/batches/gaps/jobs/wide/attempts/1/metrics')).status).toBe(200)
   const before = await csv()
-  expect((await get('/api/batches/gaps/log-lines')).status).toBe(200)
+  await restore()
   await door.sql`delete from metric_chunks where batch_key = ${key} and job_key = (select key from jobs where batch_key = ${key} and id = 'wide')`
   await door.sql`update batch_progress set last_seen_at = last_seen_at where batch_key = ${key}`
   await round()
   expect(await stateOf('gaps')).toMatchObject({ state: 'cold' })
-  expect(await countsOf('gaps')).toEqual([0, 3 + 39, 8, 0, 0])
+  expect(await countsOf('gaps')).toEqual([14, 3 + 39, 8, 0, 0])
   const [wide] = await door.sql<{ key: number }[]>`
     update job_progress set packed_step = null where batch_key = ${key} and series <> '{}' and max_step > 4000000000 returning job_key key`
   const packer = createPacker({ sql: door.sql, writer: createWriter(door.sql) })
   await packer.round()
   await door.sql.begin((tx) => packJobs(tx, key, [wide?.key as number]))
-  expect(await countsOf('gaps')).toEqual([0, 3 + 39, 8, 0, 0])
+  expect(await countsOf('gaps')).toEqual([14, 3 + 39, 8, 0, 0])
   expect(await csv()).toEqual(before)
-  expect((await get('/api/batches/gaps/log-lines')).status).toBe(200)
+  await restore()
   expect(await csv()).toEqual(before)
   await packer.round()
   expect((await countsOf('gaps'))[2]).toBe(10)
@@ -296,7 +323,7 @@ test('a job that was not packed keeps its epochs, and is not packed while it is 
 
 test('each other kind of read restores the batch by itself', async () => {
   const b = `/api/batches/${encodeURIComponent(BATCH)}`
-  const paths = [`${b}/log-lines`, `${b}/jobs/a/attempts`, `${b}/jobs/a/attempts/1/metrics`]
+  const paths = [`${b}/jobs/a/attempts`, `${b}/jobs/a/attempts/1/metrics`]
   for (const path of paths) {
     const before = await get(path)
     expect(before.status, path).toBe(200)
@@ -310,7 +337,7 @@ test('each other kind of read restores the batch by itself', async () => {
 test('concurrent reads restore the batch once', async () => {
   await round()
   const b = `/api/batches/${encodeURIComponent(BATCH)}`
-  const answers = await Promise.all(Array.from({ length: 8 }, () => get(`${b}/log-lines`)))
+  const answers = await Promise.all(Array.from({ length: 8 }, () => get(`${b}/jobs/a/attempts`)))
   expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1)
   expect((await rowsOf(BATCH)).events).toHaveLength(events.length)
 })
@@ -365,7 +392,8 @@ test('a damaged object is refused and logged; nothing is dropped or restored fro
   const damaged = Buffer.from(whole)
   damaged[damaged.length >> 1] = (damaged[damaged.length >> 1] as number) ^ 1
   writeFileSync(path, damaged)
-  const answer = await get(`/api/batches/${encodeURIComponent(BATCH)}/log-lines`)
+  const attempts = `/api/batches/${encodeURIComponent(BATCH)}/jobs/a/attempts`
+  const answer = await get(attempts)
   expect(answer).toMatchObject({
     status: 503,
     body: {
@@ -373,7 +401,7 @@ test('a damaged object is refused and logged; nothing is dropped or restored fro
       detail: expect.stringContaining('epochs-00001.parquet does not have its checksum'),
     },
   })
-  expect(await rowsOf(BATCH)).toMatchObject({ events: [], log_lines: [] })
+  expect((await rowsOf(BATCH)).events).toHaveLength(7)
   const { config } = readConfig({
     SVC_DATABASE_URL: door.app.config.databaseUrl,
     SVC_ARCHIVE_URL: archive.url,
@@ -388,21 +416,31 @@ test('a damaged object is refused and logged; nothing is dropped or restored fro
     { state: 'failure', text: expect.stringContaining('epochs-00001.parquet') },
   ])
   writeFileSync(path, whole)
-  expect((await get(`/api/batches/${encodeURIComponent(BATCH)}/log-lines`)).status).toBe(200)
+  expect((await get(attempts)).status).toBe(200)
   await round()
   expect(await found()).toMatchObject([{ state: 'ok', text: expect.stringMatching(/^2 batches/) }])
 })
 
-test('log lines past their retention are not restored, and are removed from the archive', async () => {
+test('log lines past their retention leave the table and the archive, without being restored', async () => {
   const lines = `/api/batches/${encodeURIComponent(BATCH)}/log-lines`
   expect(JSON.stringify((await get(lines)).body)).toContain('quotes')
   await round()
-  door.app.config.retention.logLine = 20
-  await round()
   expect(await stateOf(BATCH)).toMatchObject({ state: 'cold' })
-  const { location } = (await stateOf(BATCH)) as { location: string }
-  expect(readdirSync(join(folder, location)).filter((name) => /^log_lines/.test(name))).toEqual([])
+  door.app.config.retention.logLine = 20
+  const { location: before } = (await stateOf(BATCH)) as { location: string }
+  const csv = await get(`/api/batches/${encodeURIComponent(BATCH)}/metrics.csv`)
+  await door.app.runTask('sweep')
   expect(JSON.stringify((await get(lines)).body)).not.toContain('quotes')
+  await round()
+  expect(await stateOf(BATCH)).toMatchObject({ state: 'cold', problem: null })
+  const { location } = (await stateOf(BATCH)) as { location: string }
+  expect(location).not.toBe(before)
+  expect(readdirSync(join(folder, location)).filter((name) => /^log_lines/.test(name))).toEqual([])
+  expect((await get(lines)).body.items).toEqual([])
+  // The other rows of the copy are what they were.
+  expect((await get(`/api/batches/${encodeURIComponent(BATCH)}/jobs/a/attempts/1/metrics`)).status).toBe(200)
+  expect(await get(`/api/batches/${encodeURIComponent(BATCH)}/metrics.csv`)).toEqual(csv)
+  expect((await rowsOf(BATCH)).events).toHaveLength(events.length + 1)
   expect(
     await door.sql`select from events where type = 8 and batch_key = ${await keyOf(BATCH)} and payload is not null`,
   ).toHaveLength(0)

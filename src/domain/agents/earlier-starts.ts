@@ -37,7 +37,7 @@ export async function earlierStarts(db: Db, batchKeys: readonly number[]): Promi
     from batches b join batch_progress p on p.batch_key = b.key left join users u on u.id = b.owner_id
     where b.key = any (${[...batchKeys]}::bigint[]) and p.first_seen_at < b.started_at`
   if (batches.length === 0) return new Map()
-  await warm(db, { batches: batches.map(({ key }) => key) })
+  await warm(db, { batches: batches.map(({ key }) => key) }, 'kept')
   const places = batches.map(({ key, started_at }) => ({ batchKey: key, startedAt: started_at }))
   // Each kind has a partial index: events_batch_starts, events_ends.
   const rows = await byBatch(db, places, (own, batch) => {

@@ -4,6 +4,7 @@ import type { Db } from '../../db/sql.ts'
 import { elapsedS } from '../batches/index.ts'
 import { numberOf, typeCodes, writeNumber } from '../events/index.ts'
 import type { JobRow } from '../jobs/index.ts'
+import { firstStepOf } from '../metrics/index.ts'
 import { warm } from '../warm.ts'
 import type { Attempt } from './attempt-fields.ts'
 
@@ -36,7 +37,13 @@ interface Row {
   job_key: number
   starts: number
   last_start: string | null
-  epochs: number | null
+  first_epoch: number | null
+}
+
+/** What the last of several attempts reported. */
+interface LastRow {
+  job_key: number
+  epochs: number
   first_epoch: number | null
   last_epoch: number | null
   reported: unknown
@@ -44,14 +51,15 @@ interface Row {
 
 /**
  * The latest attempt of each of these jobs, which for nearly every job is its only one; one statement. Its status is
- * the job's status; its epochs are those whose latest event it reported.
+ * the job's status; its epochs are those whose latest event it reported. Only jobs with several attempts are restored
+ * from the archive.
  */
 export async function latestAttempts(
   db: Db,
   jobs: readonly AttemptedJob[],
   now: Date,
 ): Promise<Map<number, Latest>> {
-  await warm(db, { batches: jobs.map(({ batch_key }) => batch_key) })
+  await warm(db, { batches: jobs.map(({ batch_key }) => batch_key) }, 'kept')
   const places = jobs.map((job) => ({ batchKey: job.batch_key, jobKey: job.key }))
   const [seen, rows] = await Promise.all([
     db<{ job_key: number; first_seen_at: string }[]>`/* attempts.first_seen */
@@ -60,26 +68,22 @@ export async function latestAttempts(
       db,
       places,
       (own, batch) => db<Row[]>`/* attempts.latest */
-    select u.job_key, m.starts, m.last_start, x.epochs, coalesce(x.first, f.epoch) first_epoch, x.last last_epoch,
-      r.reported
+    select u.job_key, m.starts, m.last_start, f.step first_epoch
     from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[]) as u (batch_key, job_key)
     cross join lateral (
       select count(*) starts, max(e.ts) last_start from events e
       where e.batch_key = ${batch} and e.job_key = u.job_key and e.type in (${typeCodes(db, 'job_start')})) m
-    left join lateral (
-      select count(*) epochs, min(e.epoch_high * 4294967296 + e.epoch) first, max(e.epoch_high * 4294967296 + e.epoch) last from epochs e
-      where m.starts > 1 and e.batch_key = ${batch} and e.job_key = u.job_key and e.ts >= m.last_start) x on m.starts > 1
-    left join lateral (
-      select e.epoch_high * 4294967296 + e.epoch epoch from epochs e
-      where m.starts <= 1 and e.batch_key = ${batch} and e.job_key = u.job_key order by e.epoch_high, e.epoch limit 1) f on true
-    left join lateral (
-      select e.payload::json #> '{data,elapsed_s}' reported from events e
-      where m.starts > 1 and e.batch_key = ${batch} and e.job_key = u.job_key
-        and e.type in (${typeCodes(db, 'job_done', 'job_failed')}) and e.ts >= m.last_start
-      order by e.ts desc, e.event_id desc limit 1) r on true`,
+    left join lateral (${firstStepOf(db, batch)}) f on m.starts <= 1`,
     ),
   ])
   const byKey = new Map(rows.map((row) => [row.job_key, row]))
+  const last = await lastOfSeveral(
+    db,
+    places.flatMap((place) => {
+      const row = byKey.get(place.jobKey)
+      return row === undefined || row.starts <= 1 ? [] : [{ ...place, since: required(row.last_start) }]
+    }),
+  )
   const firstSeen = new Map(seen.map((row) => [row.job_key, row.first_seen_at]))
   return new Map(
     jobs.flatMap((job): [number, Latest][] => {
@@ -87,16 +91,41 @@ export async function latestAttempts(
       const firstSeenAt = firstSeen.get(job.key)
       return row === undefined || firstSeenAt === undefined
         ? []
-        : [[job.key, { attempt: view(job, row, now), firstSeenAt }]]
+        : [[job.key, { attempt: view(job, row, last.get(job.key), now), firstSeenAt }]]
     }),
   )
 }
 
-function view(job: AttemptedJob, row: Row, now: Date): Attempt {
+async function lastOfSeveral(
+  db: Db,
+  places: readonly { batchKey: number; jobKey: number; since: string }[],
+): Promise<Map<number, LastRow>> {
+  if (places.length === 0) return new Map()
+  await warm(db, { batches: [...new Set(places.map(({ batchKey }) => batchKey))] })
+  const rows = await byBatch(
+    db,
+    places,
+    (own, batch) => db<LastRow[]>`/* attempts.last_of_several */
+    select u.job_key, x.epochs, x.first first_epoch, x.last last_epoch, r.reported
+    from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[],
+      ${own.map((job) => job.since)}::text[]::timestamptz[]) as u (batch_key, job_key, since)
+    cross join lateral (
+      select count(*) epochs, min(e.epoch_high * 4294967296 + e.epoch) first, max(e.epoch_high * 4294967296 + e.epoch) last from epochs e
+      where e.batch_key = ${batch} and e.job_key = u.job_key and e.ts >= u.since) x
+    left join lateral (
+      select e.payload::json #> '{data,elapsed_s}' reported from events e
+      where e.batch_key = ${batch} and e.job_key = u.job_key
+        and e.type in (${typeCodes(db, 'job_done', 'job_failed')}) and e.ts >= u.since
+      order by e.ts desc, e.event_id desc limit 1) r on true`,
+  )
+  return new Map(rows.map((row) => [row.job_key, row]))
+}
+
+function view(job: AttemptedJob, row: Row, last: LastRow | undefined, now: Date): Attempt {
   const again = row.starts > 1
   const startedAt = again ? required(row.last_start) : job.started_at
   // The job's length and last event may come from an earlier attempt.
-  const said = again ? numberOf(row.reported) : (job.reported_s ?? undefined)
+  const said = again ? numberOf(last?.reported) : (job.reported_s ?? undefined)
   const lastSeenAt = again ? (job.ended_at ?? job.last_seen_at) : job.last_seen_at
   return {
     n: Math.max(1, row.starts),
@@ -105,9 +134,9 @@ function view(job: AttemptedJob, row: Row, now: Date): Attempt {
     ended_at: job.ended_at,
     status: job.status,
     failure_reason: job.failure_reason,
-    epochs: again ? (row.epochs ?? 0) : job.epochs,
-    first_epoch: row.first_epoch,
-    last_epoch: again ? row.last_epoch : job.max_epoch,
+    epochs: again ? (last?.epochs ?? 0) : job.epochs,
+    first_epoch: again ? (last?.first_epoch ?? null) : row.first_epoch,
+    last_epoch: again ? (last?.last_epoch ?? null) : job.max_epoch,
     superseded_epochs: 0,
     superseded_ranges: [],
     elapsed_s:

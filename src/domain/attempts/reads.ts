@@ -73,7 +73,7 @@ async function boundsOf(
   db: Db,
   jobs: readonly Pick<AttemptedJob, 'key' | 'batch_key'>[],
 ): Promise<Map<number, Bounds<ReportedMark>[]>> {
-  await warm(db, { jobs: jobs.map(({ key }) => key) })
+  await warm(db, { jobs: jobs.map(({ key }) => key) }, 'kept')
   const places = jobs.map((job) => ({ batchKey: job.batch_key, jobKey: job.key }))
   const rows = await byBatch(
     db,

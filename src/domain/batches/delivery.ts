@@ -211,7 +211,7 @@ export async function deliveryOfJobs(
   places: readonly DeliveryPlace[],
   limit: number,
 ): Promise<JobDelivery[][]> {
-  await warm(db, { batches: places.map(({ batchKey }) => batchKey) }, 'series')
+  await warm(db, { batches: places.map(({ batchKey }) => batchKey) }, 'kept')
   const stored = await db<
     (Omit<JobDelivery, 'first_epoch' | 'said_epochs' | 'every' | 'missing' | 'steady' | 'gaps'> & {
       batch_key: number

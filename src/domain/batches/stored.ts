@@ -1,5 +1,6 @@
 import { required } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
+import { TIMES } from '../metrics/index.ts'
 import { warm } from '../warm.ts'
 
 /** How much is stored of a batch, for a program that has copied a history and compares. */
@@ -20,7 +21,7 @@ export async function storedOf(
   db: Db,
   batch: { key: number; projectSlug: string; status: string },
 ): Promise<StoredCounts> {
-  await warm(db, { batches: [batch.key] })
+  await warm(db, { batches: [batch.key] }, 'kept')
   const [row] = await db<Omit<StoredCounts, 'project' | 'status'>[]>`/* batches.stored */
     select (select count(*) from jsonb_object_keys(coalesce(b.config, '{}'))) config, cardinality(b.tags) tags,
       j.jobs, j.series, j.points,
@@ -29,8 +30,10 @@ export async function storedOf(
       select count(*) jobs, coalesce(sum(cardinality(p.series)), 0)::bigint series,
         coalesce(sum(e.points), 0)::bigint points
       from job_progress p cross join lateral (
-        select sum(cardinality(array_remove(e.vals, null))) points from epochs e
-        where e.batch_key = ${batch.key} and e.job_key = p.job_key) e
+        select coalesce(sum(cardinality(array_remove(e.vals, null))), (
+            select sum(c.n) from metric_chunks c
+            where c.batch_key = ${batch.key} and c.job_key = p.job_key and c.series_no <> ${TIMES})) points
+        from epochs e where e.batch_key = ${batch.key} and e.job_key = p.job_key) e
       where p.batch_key = ${batch.key}) j
     where b.key = ${batch.key}`
   return { project: batch.projectSlug, status: batch.status, ...required(row) }

@@ -15,7 +15,7 @@ import {
   readRows,
   sha256,
 } from './manifest.ts'
-import { writeParquet } from './parquet.ts'
+import { storeFile } from './store-file.ts'
 
 /** What one file holds at most, so that memory stays bounded: rows, and characters or bytes. */
 const PART_ROWS = 100_000
@@ -82,12 +82,25 @@ export async function writeArchive(
   now: Date,
 ): Promise<Written> {
   const { manifest, ...written } = await readBatch(sql, store, batchKey, location, now)
+  return { ...written, location, manifestSha256: await storeManifest(store, location, manifest) }
+}
+
+/**
+ * Writes the manifest of files that are written, and reads all of them back.
+ * @returns its checksum
+ * @throws DamagedArchive when what is read is not what was written
+ */
+export async function storeManifest(
+  store: ObjectStore,
+  location: string,
+  manifest: Manifest,
+): Promise<string> {
   const text = Buffer.from(JSON.stringify(manifest, null, 1))
   await store.put(`${location}/${MANIFEST}`, text)
   const manifestSha256 = sha256(text)
   const readBack = await readManifest(store, location, manifestSha256)
   for await (const _ of readRows(store, location, readBack));
-  return { ...written, location, manifestSha256 }
+  return manifestSha256
 }
 
 type Read = Omit<Written, 'location' | 'manifestSha256'> & { manifest: Manifest }
@@ -226,7 +239,6 @@ function newPart(
   let values: Value[][] = columns.map(() => [])
   let bytes = 0
   let written = 0
-  const jobColumn = columns.findIndex(({ name }) => name === 'job_key')
 
   /** Takes out what follows from epochs. @returns what the manifest says of it */
   function derive(): Pick<ArchivedFile, 'recipes' | 'restored'> {
@@ -252,49 +264,15 @@ function newPart(
     async flush(): Promise<void> {
       const rows = values[0]?.length ?? 0
       if (rows === 0) return
-      // The id beside the key, for those who read the file.
-      const named = table === null ? [] : [{ name: 'job_id', kind: 'text' as const }]
-      const ids = (values[jobColumn] ?? []).map((key) => jobIds.get(key as number) ?? null)
-      const derived = derive()
-      const data = await writeParquet([...named, ...columns], named.length > 0 ? [ids, ...values] : values, {
-        svc_format: '2',
-        table: table ?? what,
-      })
       const name = `${what}-${String(++written).padStart(5, '0')}.parquet`
-      await store.put(`${location}/${name}`, data)
-      files.push({
-        name,
-        table,
-        columns: [...of],
-        extra: [...extra],
-        ...derived,
-        rows,
-        bytes: data.length,
-        sha256: sha256(data),
-        content: digestOf(values),
-        ranges: rangesOf(columns, values),
-      })
+      files.push(
+        await storeFile(
+          { store, location, jobIds },
+          { name, what, table, columns: of, extra, values, ...derive() },
+        ),
+      )
       values = columns.map(() => [])
       bytes = 0
     },
   }
-}
-
-/** Of numbers and instants that rows are looked for by. */
-function rangesOf(columns: readonly Column[], values: readonly (readonly Value[])[]): ArchivedFile['ranges'] {
-  const ranges: ArchivedFile['ranges'] = {}
-  for (const [i, { name, kind }] of columns.entries()) {
-    if (!/^(db_id|ts|timestamp|epoch|step|first_epoch|job_key)$/.test(name)) continue
-    let low = Number.POSITIVE_INFINITY
-    let high = Number.NEGATIVE_INFINITY
-    for (const value of values[i] as readonly Value[]) {
-      if (typeof value !== 'number') continue
-      if (value < low) low = value
-      if (value > high) high = value
-    }
-    const shown = (value: number): string =>
-      kind === 'instant' ? new Date(value / 1000).toISOString() : String(value)
-    if (low <= high) ranges[name] = [shown(low), shown(high)]
-  }
-  return ranges
 }

@@ -1,20 +1,23 @@
 /** Batches in the archive: written as Parquet, verified, dropped, and brought back when they are needed. */
 export { fingerprintOf, newLocation, type Written, writeArchive } from './archive.ts'
-export { DamagedArchive, MANIFEST, readManifest } from './manifest.ts'
+export { copyUnexpired } from './expire.ts'
+export { DamagedArchive, faultOf, MANIFEST, readManifest } from './manifest.ts'
 export {
   type ArchivedBatch,
   archivedBatches,
   batchesToArchive,
   batchesToDrop,
   batchesWithDue,
+  batchesWithDueLines,
   ChangedMeanwhile,
   dropRows,
   dueRemovals,
   forgetArchived,
+  noteCopied,
+  noteCopying,
   noteOutdated,
   noteProblem,
   noteRemoved,
-  noteRewrite,
   noteVerified,
   noteWriting,
 } from './state.ts'

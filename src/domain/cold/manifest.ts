@@ -112,7 +112,11 @@ export async function* readRows(
 }
 
 /** What a file holds, by column, those beside the table's last. */
-async function readFileOf(store: ObjectStore, location: string, file: ArchivedFile): Promise<Value[][]> {
+export async function readFileOf(
+  store: ObjectStore,
+  location: string,
+  file: ArchivedFile,
+): Promise<Value[][]> {
   const name = `${location}/${file.name}`
   const bytes = await store.get(name)
   if (bytes === undefined) throw new DamagedArchive(name, 'is missing')
@@ -121,4 +125,21 @@ async function readFileOf(store: ObjectStore, location: string, file: ArchivedFi
   const values = await readParquet(bytes, [...file.columns, ...file.extra] as Column[])
   if (digestOf(values) !== file.content) throw new DamagedArchive(name, 'does not hold what was written')
   return values
+}
+
+/** Whether an object of an archive is missing or has another size, in a sentence; its content is not read. */
+export async function faultOf(
+  store: ObjectStore,
+  { location, manifestSha256 }: { location: string; manifestSha256: string | null },
+): Promise<string | undefined> {
+  if (manifestSha256 === null) return undefined
+  const manifest = await readManifest(store, location, manifestSha256).catch((error: Error) => {
+    if (error instanceof DamagedArchive) return error.message
+    throw error
+  })
+  if (typeof manifest === 'string') return manifest
+  for (const { name, bytes } of manifest.files)
+    if ((await store.sizeOf(`${location}/${name}`)) !== bytes)
+      return `${location}/${name} is missing or has another size`
+  return undefined
 }

@@ -1,8 +1,8 @@
 import { commitInTwoPhases } from '../../db/cluster.ts'
 import type { Db, Sql, Tx } from '../../db/sql.ts'
+import { eventTypeCode } from '../events/index.ts'
 import { TIMES } from '../metrics/index.ts'
 import { fingerprintOf, type Written } from './archive.ts'
-import { columnsOf, ofBatch } from './columns.ts'
 
 /** The table `cold_batches`: which batch is on its way into the archive, in it, or back. */
 
@@ -39,14 +39,15 @@ export async function noteWriting(
 }
 
 export async function noteVerified(tx: Tx, batchKey: number, written: Written): Promise<void> {
-  const at = (micros: number | null): string | null =>
-    micros === null ? null : new Date(micros / 1000).toISOString()
   await tx`/* cold.note_verified */
     update cold_batches set state = 'verified', manifest_sha256 = ${written.manifestSha256}, fingerprint = ${written.fingerprint},
-      bytes = ${written.bytes}, n_rows = ${written.rows}, oldest_line = ${at(written.oldestLine)}, oldest_other = ${at(written.oldestOther)},
+      bytes = ${written.bytes}, n_rows = ${written.rows}, oldest_line = ${instantAt(written.oldestLine)}, oldest_other = ${instantAt(written.oldestOther)},
       gpu_used_s = ${written.gpu.used}, gpu_idle_s = ${written.gpu.idle}, verified_at = now(), problem = null, problem_at = null
     where batch_key = ${batchKey} and state = 'writing' and location = ${written.location}`
 }
+
+const instantAt = (micros: number | null): string | null =>
+  micros === null ? null : new Date(micros / 1000).toISOString()
 
 /** What `svc doctor` shows the operator. */
 export async function noteProblem(db: Db, batchKey: number, problem: string): Promise<void> {
@@ -54,10 +55,14 @@ export async function noteProblem(db: Db, batchKey: number, problem: string): Pr
     update cold_batches set problem = ${problem.slice(0, 1_000)}, problem_at = now() where batch_key = ${batchKey}`
 }
 
-/** Batches whose archive was verified so long ago that no read that began before still runs. */
-export const batchesToDrop = (db: Db, verified: string): Promise<{ key: number }[]> =>
-  db<{ key: number }[]>`/* cold.to_drop */
-    select batch_key key from cold_batches where state = 'verified' and verified_at <= ${verified}::timestamptz order by verified_at`
+/** Batches whose archive was verified so long ago that no read that started before still runs. */
+export const batchesToDrop = (
+  db: Db,
+  verified: string,
+): Promise<Pick<ColdBatch, 'key' | 'location' | 'manifestSha256'>[]> =>
+  db<Pick<ColdBatch, 'key' | 'location' | 'manifestSha256'>[]>`/* cold.to_drop */
+    select batch_key key, location, manifest_sha256 "manifestSha256" from cold_batches
+    where state = 'verified' and verified_at <= ${verified}::timestamptz order by verified_at`
 
 /** The batch changed after it was read: what is in the archive is not all of it. */
 export class ChangedMeanwhile extends Error {}
@@ -76,11 +81,20 @@ const DROP_PACKED_EPOCHS = `/* cold.drop_epochs */
         and (e.epoch_high, e.epoch) > (c.last_high, c.last_epoch)))
   delete from epochs e using packed p where e.batch_key = $1 and e.job_key = p.job_key`
 
+/** Starts, ends and alerts stay: attempts, timelines and previews of rules read them. */
+const KEPT_TYPES = (
+  ['batch_start', 'batch_done', 'batch_failed', 'job_start', 'job_done', 'job_failed'] as const
+).map(eventTypeCode)
+const DROP_EVENTS = `/* cold.drop_events */
+  delete from events e where e.batch_key = $1 and e.type not in (${KEPT_TYPES.join(', ')})
+    and not (e.type = ${eventTypeCode('log_line')} and coalesce(e.payload, '') like '%"alert"%')`
+
+/** What is deleted of an archived batch. The other tables keep their rows (decision 0045, 0046). */
+const DROPS = [DROP_EVENTS, DROP_PACKED_EPOCHS]
+
 /**
- * Removes the rows of a batch whose archive is verified, and marks it, in one transaction. The series of metrics and
- * resources stay, those of short jobs as epochs, so that charts and exports of archived batches restore nothing (decision
- * 0045). The batch's lock is taken
- * last, so that events of others in the same group do not wait for the rows to go.
+ * Deletes the events and epochs of a batch whose archive is verified, and marks it, in one transaction. The batch's lock
+ * is taken last, so that events of others in the same group do not wait for the deletion.
  * @returns false when a reader needs it again
  * @throws ChangedMeanwhile; then nothing was removed
  */
@@ -89,14 +103,7 @@ export async function dropRows(tx: Tx, batchKey: number): Promise<boolean> {
     select state, fingerprint from cold_batches where batch_key = ${batchKey} for update`
   if (row?.state !== 'verified') return false
   await commitInTwoPhases(tx)
-  for (const [table, columns] of await columnsOf(tx)) {
-    if (table === 'metric_chunks' || table === 'resource_snapshots') continue
-    const text =
-      table === 'epochs'
-        ? DROP_PACKED_EPOCHS
-        : `/* cold.drop */ delete from ${table} e where ${ofBatch(columns)}`
-    await tx.unsafe(text, [batchKey])
-  }
+  for (const text of DROPS) await tx.unsafe(text, [batchKey])
   const [batch] = await tx<{ stands: boolean }[]>`/* cold.lock_dropped */
     select b.deleted_at is null and b.purged_at is null stands
     from batch_progress p join batches b on b.key = p.batch_key where p.batch_key = ${batchKey} for no key update of p, b`
@@ -105,7 +112,7 @@ export async function dropRows(tx: Tx, batchKey: number): Promise<boolean> {
   // Both rows get another version, by which servers notice that what they remember of the batch no longer holds.
   await tx`/* cold.dropped_batch */ update batches set cold_at = now() where key = ${batchKey}`
   await tx`/* cold.dropped_progress */ update batch_progress set n_events = n_events where batch_key = ${batchKey}`
-  await tx`/* cold.dropped */ update cold_batches set state = 'cold', series_location = location where batch_key = ${batchKey}`
+  await tx`/* cold.dropped */ update cold_batches set state = 'cold', kept_location = location where batch_key = ${batchKey}`
   return true
 }
 
@@ -115,23 +122,60 @@ export async function noteOutdated(db: Db, batchKey: number): Promise<void> {
     update cold_batches set state = 'warm', thawed_at = null where batch_key = ${batchKey} and state = 'verified'`
 }
 
-/** Archived batches with something that retention would have removed from the tables by now. */
+/** A batch in the archive, with its objects. */
+export interface ColdBatch {
+  key: number
+  id: string
+  project: string
+  location: string
+  manifestSha256: string
+}
+
+/**
+ * Archived batches with something that retention would have removed from the tables a day ago. A run logs for hours or
+ * days, and each copy without what expired is a whole archive: one a day is enough.
+ */
 export const batchesWithDue = (
   db: Db,
   { lines, payloads }: { lines: string; payloads: string | null },
-): Promise<{ key: number }[]> =>
-  db<{ key: number }[]>`/* cold.with_due */
-    select batch_key key from cold_batches
-    where state = 'cold' and (oldest_line < ${lines}::timestamptz or oldest_other < ${payloads}::timestamptz)
-    order by batch_key`
+): Promise<ColdBatch[]> =>
+  db<ColdBatch[]>`/* cold.with_due */
+    select c.batch_key key, b.id, p.slug project, c.location, c.manifest_sha256 "manifestSha256"
+    from cold_batches c join batches b on b.key = c.batch_key join projects p on p.key = b.project_key
+    where c.state = 'cold' and (c.oldest_line < ${lines}::timestamptz - interval '1 day'
+      or c.oldest_other < ${payloads}::timestamptz - interval '1 day')
+    order by c.batch_key`
 
-/** A batch that was brought back only to be written again: at once, and its old objects go at once. */
-export async function noteRewrite(tx: Tx, batchKey: number): Promise<void> {
-  await tx`/* cold.leave_expired */
-    insert into cold_removals (location, due_at) select location, now() from cold_batches where batch_key = ${batchKey} and state = 'warm'
-    on conflict (location) do update set due_at = now()`
-  await tx`/* cold.rewrite */ update cold_batches set thawed_at = null where batch_key = ${batchKey} and state = 'warm'`
+/** What will be written there is removed again unless it is noted as a copy. */
+export async function noteCopying(tx: Tx, location: string): Promise<void> {
+  await tx`/* cold.note_copying */
+    insert into cold_removals (location, due_at) values (${location}, now() + interval '1 day') on conflict (location) do nothing`
 }
+
+/** The batch relies on a copy of its archive from now on, unless it was restored meanwhile. */
+export async function noteCopied(
+  tx: Tx,
+  { key, location: from }: Pick<ColdBatch, 'key' | 'location'>,
+  copy: Omit<Written, 'fingerprint' | 'gpu'>,
+  objectsKeptUntil: string,
+): Promise<void> {
+  const { count } = await tx`/* cold.note_copied */
+    update cold_batches set location = ${copy.location}, manifest_sha256 = ${copy.manifestSha256}, bytes = ${copy.bytes},
+      n_rows = ${copy.rows}, oldest_line = ${instantAt(copy.oldestLine)}, oldest_other = ${instantAt(copy.oldestOther)},
+      kept_location = case when kept_location = location then ${copy.location} else kept_location end, problem = null, problem_at = null
+    where batch_key = ${key} and state = 'cold' and location = ${from}`
+  if (count === 0) return
+  await tx`/* cold.rely_on_copy */ delete from cold_removals where location = ${copy.location}`
+  await tx`/* cold.leave_copied */
+    insert into cold_removals (location, due_at) values (${from}, ${objectsKeptUntil}::timestamptz) on conflict (location) do nothing`
+}
+
+/** Archived batches whose lines expire. Their lines are deleted by the sweeper. */
+export const batchesWithDueLines = (db: Db, lines: string): Promise<{ key: number; project: string }[]> =>
+  db<{ key: number; project: string }[]>`/* cold.with_due_lines */
+    select c.batch_key key, p.slug project
+    from cold_batches c join batches b on b.key = c.batch_key join projects p on p.key = b.project_key
+    where c.state = 'cold' and c.oldest_line < ${lines}::timestamptz order by c.batch_key`
 
 /** Of batches that are purged: their objects go, and nothing refers to them. */
 export async function forgetArchived(tx: Tx, batchKeys: readonly number[]): Promise<void> {

@@ -7,6 +7,7 @@ import {
   columnsOf,
   inserted,
   ofBatch,
+  TABLES,
   type Table,
   textOf,
   type Value,
@@ -19,7 +20,13 @@ export interface Kept {
   payloads: string | null
 }
 
-const LINE = eventTypeCode('log_line')
+export const LINE = eventTypeCode('log_line')
+
+/** Whether retention deletes the text of an event of this time, in microseconds. */
+export const isDue = ({ lines, payloads }: Kept, line: boolean, time: number): boolean => {
+  const cutoff = line ? lines : payloads
+  return cutoff !== null && time < Date.parse(cutoff) * 1000
+}
 const ROWS_AT_ONCE = 2_000
 /** db_ids of a stretch of the sweeper (domain/retention/ranges.ts). */
 const STRETCH_IDS = 65_536
@@ -38,7 +45,7 @@ export async function thaw(sql: Sql, store: ObjectStore, batchKey: number, kept:
     const manifest = await readManifest(store, row.location, row.sha)
     const columns = await columnsOf(tx)
     // What stayed in the tables is replaced by what was archived.
-    for (const table of ['epochs', 'metric_chunks', 'resource_snapshots'] as const)
+    for (const table of TABLES)
       await tx.unsafe(
         `/* cold.replace */ delete from ${table} e where ${ofBatch(columns.get(table) ?? [])}`,
         [batchKey],
@@ -81,24 +88,25 @@ function addHighParts(columns: Column[], values: Value[][], now: readonly Column
 /** Drops from the rows what would have gone by now. Times of the file are microseconds. */
 function retain(table: Table, columns: readonly Column[], values: Value[][], kept: Kept): void {
   const at = (name: string): Value[] => values[columns.findIndex((column) => column.name === name)] ?? []
-  const lines = Date.parse(kept.lines) * 1000
-  const others = kept.payloads === null ? Number.NEGATIVE_INFINITY : Date.parse(kept.payloads) * 1000
-  const ts = at('ts') as number[]
-  if (table === 'log_lines') {
-    const stays = ts.map((when) => when >= lines)
-    for (const column of values) {
-      let n = 0
-      for (const [i, value] of column.entries()) if (stays[i]) column[n++] = value
-      column.length = n
-    }
-  }
+  if (table === 'log_lines') dropLines(columns, values, kept)
   if (table === 'events') {
     const [type, payload, packed] = [at('type'), at('payload'), at('packed')]
-    for (const [i, when] of ts.entries()) {
-      if (when < (type[i] === LINE ? lines : others)) packed[i] = payload[i] = null
+    for (const [i, time] of (at('ts') as number[]).entries()) {
+      if (isDue(kept, type[i] === LINE, time)) packed[i] = payload[i] = null
       // The file has the text of every event, the table has it packed where it can.
       if (packed[i] !== null) payload[i] = null
     }
+  }
+}
+
+/** Removes rows of `log_lines` that are due. Times are microseconds. */
+export function dropLines(columns: readonly Column[], values: readonly Value[][], kept: Kept): void {
+  const times = values[columns.findIndex(({ name }) => name === 'ts')] as number[]
+  const stays = times.map((time) => !isDue(kept, true, time))
+  for (const column of values) {
+    let n = 0
+    for (const [i, value] of column.entries()) if (stays[i]) column[n++] = value
+    column.length = n
   }
 }
 

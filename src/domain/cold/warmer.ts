@@ -22,7 +22,7 @@ function reachable(store: ObjectStore): ObjectStore {
 }
 
 /**
- * Brings batches back before their telemetry is read or written. A batch that is verified but still has its rows stays
+ * Restores batches before their telemetry is read or written. A batch that is verified but still has its rows stays
  * out of the archive when a reader needs it.
  * @param store undefined without SVC_ARCHIVE_URL
  */
@@ -36,25 +36,32 @@ export function createWarmer(options: {
   const { sql, store, kept, log, noneForMs = NONE_FOR_MS } = options
   /** Batches that this process brings back. */
   const underWay = new Map<number, Promise<void>>()
-  let noneUntil = Number.NEGATIVE_INFINITY
+  /** Until when no batch has to be restored for reads of what is kept, or for any read. */
+  const noneUntil = { kept: Number.NEGATIVE_INFINITY, all: Number.NEGATIVE_INFINITY }
 
-  async function archivedOf(of: Telemetry, part?: 'series'): Promise<{ key: number; state: string }[]> {
-    if (performance.now() < noneUntil) return []
+  async function archivedOf(of: Telemetry, part?: 'kept'): Promise<{ key: number; state: string }[]> {
+    if (performance.now() < noneUntil[part ?? 'all']) return []
     const asked = performance.now()
     const among =
       'batches' in of
         ? sql`c.batch_key = any (${[...of.batches]}::bigint[])`
         : sql`c.batch_key in (select g.batch_key from job_progress g where g.job_key = any (${[...of.jobs]}::bigint[]))`
-    // Dropping leaves the series where they are, so readers of them need not stop it.
+    // Deleting rows leaves what is kept where it is, so its readers need not stop it.
     const lacking =
-      part === 'series'
-        ? sql`c.state = 'cold' and c.series_location is distinct from c.location`
+      part === 'kept'
+        ? sql`c.state = 'cold' and c.kept_location is distinct from c.location`
         : sql`c.state in ('verified', 'cold')`
+    // A server of an earlier release may delete all rows of a batch that is verified.
+    const some =
+      part === 'kept'
+        ? sql`exists (select from cold_batches where state = 'verified')
+            or exists (select from cold_batches where state = 'cold' and kept_location is distinct from location)`
+        : sql`exists (select from cold_batches where state in ('verified', 'cold'))`
     const rows = await sql<{ key: number | null; state: string | null }[]>`/* cold.archived */
       select c.batch_key key, c.state from (select) one
       left join cold_batches c on ${lacking} and ${among}
-      where exists (select from cold_batches where state in ('verified', 'cold'))`
-    if (rows.length === 0) noneUntil = asked + noneForMs
+      where ${some}`
+    if (rows.length === 0) noneUntil[part ?? 'all'] = asked + noneForMs
     return rows.flatMap(({ key, state }) => (key === null || state === null ? [] : [{ key, state }]))
   }
 
@@ -79,7 +86,7 @@ export function createWarmer(options: {
   return {
     async warm(of, part) {
       const found = await archivedOf(of, part)
-      if (found.length === 0) return
+      if (found.length === 0) return false
       const verified = found.filter(({ state }) => state === 'verified').map(({ key }) => key)
       if (verified.length > 0)
         await sql`/* cold.keep_warm */
@@ -94,6 +101,7 @@ export function createWarmer(options: {
         }
         await work
       }
+      return true
     },
   }
 }

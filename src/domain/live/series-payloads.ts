@@ -6,6 +6,7 @@ import type { ChangePayloads } from '../../stream/payloads.ts'
 import { eventTypeCode, payloadEpoch, withTemplate, writeNumber } from '../events/index.ts'
 import type { LogStream } from '../logs/index.ts'
 import { hidingOf } from '../shares/index.ts'
+import { warm } from '../warm.ts'
 import type { Viewer } from './follow.ts'
 
 /** What the stream says of points, log lines and snapshots: those that the events of the change brought. */
@@ -57,6 +58,23 @@ const unnested = (db: Db, wanted: readonly WantedRows[]) => db`
   unnest(${wanted.map((w) => w.n)}::int[], ${wanted.map((w) => w.batchKey)}::bigint[],
     ${wanted.map((w) => w.first)}::bigint[], ${wanted.map((w) => w.last)}::bigint[])
   as u (n, batch_key, first_id, last_id)`
+
+/**
+ * The rows of changes. A stream that continues after some hours may ask for events of a batch that was archived
+ * meanwhile: it is restored, and read once more.
+ */
+async function readRestored<Row extends { n: number }>(
+  db: Db,
+  changes: readonly LoggedChange[],
+  read: () => Promise<Row[]>,
+): Promise<Row[]> {
+  const rows = await read()
+  const found = new Set(rows.map(({ n }) => n))
+  const batches = changes.flatMap(({ batchKey }, n) => (found.has(n) || batchKey === null ? [] : [batchKey]))
+  if (batches.length === 0) return rows
+  // The warmer logs why it failed; the stream goes on without these rows.
+  return (await warm(db, { batches: [...new Set(batches)] }).catch(() => false)) ? read() : rows
+}
 
 interface NamedJob {
   id: string
@@ -114,19 +132,20 @@ export async function loadEpochs(
   db: Db,
   changes: readonly LoggedChange[],
 ): Promise<(ChangePayloads<Viewer> | null)[]> {
-  const rows = await byBatch(
-    db,
-    wantedBy(changes),
-    (own, batch) => db<
-      {
-        n: number
-        db_id: number
-        job_key: number
-        epoch: number
-        timestamp: string
-        vals: (number | null)[]
-      }[]
-    >`/* live.epochs */
+  const read = () =>
+    byBatch(
+      db,
+      wantedBy(changes),
+      (own, batch) => db<
+        {
+          n: number
+          db_id: number
+          job_key: number
+          epoch: number
+          timestamp: string
+          vals: (number | null)[]
+        }[]
+      >`/* live.epochs */
       select u.n, s.db_id, e.job_key, s.epoch, e.ts timestamp, e.vals
       from ${unnested(db, own)}
       cross join lateral (
@@ -139,7 +158,8 @@ export async function loadEpochs(
         select * from epochs e where e.batch_key = ${batch} and e.job_key = s.job_key
           and e.epoch_high = (s.epoch + 2147483648) >> 32 and e.epoch = s.epoch - (((s.epoch + 2147483648) >> 32) << 32)
         limit 1) e`,
-  )
+    )
+  const rows = await readRestored(db, changes, read)
   const jobs = await jobsOf(db, rows, true)
   const known = rows.filter((row) => jobs.has(row.job_key)).sort(byArrival)
   const point = (row: (typeof known)[number]): PayloadPoint => {
@@ -188,19 +208,20 @@ export async function loadSnapshots(
   db: Db,
   changes: readonly LoggedChange[],
 ): Promise<(ChangePayloads<Viewer> | null)[]> {
-  const rows = await byBatch(
-    db,
-    wantedBy(changes),
-    (own, batch) => db<
-      ({
-        n: number
-        db_id: number
-        timestamp: string
-        job_key: number | null
-        gpus: unknown
-        extra: Record<string, string> | null
-      } & Record<(typeof COLUMNS)[number], number | null>)[]
-    >`/* live.snapshots */
+  const read = () =>
+    byBatch(
+      db,
+      wantedBy(changes),
+      (own, batch) => db<
+        ({
+          n: number
+          db_id: number
+          timestamp: string
+          job_key: number | null
+          gpus: unknown
+          extra: Record<string, string> | null
+        } & Record<(typeof COLUMNS)[number], number | null>)[]
+      >`/* live.snapshots */
       select u.n, r.db_id, r.ts timestamp, r.job_key, r.gpu_util_pct, r.gpu_mem_mb, r.cpu_util_pct, r.ram_mb,
         r.disk_free_mb, r.gpus, r.extra
       from ${unnested(db, own)}
@@ -208,7 +229,8 @@ export async function loadSnapshots(
         and v.type = ${eventTypeCode('resource_snapshot')}
       cross join lateral (
         select * from resource_snapshots r where r.batch_key = ${batch} and r.ts = v.ts and r.db_id = v.db_id limit 1) r`,
-  )
+    )
+  const rows = await readRestored(db, changes, read)
   const jobs = await jobsOf(db, rows, false)
   return payloadsOfRows(changes, rows.sort(byArrival), 'snapshots', (row): PayloadSnapshot => {
     const values: PayloadSnapshot['values'] = Object.create(null)

@@ -72,7 +72,7 @@ export async function readLogLinesOf(
 ): Promise<LogLine[][]> {
   const { after, before, limit } = query
   const fromEnd = query.tail === true || (before !== undefined && after === undefined)
-  await warm(db, { batches: [...new Set(places.map(({ batchKey }) => batchKey))] })
+  await warm(db, { batches: [...new Set(places.map(({ batchKey }) => batchKey))] }, 'kept')
   const rows = await byBatch(
     db,
     numbered(places),
@@ -111,7 +111,7 @@ export async function countLogLines(
   places: readonly LogPlace[],
   query: Pick<LogQuery, 'level' | 'streams' | 'q'>,
 ): Promise<number[]> {
-  await warm(db, { batches: [...new Set(places.map(({ batchKey }) => batchKey))] })
+  await warm(db, { batches: [...new Set(places.map(({ batchKey }) => batchKey))] }, 'kept')
   const rows = await byBatch(
     db,
     numbered(places),

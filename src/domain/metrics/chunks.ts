@@ -78,7 +78,7 @@ export async function readColumns(
   buffer?: PointBuffer,
 ): Promise<Map<string, Column>> {
   if (wanted.length === 0) return new Map()
-  await warm(db, { jobs: [...new Set(wanted.map(({ jobKey }) => jobKey))] }, 'series')
+  await warm(db, { jobs: [...new Set(wanted.map(({ jobKey }) => jobKey))] }, 'kept')
   const parts = new Map<string, ChunkColumn[]>()
   const read = async (batch: string, own: readonly Wanted[]): Promise<void> => {
     // COPY has no parameters: every text below consists of whole numbers only.

@@ -1,4 +1,4 @@
-export { firstStepOf, stepsOf, TIMES } from './chunks.ts'
+export { columnName, firstStepOf, readColumns, stepsOf, TIMES } from './chunks.ts'
 export { type Clip, createPercentiles, type Percentiles } from './clipping.ts'
 export { clipsOfBatches, type NamedClip } from './clips.ts'
 export { minusJob } from './difference.ts'

@@ -38,8 +38,8 @@ export async function epochBounds(
 ): Promise<Map<number, { first: number; last: number }>> {
   const keys = storable(query.keys)
   const jobs = storable(query.jobs)
-  if (typeof scope === 'number') await warm(db, { batches: [scope] }, 'series')
-  else await warm(db, isSeveral(scope) ? { batches: scope.batches } : { jobs: scope }, 'series')
+  if (typeof scope === 'number') await warm(db, { batches: [scope] }, 'kept')
+  else await warm(db, isSeveral(scope) ? { batches: scope.batches } : { jobs: scope }, 'kept')
   const lasts = await db<{ batchKey: number; jobKey: number; last: number }[]>`/* series.lasts */
     select j.batch_key "batchKey", j.key "jobKey", coalesce(p.max_step, p.max_epoch) last
     from jobs j join job_progress p on p.job_key = j.key

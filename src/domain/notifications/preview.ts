@@ -6,7 +6,8 @@ import { Problem } from '../../problem.ts'
 import { codeOf } from '../../thrown.ts'
 import { STOP_REASON } from '../batches/index.ts'
 import { eventTypeCode, typeCodes } from '../events/index.ts'
-import type { Condition, Trigger } from './rule.ts'
+import { columnName, readColumns, TIMES } from '../metrics/index.ts'
+import { type Condition, meets, type Trigger } from './rule.ts'
 import type { RuleFields } from './writes.ts'
 
 export const PREVIEW_DAYS = 7
@@ -75,7 +76,7 @@ async function timesOf(
 ): Promise<Times> {
   // An agent belongs to a project that had batches from it within a week (domain/health/watch-agents.ts).
   const batches: Fragment = db`
-    select b.key, b.status, b.host, b.owner_id, b.stop_requested_at, b.closing, g.last_seen_at, g.last_live_at
+    select b.key, b.status, b.host, b.owner_id, b.stop_requested_at, b.closing, b.cold_at, g.last_seen_at, g.last_live_at
     from batches b join batch_progress g on g.batch_key = b.key
     where b.project_key = ${projectKey} and b.deleted_at is null and b.purged_at is null
       and (${ownerId}::uuid is null or b.owner_id = ${ownerId}::uuid)
@@ -147,11 +148,19 @@ async function crossings(
             '>=': db`${point} >= ${value}::float8`,
           }[op]
         }`
-  const jobs = await db<{ batchKey: number; jobKey: number; n: number }[]>`/* notifications.preview_jobs */
-    select p.batch_key "batchKey", p.job_key "jobKey", array_position(p.series, ${key}) n
+  const found = await db<
+    { batchKey: number; jobKey: number; n: number; archived: boolean }[]
+  >`/* notifications.preview_jobs */
+    select p.batch_key "batchKey", p.job_key "jobKey", array_position(p.series, ${key}) n, b.cold_at is not null archived
     from (${batches}) b join job_progress p on p.batch_key = b.key
     where p.last_seen_at >= ${since}::timestamptz and ${key} = any (p.series)`
-  return byBatch(db, jobs, (own, batch) => {
+  const archived = await archivedCrossings(
+    db,
+    found.filter((job) => job.archived),
+    (point) => meets({ key, op, value }, point),
+  )
+  const jobs = found.filter((job) => !job.archived)
+  const stored = await byBatch(db, jobs, (own, batch) => {
     const times: Fragment = db`
       select p.ts as at from (
         select e.ts, (${met}) met, lag(${met}) over (partition by e.job_key order by e.epoch_high, e.epoch) before
@@ -161,6 +170,37 @@ async function crossings(
       where p.met and p.before is not true`
     return within(times)
   })
+  return [...stored, ...archived.filter(({ at }) => Date.parse(at) >= Date.parse(since))]
+}
+
+/** As `crossings`, from the chunks of archived jobs, whose epochs are in the archive. */
+async function archivedCrossings(
+  db: Db,
+  jobs: readonly { batchKey: number; jobKey: number; n: number }[],
+  met: (value: number) => boolean,
+): Promise<{ at: string }[]> {
+  const found: { at: string }[] = []
+  const until = performance.now() + MAX_MS
+  for (const { n, ...job } of jobs) {
+    if (performance.now() > until)
+      throw new Problem('unavailable', { detail: 'There are too many events to count in time' })
+    const columns = await readColumns(db, [
+      { ...job, no: n - 1 },
+      { ...job, no: TIMES },
+    ])
+    const points = columns.get(columnName(job.jobKey, n - 1))
+    const times = columns.get(columnName(job.jobKey, TIMES))
+    if (points === undefined || times === undefined) continue
+    let before = false
+    let at = 0
+    for (const [i, value] of points.values.entries()) {
+      while ((times.steps[at] as number) < (points.steps[i] as number)) at++
+      const now = met(value)
+      if (now && !before) found.push({ at: instantOf(new Date(times.values[at] as number)) })
+      before = now
+    }
+  }
+  return found
 }
 
 /** Log lines with an alert (src/ingest/notice.ts); retention purges them with all lines. */

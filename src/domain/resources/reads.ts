@@ -114,7 +114,7 @@ async function readSeries(
   { keys, from, to }: ResourceQuery,
 ): Promise<(Placed & ResourceSeries)[]> {
   const streams = createStreams(keys && new Set(keys))
-  await warm(db, { batches: batchKeys }, 'series')
+  await warm(db, { batches: batchKeys }, 'kept')
   const together = isDistributed(db)
     ? batchKeys.map((key) => db`= ${key}`)
     : [db`= any (${[...batchKeys]}::bigint[])`]

@@ -1,4 +1,5 @@
 /** Deletes expired data (specification §1.7, §6.5; contract §7), in small transactions. */
+export { batchesWithArchivedLines, countArchivedLines, sweepArchivedLines } from './archived-lines.ts'
 export { LEFTOVERS } from './leftovers.ts'
 export {
   batchesToEmpty,
