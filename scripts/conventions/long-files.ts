@@ -17,17 +17,19 @@ const LONG_WITH_REASON: Record<string, string> = {
     'a script of its own, run once: the training and its recorder, without a package around',
   'python/agent/src/svc_agent/_daemon.py': 'the loop of the agent: watching processes, polling, reporting',
   'python/reporter/scripts/generate_validator.py': 'one generator, read beside its output',
-  'python/reporter/src/svc_reporter/_console.py':
+  'python/reporter/src/svc_reporter/_capture/console.py':
     'one capture of two streams: replacing, collecting, splitting into lines, restoring',
-  'python/reporter/src/svc_reporter/_files.py':
+  'python/reporter/src/svc_reporter/_run/files.py':
     'the files of one run: two threads, with the state that they share',
-  'python/reporter/src/svc_reporter/_media.py': 'the public classes of media with their documentation',
-  'python/reporter/src/svc_reporter/_job.py': 'the public class of a job with its documentation',
-  'python/reporter/src/svc_reporter/_plain.py': 'one conversion of any value to JSON, with its bounds',
-  'python/reporter/src/svc_reporter/_reporter.py': 'the public class with its documentation',
-  'python/reporter/src/svc_reporter/_run.py': 'the other public class with its documentation',
-  'python/reporter/src/svc_reporter/_uploads.py': 'one upload, from its declaration to what is settled',
-  'python/reporter/src/svc_reporter/_worker.py': 'one state machine over the events in flight',
+  'python/reporter/src/svc_reporter/_capture/media.py':
+    'the public classes of media with their documentation',
+  'python/reporter/src/svc_reporter/_run/job.py': 'the public class of a job with its documentation',
+  'python/reporter/src/svc_reporter/_shared/plain.py': 'one conversion of any value to JSON, with its bounds',
+  'python/reporter/src/svc_reporter/_run/reporter.py': 'the public class with its documentation',
+  'python/reporter/src/svc_reporter/_run/run.py': 'the other public class with its documentation',
+  'python/reporter/src/svc_reporter/_delivery/uploads.py':
+    'one upload, from its declaration to what is settled',
+  'python/reporter/src/svc_reporter/_delivery/worker.py': 'one state machine over the events in flight',
   'python/reporter/src/svc_reporter/importing/_wandb.py':
     'one reader of a log: what each kind of record becomes',
   'python/reporter/src/svc_reporter/importing/_writer.py':

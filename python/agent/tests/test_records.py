@@ -169,7 +169,7 @@ def test_an_earlier_command_of_a_resumed_run_counts(tmp_path: Path) -> None:
 def test_the_agent_finds_records_where_the_reporter_puts_them() -> None:
     ids = ["a", "a/b", "../b", "ünï 😀", "x" * 300, "CON", "con.json", ".hidden", "a,b=1", "~", "sweep-2026"]
     script = (
-        "import json, sys; from svc_reporter._run_record import record_name;"
+        "import json, sys; from svc_reporter._disk.run_record import record_name;"
         "print(json.dumps([record_name(each) for each in json.loads(sys.argv[1])]))"
     )
     env = {**os.environ, "PYTHONPATH": str(REPORTER)}

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import svc_reporter as svc
-from svc_reporter._sweep import Sweep
+from svc_reporter._sweeps.sweep import Sweep
 
 _WORKER = """
 import os, sys, time

@@ -17,7 +17,7 @@ from typing import Any
 
 import optuna
 
-from svc_reporter._sweep import Service, Sweep
+from svc_reporter._sweeps.sweep import Service, Sweep
 
 RUNS, BUDGET = 30, 40
 SPACE = {

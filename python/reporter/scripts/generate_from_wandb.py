@@ -1,4 +1,4 @@
-"""Writes the tables of docs/from-wandb.md from src/svc_reporter/_from_wandb.json. With --check it only compares.
+"""Writes the tables of docs/from-wandb.md from src/svc_reporter/_shared/from_wandb.json. With --check it only compares.
 
 python scripts/generate_from_wandb.py [--check]
 """
@@ -23,7 +23,7 @@ BEGIN, END = "<!-- generated: names -->", "<!-- end of generated -->"
 
 
 def tables() -> str:
-    rows = json.loads((PACKAGE / "_from_wandb.json").read_text("utf-8"))
+    rows = json.loads((PACKAGE / "_shared" / "from_wandb.json").read_text("utf-8"))
     parts = []
     for section, (title, prefix) in SECTIONS.items():
         lines = [f"### {title}", "", "| W&B | Here |", "|---|---|"]

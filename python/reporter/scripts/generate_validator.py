@@ -1,4 +1,4 @@
-"""Writes src/svc_reporter/_validate.py from schemas/event_v1.json.
+"""Writes src/svc_reporter/_delivery/validate.py from schemas/event_v1.json.
 
     python scripts/generate_validator.py [--check]
 
@@ -17,7 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
 SCHEMA = ROOT / "schemas" / "event_v1.json"
-TARGET = Path(__file__).resolve().parents[1] / "src" / "svc_reporter" / "_validate.py"
+TARGET = Path(__file__).resolve().parents[1] / "src" / "svc_reporter" / "_delivery" / "validate.py"
 
 Schema = dict[str, Any]
 ANNOTATIONS = {"$schema", "$id", "$comment", "title", "description", "default", "examples", "definitions"}

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import svc_reporter as svc
-from svc_reporter import _lifecycle, _tuning
+from svc_reporter._process import lifecycle
+from svc_reporter._shared import tuning
 
 from .kit.fake_ingest import FakeIngest
 from .kit.fault_proxy import FaultProxy
@@ -40,7 +41,7 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.setenv("TMPDIR", str(temp))
     monkeypatch.setattr(tempfile, "tempdir", str(temp))
     yield home
-    for reporter in list(_lifecycle._open):
+    for reporter in list(lifecycle._open):
         reporter.end_at_exit("left open by a test")
     shutil.rmtree(temp, ignore_errors=True)
 
@@ -50,7 +51,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Short waits; call it for other ones."""
 
     def tune(**changes: Any) -> None:
-        monkeypatch.setattr(_tuning, "DEFAULT", dataclasses.replace(_tuning.DEFAULT, **changes))
+        monkeypatch.setattr(tuning, "DEFAULT", dataclasses.replace(tuning.DEFAULT, **changes))
 
     tune(backoff_s=(0.01, 0.03, 0.05), probe_first_s=0.2, probe_last_s=0.4, request_timeout_s=5.0, final_probe_s=0.3)
     return tune

@@ -6,9 +6,10 @@ import logging
 
 import pytest
 
-from svc_reporter import _axes, _messages
-from svc_reporter._axes import Axes
-from svc_reporter._messages import Messages
+from svc_reporter._capture import axes as _axes
+from svc_reporter._capture.axes import Axes
+from svc_reporter._shared import messages as _messages
+from svc_reporter._shared.messages import Messages
 
 
 def test_metrics_whose_names_are_all_different_are_not_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import svc_reporter as svc
-from svc_reporter._breaker import Breaker
-from svc_reporter._tuning import Tuning
+from svc_reporter._delivery.breaker import Breaker
+from svc_reporter._shared.tuning import Tuning
 
 from .conftest import lines_of, spilled_in
 from .kit.fake_ingest import FakeIngest

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 from svc_reporter import Reporter
-from svc_reporter._columns import apart, body_of
-from svc_reporter._envelope import EncodedEvent, EventEncoder
-from svc_reporter._ids import EventIds
-from svc_reporter._messages import Messages
-from svc_reporter._queue import QueuedEvent
-from svc_reporter._transport import EPOCHS_TYPE
-from svc_reporter._tuning import DEFAULT
+from svc_reporter._delivery.columns import apart, body_of
+from svc_reporter._delivery.envelope import EncodedEvent, EventEncoder
+from svc_reporter._delivery.queue import QueuedEvent
+from svc_reporter._delivery.transport import EPOCHS_TYPE
+from svc_reporter._shared.ids import EventIds
+from svc_reporter._shared.messages import Messages
+from svc_reporter._shared.tuning import DEFAULT
 
 from .kit.fake_ingest import FakeIngest, spelled_out
 from .kit.real_server import RealServer

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import svc_reporter as svc
-from svc_reporter import _claims, _doctor, _sync
-from svc_reporter._cli import main
-from svc_reporter._transport import Transport
-from svc_reporter._tuning import Tuning
+from svc_reporter._cli import doctor, main, sync
+from svc_reporter._delivery.transport import Transport
+from svc_reporter._disk import claims
+from svc_reporter._shared.tuning import Tuning
 
 from .conftest import spilled_in
 from .kit.fake_ingest import FakeIngest
@@ -49,16 +49,16 @@ def test_sync_waits_for_a_file_that_another_process_holds(
     server: FakeIngest, spill: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_spill(spill, "b", range(30))
-    (path,) = _claims.waiting(spill, Tuning())
-    held = _claims.claim(path)
+    (path,) = claims.waiting(spill, Tuning())
+    held = claims.claim(path)
     assert held is not None
-    monkeypatch.setattr(_sync, "_WAIT_S", 0.3)
+    monkeypatch.setattr(sync, "_WAIT_S", 0.3)
     assert main(["sync"]) == 1
     out = capsys.readouterr().out
     assert "0 files sent" in out
     assert "files that another process is sending: 1" in out
-    monkeypatch.setattr(_sync, "_WAIT_S", 60)
-    release = threading.Timer(0.3, _claims.release, [held])
+    monkeypatch.setattr(sync, "_WAIT_S", 60)
+    release = threading.Timer(0.3, claims.release, [held])
     release.start()
     assert main(["sync"]) == 0
     release.join()
@@ -167,7 +167,7 @@ def test_doctor_finds_a_wrong_clock_and_a_home_that_cannot_be_written(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     late = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=2)
-    monkeypatch.setattr(_doctor, "now_ms", lambda: int(late.timestamp() * 1000))
+    monkeypatch.setattr(doctor, "now_ms", lambda: int(late.timestamp() * 1000))
     monkeypatch.setenv("HOME", "/proc")
     monkeypatch.setenv("RANK", "1")
     assert main(["doctor"]) == 1

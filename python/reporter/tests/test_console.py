@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from svc_reporter._console import ConsoleCapture
+from svc_reporter._capture.console import ConsoleCapture
 
 from .kit.wait import until
 

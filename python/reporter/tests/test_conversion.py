@@ -14,8 +14,8 @@ import numpy
 import pytest
 
 import svc_reporter as svc
-from svc_reporter import _plain
-from svc_reporter._plain import CIRCULAR, LEFT_OUT, plain
+from svc_reporter._shared import plain as _plain
+from svc_reporter._shared.plain import CIRCULAR, LEFT_OUT, plain
 
 from .kit.fake_ingest import FakeIngest
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import svc_reporter as svc
-from svc_reporter import _lifecycle
+from svc_reporter._process import lifecycle
 
 from .conftest import lines_of
 from .kit import process
@@ -290,13 +290,13 @@ def test_a_second_ctrl_c_cuts_the_end_of_the_run_short_and_does_not_lose_it(
     server: FakeIngest, proxy: FaultProxy, spill: Path, responds: bool
 ) -> None:
     body = """
-from svc_reporter import _pipeline
-wait = _pipeline.Pipeline._wait
+from svc_reporter._delivery import pipeline
+wait = pipeline.Pipeline._wait
 def wait_and_interrupt(*arguments):
-    _pipeline.Pipeline._wait = wait
+    pipeline.Pipeline._wait = wait
     os.kill(os.getpid(), signal.SIGINT)  # the user presses Ctrl-C again while close() waits
     wait(*arguments)
-_pipeline.Pipeline._wait = wait_and_interrupt
+pipeline.Pipeline._wait = wait_and_interrupt
 run = svc.init("vision", batch_id="b", url=os.environ["URL"], token="em_live_test", stop_poll_s=0, resources_s=0,
                environment=False, close_timeout_s=60)
 run.log({"loss": 1.0})
@@ -317,11 +317,11 @@ def test_the_first_process_of_a_container_ends_after_its_run(monkeypatch: pytest
     """The kernel discards a signal with the default action there, so that the training would go on unreported."""
     killed: list[tuple[int, int]] = []
     exited: list[int] = []
-    monkeypatch.setattr(_lifecycle, "_open", [])
+    monkeypatch.setattr(lifecycle, "_open", [])
     monkeypatch.setattr(os, "getpid", lambda: 1)
     monkeypatch.setattr(os, "kill", lambda pid, number: killed.append((pid, number)))
     monkeypatch.setattr(os, "_exit", exited.append)
-    _lifecycle._end_by_signal(signal.SIGUSR2, None)
+    lifecycle._end_by_signal(signal.SIGUSR2, None)
     assert (killed, exited) == ([(1, signal.SIGUSR2)], [128 + signal.SIGUSR2])
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from svc_reporter._errors import STOPPED_STATUS
-from svc_reporter._tuning import Tuning
+from svc_reporter._shared.errors import STOPPED_STATUS
+from svc_reporter._shared.tuning import Tuning
 
 from .kit import process
 from .kit.fault_proxy import FaultProxy

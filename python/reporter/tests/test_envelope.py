@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from svc_reporter._envelope import EventEncoder, _fits_schema
-from svc_reporter._ids import EventIds, now_ms
-from svc_reporter._messages import Messages
-from svc_reporter._queue import QueuedEvent
-from svc_reporter._tuning import DEFAULT
-from svc_reporter._validate import validate
+from svc_reporter._delivery.envelope import EventEncoder, _fits_schema
+from svc_reporter._delivery.queue import QueuedEvent
+from svc_reporter._delivery.validate import validate
+from svc_reporter._shared.ids import EventIds, now_ms
+from svc_reporter._shared.messages import Messages
+from svc_reporter._shared.tuning import DEFAULT
 
 EPOCHS: list[dict[str, Any]] = [
     {"epoch": 3, "train_loss": 0.25, "acc": 1},

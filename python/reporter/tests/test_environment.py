@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 import svc_reporter as svc
-from svc_reporter import _described, _environment
-from svc_reporter._environment import cluster, diff_lines, environment, git_diff, wanted_parts
-from svc_reporter._traceback import LIMIT, full_trace
+from svc_reporter._capture import described
+from svc_reporter._capture import environment as _environment
+from svc_reporter._capture.environment import cluster, diff_lines, environment, git_diff, wanted_parts
+from svc_reporter._process.tracebacks import LIMIT, full_trace
 from svc_reporter.query import Api
 
 from .kit.fake_ingest import FakeIngest
@@ -63,7 +64,7 @@ def test_a_long_diff_is_split_to_fit_into_events_and_cut_at_1_mib(checkout: Path
     (checkout / "train.py").write_text("ä" * 79 + "\n" + "some line of data\n" * 100_000)
     found = git_diff(str(checkout), {})
     assert found is not None
-    assert _described.diff_content(found).splitlines()[-1].startswith(b"# cut: the first 1,048,576 of ")
+    assert described.diff_content(found).splitlines()[-1].startswith(b"# cut: the first 1,048,576 of ")
     said, *parts = diff_lines(found)
     assert "of which the first 1,048,576 bytes are kept" in said
     assert f"in {len(parts)} parts" in said
@@ -179,7 +180,7 @@ def test_requirements_are_those_of_pip_freeze(tmp_path: Path, monkeypatch: pytes
     }
     (tmp_path / "My_Tool-1.0.dist-info" / "direct_url.json").write_text(json.dumps(source))
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "is-not-there")])
-    assert _described.requirements().decode().splitlines() == [
+    assert described.requirements().decode().splitlines() == [
         "My_Tool @ git+https://***@example.org/tool.git@abc123",
         "old==0.3",
         "torch==2.9.0",

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import svc_reporter as svc
-from svc_reporter._responses import interpret
-from svc_reporter._transport import Response
-from svc_reporter._tuning import Tuning
+from svc_reporter._delivery.responses import interpret
+from svc_reporter._delivery.transport import Response
+from svc_reporter._shared.tuning import Tuning
 
 from .conftest import lines_of, spilled_in
 from .kit import process
@@ -309,9 +309,9 @@ def test_a_429_is_retried_after_the_time_in_its_header(make: Make, server: FakeI
 
 
 def test_retry_after_defaults_to_30_s_and_is_capped_at_60_s(quick: Callable[..., None]) -> None:
-    from svc_reporter._responses import retry_after
-    from svc_reporter._transport import Response
-    from svc_reporter._tuning import Tuning
+    from svc_reporter._delivery.responses import retry_after
+    from svc_reporter._delivery.transport import Response
+    from svc_reporter._shared.tuning import Tuning
 
     def wait(**headers: str) -> float:
         return retry_after(Response(429, {k.replace("_", "-"): v for k, v in headers.items()}, b""), Tuning())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from svc_reporter._cli import main
-from svc_reporter._import import wait_s
+from svc_reporter.importing._events import wait_s
 
 from .kit.fake_ingest import FakeIngest
 

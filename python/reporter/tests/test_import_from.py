@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from svc_reporter._cli import main
-from svc_reporter._tuning import DEFAULT
+from svc_reporter._shared.tuning import DEFAULT
 from svc_reporter.importing import _tfrecord, _wandb, _wandb_log
 from svc_reporter.importing._channel import DerivedIds
 from svc_reporter.importing._counts import Counts, Own, counts_of, difference, table
@@ -308,7 +308,7 @@ def test_a_dry_run_counts_without_a_service(
 
 
 def test_media_of_a_step_that_come_again_keep_both() -> None:
-    from svc_reporter._media import Histogram
+    from svc_reporter._capture.media import Histogram
 
     value = Histogram(np_histogram=([1], [0, 1]))
     _, events = _written([Shown("h", 1, 2_000, value), Shown("h", 1, 2_001, [value, value])])

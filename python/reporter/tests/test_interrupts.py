@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 HAMMERED = """
 import json, random
-from svc_reporter import _interrupt
+from svc_reporter._process import interrupt as _interrupt
 kind = os.environ["KIND"]
 sys.setswitchinterval(0.0005)
 run = svc.Reporter("vision", batch_id="b", url=os.environ["URL"], token="em_live_test", stop_poll_s=0, resources_s=0,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from svc_reporter import _machine
-from svc_reporter._cgroup import Cgroup
-from svc_reporter._gpu import Gpus, summary
-from svc_reporter._machine import Machine
+from svc_reporter._capture import machine as _machine
+from svc_reporter._capture.cgroup import Cgroup
+from svc_reporter._capture.gpu import Gpus, summary
+from svc_reporter._capture.machine import Machine
 
 
 def _write(root: Path, files: dict[str, str]) -> None:

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import svc_reporter as svc
-from svc_reporter import _encode
-from svc_reporter._file_store import FileStore, Kept
-from svc_reporter._media import Media, media_of
+from svc_reporter._capture import encode
+from svc_reporter._capture.media import Media, media_of
+from svc_reporter._disk.file_store import FileStore, Kept
 
 from .kit.fake_ingest import FakeIngest
 
@@ -393,6 +393,6 @@ def test_a_disabled_run_takes_everything_and_keeps_nothing(server: FakeIngest, s
 
 
 def test_known_types_are_found_by_content() -> None:
-    assert _encode.known_type(b"RIFF\x00\x00\x00\x00WAVEfmt ") == ("audio/wav", ".wav")
-    assert _encode.known_type(b"\x00\x00\x00 ftypisom") == ("video/mp4", ".mp4")
-    assert _encode.known_type(b"<svg xmlns=") is None
+    assert encode.known_type(b"RIFF\x00\x00\x00\x00WAVEfmt ") == ("audio/wav", ".wav")
+    assert encode.known_type(b"\x00\x00\x00 ftypisom") == ("video/mp4", ".mp4")
+    assert encode.known_type(b"<svg xmlns=") is None

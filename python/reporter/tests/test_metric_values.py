@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import svc_reporter as svc
-from svc_reporter._ranks import rank, world_size
+from svc_reporter._process.ranks import rank, world_size
 
 from .kit.fake_ingest import FakeIngest
 

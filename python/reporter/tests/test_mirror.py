@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import svc_reporter as svc
-from svc_reporter._mirror import checked, numbers_in
+from svc_reporter._run.mirror import checked, numbers_in
 
 from .kit.fake_ingest import FakeIngest
 

@@ -6,7 +6,7 @@ import pytest
 
 from svc_reporter import Reporter, __version__
 from svc_reporter._cli import main
-from svc_reporter._needed_version import is_older
+from svc_reporter._delivery.needed_version import is_older
 
 from .kit.fake_ingest import FakeIngest
 from .kit.real_server import RealServer

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import svc_reporter as svc
-from svc_reporter import _spill
+from svc_reporter._disk import spill as _spill
 
 from .conftest import spilled_in
 from .kit import process
@@ -115,7 +115,7 @@ def test_a_loss_is_one_line_on_stderr_with_counts(spill: Path) -> None:
     body = """
 import logging
 logging.disable()
-_spill = __import__("svc_reporter._spill", fromlist=["_spill"])
+_spill = __import__("svc_reporter._disk.spill", fromlist=["spill"])
 def full(*_): raise OSError(28, "No space left on device")
 _spill.SpillFolder._append = full
 with svc.Reporter("vision", batch_id="b", stop_poll_s=0, resources_s=0, close_timeout_s=1) as run:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import svc_reporter as svc
-from svc_reporter._delivery import Counts
-from svc_reporter._queue import EventQueue
+from svc_reporter._delivery.delivery import Counts
+from svc_reporter._delivery.queue import EventQueue
 
 from .conftest import spilled_in
 from .kit.fake_ingest import FakeIngest

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import svc_reporter as svc
-from svc_reporter import _own_files
-from svc_reporter._run_record import prune
-from svc_reporter._spill import file_name
+from svc_reporter._disk import own_files
+from svc_reporter._disk.run_record import prune
+from svc_reporter._disk.spill import file_name
 
 from .conftest import lines_of
 from .kit import process
@@ -135,7 +135,7 @@ def test_a_temp_folder_that_another_user_made_first_is_neither_read_nor_used(
     path = write_spill(folder, "forged", range(3))
     own = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: own + 1)
-    monkeypatch.setattr(_own_files, "_check", lambda *_: None)  # even if the file seems to be this user's
+    monkeypatch.setattr(own_files, "_check", lambda *_: None)  # even if the file seems to be this user's
     with make():
         pass
     assert received(server, "forged") == []

@@ -75,20 +75,21 @@ def test_a_claim_of_a_running_process_is_respected_and_that_of_an_ended_one_is_t
     claims = """
         import json, subprocess
         from pathlib import Path
-        from svc_reporter import _claims, _process
-        from svc_reporter._tuning import Tuning
+        from svc_reporter._disk import claims
+        from svc_reporter._shared import process
+        from svc_reporter._shared.tuning import Tuning
         folder = Path(os.environ["HOME"], ".svc-reporter")
         folder.mkdir(mode=0o700, exist_ok=True)
         pid = int(os.environ["PID"])
         for name, number, start in (
-            ("living", pid, _process.start_time(pid) or "0"), ("reused", pid, "17"), ("ended", 999_999_999, "17"),
+            ("living", pid, process.start_time(pid) or "0"), ("reused", pid, "17"), ("ended", 999_999_999, "17"),
         ):
-            (folder / f"{name}.jsonl~{_claims._host()}~{number}~{start}~00000000").write_text(os.environ["LINE"])
-        print(json.dumps(sorted(path.name.split(".")[0] for path in _claims.waiting(folder, Tuning()))))
-        identity = _process.ProcessIdentity.of(pid)
-        print(json.dumps([identity.is_alive(), _process.ProcessIdentity(999_999_999, None, None).is_alive()]))
+            (folder / f"{name}.jsonl~{claims._host()}~{number}~{start}~00000000").write_text(os.environ["LINE"])
+        print(json.dumps(sorted(path.name.split(".")[0] for path in claims.waiting(folder, Tuning()))))
+        identity = process.ProcessIdentity.of(pid)
+        print(json.dumps([identity.is_alive(), process.ProcessIdentity(999_999_999, None, None).is_alive()]))
         if sys.platform == "win32":  # a process of the system, which a user may not ask
-            print(_process.ProcessIdentity(4, None, None).is_alive())
+            print(process.ProcessIdentity(4, None, None).is_alive())
     """
     sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import svc_reporter as svc
-from svc_reporter import _run_record
+from svc_reporter._disk import run_record
 
 from .kit import process
 from .kit.fake_ingest import FakeIngest
@@ -228,7 +228,7 @@ if __name__ == "__main__":
 
 def _owned(spill: Path) -> None:
     """The batch `shared` has an owner on this machine."""
-    _run_record.write_started(
+    run_record.write_started(
         [spill], batch_id="shared", project="vision", url=None, host="here", command="python sweep.py", cwd="/"
     )
 

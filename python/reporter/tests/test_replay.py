@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 import svc_reporter as svc
-from svc_reporter import _claims
-from svc_reporter._ids import EventIds, now_ms, timestamp
-from svc_reporter._process import start_time
-from svc_reporter._spill import SpillFolder, file_name
-from svc_reporter._tuning import Tuning
+from svc_reporter._disk import claims as _claims
+from svc_reporter._disk.spill import SpillFolder, file_name
+from svc_reporter._shared.ids import EventIds, now_ms, timestamp
+from svc_reporter._shared.process import start_time
+from svc_reporter._shared.tuning import Tuning
 
 from .conftest import lines_of, spilled_in
 from .kit import process
@@ -296,7 +296,7 @@ def test_a_process_killed_in_the_middle_of_a_replay_loses_nothing(server: FakeIn
 
 
 WRITER = """
-from svc_reporter._spill import SpillFolder
+from svc_reporter._disk.spill import SpillFolder
 from pathlib import Path
 import json
 folder = SpillFolder([Path(os.environ["FOLDER"])])

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import svc_reporter as svc
-from svc_reporter._ids import EventIds
-from svc_reporter._validate import validate
+from svc_reporter._delivery.validate import validate
+from svc_reporter._shared.ids import EventIds
 
 from .kit.fake_ingest import FakeIngest
 from .kit.wait import until

@@ -20,7 +20,7 @@ from uuid import UUID, uuid4
 import pytest
 
 import svc_reporter as svc
-from svc_reporter._run import current_run
+from svc_reporter._run.run import current_run
 
 from .kit.real_server import RealServer
 

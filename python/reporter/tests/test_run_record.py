@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 import svc_reporter as svc
-from svc_reporter import _run_record
-from svc_reporter._process import ProcessIdentity
-from svc_reporter._spill import folders
-from svc_reporter._transport import Target, Transport, Unreachable
+from svc_reporter._delivery.transport import Target, Transport, Unreachable
+from svc_reporter._disk import run_record
+from svc_reporter._disk.spill import folders
+from svc_reporter._shared.process import ProcessIdentity
 
 from .kit import process
 from .kit.fake_ingest import FakeIngest
@@ -31,12 +31,12 @@ Make = Callable[..., svc.Reporter]
 
 
 def record_of(spill: Path, batch_id: str = "b") -> dict[str, Any]:
-    data: dict[str, Any] = json.loads((spill / "runs" / _run_record.record_name(batch_id)).read_text())
+    data: dict[str, Any] = json.loads((spill / "runs" / run_record.record_name(batch_id)).read_text())
     return data
 
 
 def write(place: Path, batch_id: str = "b", command: str = "python train.py", host: str = "here") -> Path:
-    return _run_record.write_started(
+    return run_record.write_started(
         [place], batch_id=batch_id, project="vision", url=None, host=host, command=command, cwd="/work"
     )
 
@@ -91,7 +91,7 @@ run.flush(10)
 os.kill(os.getpid(), signal.SIGKILL)
 """
     process.run(body, {"URL": server.url}, code=-9)
-    record = _run_record.find_record(folders(None), "b")
+    record = run_record.find_record(folders(None), "b")
     assert record is not None
     assert not record.ended
     assert record.process is not None
@@ -104,7 +104,7 @@ def test_a_process_that_joins_a_batch_leaves_no_record(
     monkeypatch.setenv("SVC_BATCH_ID", "b")
     with make() as run, run.job("a"):
         pass
-    assert _run_record.find_record(folders(None), "b") is None
+    assert run_record.find_record(folders(None), "b") is None
     assert list((spill / "runs").glob("*")) == []
 
 
@@ -135,7 +135,7 @@ def test_ids_that_are_no_file_names_get_a_file_each(spill: Path) -> None:
     assert len(paths) == len(ids)
     assert {path.parent for path in paths} == {spill / "runs"}
     for batch_id in ids:
-        found = _run_record.find_record([spill], batch_id)
+        found = run_record.find_record([spill], batch_id)
         assert found is not None
         assert found.data["batch_id"] == batch_id
 
@@ -143,16 +143,16 @@ def test_ids_that_are_no_file_names_get_a_file_each(spill: Path) -> None:
 def test_a_record_that_others_may_write_to_is_not_believed(spill: Path) -> None:
     path = write(spill)
     path.chmod(0o666)
-    assert _run_record.find_record([spill], "b") is None
+    assert run_record.find_record([spill], "b") is None
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"version":2,"batch_id":"b"}', b"\xff"])
 def test_a_damaged_record_is_no_record(spill: Path, content: bytes) -> None:
     path = write(spill)
     path.write_bytes(content)
-    assert _run_record.find_record([spill], "b") is None
+    assert run_record.find_record([spill], "b") is None
     write(spill)
-    assert _run_record.find_record([spill], "b") is not None
+    assert run_record.find_record([spill], "b") is not None
 
 
 def age(path: Path, days: float) -> None:
@@ -162,11 +162,11 @@ def age(path: Path, days: float) -> None:
 
 def test_records_of_ended_runs_go_after_90_days_and_those_of_live_ones_stay(spill: Path) -> None:
     ended, live = write(spill, "ended", host="here"), write(spill, "live", host="here")
-    _run_record.write_ended(ended)
+    run_record.write_ended(ended)
     gone = write(spill, "gone")
     gone.write_text(json.dumps({**json.loads(gone.read_text()), "pid": 2**22 + 1}))
     young = write(spill, "young")
-    _run_record.write_ended(young)
+    run_record.write_ended(young)
     for path in (ended, live, gone):
         age(path, 91)
     age(young, 89)
@@ -186,10 +186,10 @@ def test_a_shared_folder_keeps_the_live_runs_of_other_machines(spill: Path) -> N
 
 
 def test_at_most_1000_records_of_ended_runs_are_kept(spill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_run_record, "KEPT_FILES", 5)
+    monkeypatch.setattr(run_record, "KEPT_FILES", 5)
     for n in range(8):
         path = write(spill, f"b{n}")
-        _run_record.write_ended(path)
+        run_record.write_ended(path)
         age(path, 1 - n / 100)
     assert sorted(path.stem for path in (spill / "runs").iterdir()) == ["b3", "b4", "b5", "b6", "b7"]
 
@@ -197,7 +197,7 @@ def test_at_most_1000_records_of_ended_runs_are_kept(spill: Path, monkeypatch: p
 def test_only_the_process_that_wrote_a_record_ends_it(spill: Path) -> None:
     path = write(spill)
     path.write_text(json.dumps({**json.loads(path.read_text()), "pid": os.getpid() + 1}))
-    _run_record.write_ended(path)
+    run_record.write_ended(path)
     assert record_of(spill)["ended_at"] is None
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import svc_reporter as svc
-from svc_reporter._redact import MASK, is_secret_name, redact_arguments, redact_text
-from svc_reporter._snapshot import git_state
+from svc_reporter._capture.snapshot import git_state
+from svc_reporter._shared.redact import MASK, is_secret_name, redact_arguments, redact_text
 
 from .kit import process
 from .kit.fake_ingest import FakeIngest
@@ -130,7 +130,7 @@ def test_a_git_that_hangs_does_not_hold_up_the_training(
 ) -> None:
     import time
 
-    from svc_reporter import _snapshot
+    from svc_reporter._capture import snapshot as _snapshot
 
     tool = tmp_path / "git"
     tool.write_text("#!/bin/sh\nexec sleep 30\n")

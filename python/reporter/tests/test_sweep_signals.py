@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import svc_reporter as svc
-from svc_reporter._sweep import Sweep
+from svc_reporter._sweeps.sweep import Sweep
 
 from .kit.real_server import ROOT, RealServer
 from .test_sweeps import PROJECT, definition, service, train

@@ -16,13 +16,15 @@ from typing import Any
 import pytest
 
 import svc_reporter as svc
-from svc_reporter import _ranks, _sweep, _trial
 from svc_reporter._cli import main
-from svc_reporter._proposals import NeedsPackage
-from svc_reporter._sweep import Sweep
-from svc_reporter._sweep_config import read_definition
-from svc_reporter._sweep_run import arguments_of
-from svc_reporter._sweeps import Params
+from svc_reporter._cli.sweep_run import arguments_of
+from svc_reporter._process import ranks as _ranks
+from svc_reporter._run import trial as _trial
+from svc_reporter._sweeps import sweep as _sweep
+from svc_reporter._sweeps.proposals import NeedsPackage
+from svc_reporter._sweeps.sweep import Sweep
+from svc_reporter._sweeps.sweep_config import read_definition
+from svc_reporter._sweeps.sweeps import Params
 
 from .kit.real_server import RealServer
 

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from svc_reporter import _validate
+from svc_reporter._delivery import validate
 
 REPORTER = Path(__file__).resolve().parents[1]
 SCHEMAS = REPORTER.parents[1] / "schemas"
@@ -47,20 +47,20 @@ def _examples(kind: str) -> list[Path]:
 
 
 def test_the_committed_validator_is_the_output_of_the_generator() -> None:
-    assert GENERATOR.generate(SCHEMA) == Path(_validate.__file__).read_text("utf-8")
+    assert GENERATOR.generate(SCHEMA) == Path(validate.__file__).read_text("utf-8")
 
 
 @pytest.mark.parametrize("path", _examples("valid"), ids=lambda path: path.stem)
 def test_valid_examples_pass(path: Path) -> None:
     event = json.loads(path.read_text("utf-8"))
-    assert _validate.validate(event) == []
+    assert validate.validate(event) == []
     assert _reference().is_valid(event)
 
 
 @pytest.mark.parametrize("path", _examples("invalid"), ids=lambda path: path.stem)
 def test_invalid_examples_are_refused(path: Path) -> None:
     event = json.loads(path.read_text("utf-8"))
-    assert _validate.validate(event)
+    assert validate.validate(event)
     assert not _reference().is_valid(event)
 
 
@@ -102,7 +102,7 @@ def test_generated_and_interpreted_validator_agree_on_every_small_damage(path: P
                 del parent[place[-1]]
             else:
                 parent[place[-1]] = damage
-            assert bool(_validate.validate(copy)) != reference.is_valid(copy), (place, damage)
+            assert bool(validate.validate(copy)) != reference.is_valid(copy), (place, damage)
 
 
 _DELETE = object()

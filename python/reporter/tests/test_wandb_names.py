@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 import svc_reporter as wandb
-from svc_reporter import _unsupported
-from svc_reporter._unsupported import Nothing
+from svc_reporter._shared import unsupported
+from svc_reporter._shared.unsupported import Nothing
 
 from .conftest import lines_of
 from .kit.fake_ingest import FakeIngest
 from .kit.real_server import ROOT
 
 QUIET = {"stop_poll_s": 0, "heartbeat_s": 0, "resources_s": 0, "environment": False}
-TABLE = _unsupported.table()
+TABLE = unsupported.table()
 NAMES = [row for row in TABLE["names"] if row["wandb"] not in ("sweep", "agent")]
 """Those two have tests of their own."""
 
@@ -29,7 +29,7 @@ NAMES = [row for row in TABLE["names"] if row["wandb"] not in ("sweep", "agent")
 @pytest.fixture(autouse=True)
 def unsaid(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test hears the lines again, and has none of W&B's variables of this machine."""
-    _unsupported._said.clear()
+    unsupported._said.clear()
     import os
 
     for name in list(os.environ):
@@ -388,14 +388,14 @@ def test_an_unknown_name_of_the_module_does_nothing_and_private_ones_do_not_exis
 def test_the_import_loads_nothing_that_a_script_does_not_use(tmp_path: Path) -> None:
     script = "import sys, svc_reporter; print(sorted(m for m in sys.modules if m.startswith('svc_reporter.')))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
-    for module in ("_calls", "_names", "query", "errors", "http.client"):
+    for module in ("_wandb", "_sweeps", "_cli", "query", "errors", "http.client"):
         assert f"'svc_reporter.{module}'" not in done.stdout
 
 
 @pytest.mark.parametrize("row", NAMES, ids=lambda row: str(row["wandb"]))
 def test_the_table_says_what_the_module_has(row: dict[str, str]) -> None:
     found = getattr(wandb, row["wandb"])
-    stands_in = isinstance(found, _unsupported.Nothing) or (isinstance(found, type) and Nothing in found.__mro__)
+    stands_in = isinstance(found, unsupported.Nothing) or (isinstance(found, type) and Nothing in found.__mro__)
     stands_in = stands_in or getattr(found, "__name__", "").startswith("wandb.")
     assert stands_in == row["here"].startswith(("nothing", "not yet"))
     assert not stands_in or row["instead"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from svc_reporter import _watchdog_child
+from svc_reporter._process import watchdog_child
 
 from .conftest import lines_of
 from .kit import process
@@ -48,7 +48,7 @@ def _watchdogs() -> list[int]:
     for name in os.listdir("/proc"):
         try:
             command = Path(f"/proc/{name}/cmdline").read_bytes()
-            if b"_watchdog_child.py" in command and mine in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
+            if b"watchdog_child.py" in command and mine in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
                 found.append(int(name))
         except (OSError, ValueError):
             continue
@@ -94,12 +94,12 @@ def test_the_signal_is_named_after_the_parent_has_collected_the_status(
     monkeypatch: pytest.MonkeyPatch, knows: bool
 ) -> None:
     running = subprocess.Popen(["sleep", "100"])
-    parent = _watchdog_child.Parent(running.pid, "")
+    parent = watchdog_child.Parent(running.pid, "")
     running.kill()
     running.wait()
     assert not parent.is_alive()
     if not knows:  # a kernel before Linux 6.15
-        monkeypatch.setattr(_watchdog_child, "_PIDFD_GET_INFO", 0)
+        monkeypatch.setattr(watchdog_child, "_PIDFD_GET_INFO", 0)
     unknown = f"process {running.pid} ended unexpectedly, as by SIGKILL or os._exit"
     assert parent.describe_end() == ("terminated by SIGKILL" if knows and _knows_after_collection() else unknown)
 
@@ -240,7 +240,7 @@ def test_it_leaves_what_is_on_disk_to_the_next_run_if_the_setting_says_so(
 
 
 def test_a_run_that_ends_after_its_script_closed_all_files_is_not_reported_as_dead(server: FakeIngest) -> None:
-    close = "from svc_reporter import _watchdog; os.close(_watchdog._connection._socket.fileno())"
+    close = "from svc_reporter._process import watchdog; os.close(watchdog._connection._socket.fileno())"
     _, stderr = _start(server.url, close).communicate(timeout=20)
     until(lambda: _watchdogs() == [], 15)
     assert stderr == ""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import svc_reporter as svc
-from svc_reporter._sweep import Sweep
+from svc_reporter._sweeps.sweep import Sweep
 
 _HYDRA = """
 import hydra

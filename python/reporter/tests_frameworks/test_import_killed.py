@@ -158,8 +158,8 @@ HISTORIES: dict[str, Callable[[Path], str]] = {
 KILLED = """
 import os, signal, sys
 from svc_reporter._cli import main
-from svc_reporter._tuning import DEFAULT
-from svc_reporter._uploads import Uploads
+from svc_reporter._shared.tuning import DEFAULT
+from svc_reporter._delivery.uploads import Uploads
 from svc_reporter.importing._channel import Channel
 
 left = int(sys.argv.pop(1))

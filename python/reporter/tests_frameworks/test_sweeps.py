@@ -9,7 +9,7 @@ import optuna
 import pytest
 
 import svc_reporter as svc
-from svc_reporter._proposals import Study
+from svc_reporter._sweeps.proposals import Study
 
 SPACE = {
     "x": {"min": -5.0, "max": 5.0, "distribution": "uniform"},

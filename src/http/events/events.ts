@@ -134,7 +134,7 @@ function eventsRoute(routes: Routes, ingest: Ingest): void {
   )
 }
 
-/** The reporter compares it with its own version (python/reporter, _needed_version.py). */
+/** The reporter compares it with its own version (python/reporter, _delivery/needed_version.py). */
 function sendVersion({ headers }: FastifyRequest, reply: FastifyReply): void {
   if (!headers['user-agent']?.startsWith('svc-reporter/')) return
   reply.header(NEEDS, OLDEST_REPORTER).header('accept-post', ACCEPT_POST)

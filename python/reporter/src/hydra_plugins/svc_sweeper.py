@@ -20,9 +20,9 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from svc_reporter._sweep import Sweep
-from svc_reporter._sweep_config import flattened, scalar
-from svc_reporter._sweeps import create
+from svc_reporter._sweeps.sweep import Sweep
+from svc_reporter._sweeps.sweep_config import flattened, scalar
+from svc_reporter._sweeps.sweeps import create
 from svc_reporter.integrations._hydra_task import Task
 
 DEFAULTS: dict[str, Any] = {

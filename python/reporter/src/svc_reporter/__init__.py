@@ -22,58 +22,59 @@ SVC_URL and SVC_TOKEN say where to and as whom. Everything public is named here;
 
 from typing import TYPE_CHECKING
 
-from ._delivery import Delivery
-from ._errors import QueryError, StopRequested
-from ._job import Job
-from ._log_handler import LogHandler
-from ._reporter import Reporter
-from ._run import Run, init
+from ._delivery.delivery import Delivery
+from ._run.job import Job
+from ._run.log_handler import LogHandler
+from ._run.reporter import Reporter
+from ._run.run import Run, init
+from ._shared import moved
+from ._shared.errors import QueryError, StopRequested
 from ._version import __version__
 
 if TYPE_CHECKING:
     from . import errors as errors
     from . import plot as plot
-    from ._artifact import Artifact as Artifact
-    from ._calls import AlertLevel as AlertLevel
-    from ._calls import Settings as Settings
-    from ._calls import alert as alert
-    from ._calls import define_metric as define_metric
-    from ._calls import finish as finish
-    from ._calls import log as log
-    from ._calls import log_artifact as log_artifact
-    from ._calls import log_code as log_code
-    from ._calls import log_model as log_model
-    from ._calls import login as login
-    from ._calls import mark_preempting as mark_preempting
-    from ._calls import plot_table as plot_table
-    from ._calls import restore as restore
-    from ._calls import save as save
-    from ._calls import termerror as termerror
-    from ._calls import termlog as termlog
-    from ._calls import termwarn as termwarn
-    from ._calls import unwatch as unwatch
-    from ._calls import use_artifact as use_artifact
-    from ._calls import use_model as use_model
-    from ._calls import watch as watch
-    from ._config import Config
-    from ._media import Audio as Audio
-    from ._media import Histogram as Histogram
-    from ._media import Html as Html
-    from ._media import Image as Image
-    from ._media import Plotly as Plotly
-    from ._media import Table as Table
-    from ._media import Text as Text
-    from ._media import Video as Video
-    from ._objects import Molecule as Molecule
-    from ._objects import Object3D as Object3D
-    from ._patch_tensorboard import patch_tensorboard as patch_tensorboard
-    from ._summary import Summary
-    from ._sweep import Sweep as Sweep
-    from ._sweeps import agent as agent
-    from ._sweeps import ask as ask
-    from ._sweeps import should_stop as should_stop
-    from ._sweeps import sweep as sweep
-    from ._sweeps import trial as trial
+    from ._capture.config import Config
+    from ._capture.media import Audio as Audio
+    from ._capture.media import Histogram as Histogram
+    from ._capture.media import Html as Html
+    from ._capture.media import Image as Image
+    from ._capture.media import Plotly as Plotly
+    from ._capture.media import Table as Table
+    from ._capture.media import Text as Text
+    from ._capture.media import Video as Video
+    from ._capture.objects import Molecule as Molecule
+    from ._capture.objects import Object3D as Object3D
+    from ._capture.summary import Summary
+    from ._run.artifact import Artifact as Artifact
+    from ._run.patch_tensorboard import patch_tensorboard as patch_tensorboard
+    from ._sweeps.sweep import Sweep as Sweep
+    from ._sweeps.sweeps import agent as agent
+    from ._sweeps.sweeps import ask as ask
+    from ._sweeps.sweeps import should_stop as should_stop
+    from ._sweeps.sweeps import sweep as sweep
+    from ._sweeps.sweeps import trial as trial
+    from ._wandb.calls import AlertLevel as AlertLevel
+    from ._wandb.calls import Settings as Settings
+    from ._wandb.calls import alert as alert
+    from ._wandb.calls import define_metric as define_metric
+    from ._wandb.calls import finish as finish
+    from ._wandb.calls import log as log
+    from ._wandb.calls import log_artifact as log_artifact
+    from ._wandb.calls import log_code as log_code
+    from ._wandb.calls import log_model as log_model
+    from ._wandb.calls import login as login
+    from ._wandb.calls import mark_preempting as mark_preempting
+    from ._wandb.calls import plot_table as plot_table
+    from ._wandb.calls import restore as restore
+    from ._wandb.calls import save as save
+    from ._wandb.calls import termerror as termerror
+    from ._wandb.calls import termlog as termlog
+    from ._wandb.calls import termwarn as termwarn
+    from ._wandb.calls import unwatch as unwatch
+    from ._wandb.calls import use_artifact as use_artifact
+    from ._wandb.calls import use_model as use_model
+    from ._wandb.calls import watch as watch
     from .errors import CommError as CommError
     from .errors import Error as Error
     from .errors import UsageError as UsageError
@@ -84,23 +85,25 @@ if TYPE_CHECKING:
     config: Config
     summary: Summary
 
+moved.keep_names()
+
 __all__ = ["Delivery", "Job", "LogHandler", "QueryError", "Reporter", "Run", "StopRequested", "__version__", "init"]
 
 _LAZY = {
-    **dict.fromkeys(("AlertLevel", "Settings", "alert", "define_metric", "ensure_configured"), "_calls"),
-    **dict.fromkeys(("finish", "log", "login", "mark_preempting", "require", "setup", "teardown"), "_calls"),
-    **dict.fromkeys(("log_artifact", "log_code", "log_model", "plot_table", "restore", "save"), "_calls"),
-    **dict.fromkeys(("unwatch", "use_artifact", "use_model", "watch"), "_calls"),
-    **dict.fromkeys(("Audio", "Histogram", "Html", "Image", "Plotly", "Table", "Text", "Video"), "_media"),
-    **dict.fromkeys(("Molecule", "Object3D"), "_objects"),
-    "Artifact": "_artifact",
-    **dict.fromkeys(("termerror", "termlog", "termsetup", "termwarn"), "_calls"),
+    **dict.fromkeys(("AlertLevel", "Settings", "alert", "define_metric", "ensure_configured"), "_wandb.calls"),
+    **dict.fromkeys(("finish", "log", "login", "mark_preempting", "require", "setup", "teardown"), "_wandb.calls"),
+    **dict.fromkeys(("log_artifact", "log_code", "log_model", "plot_table", "restore", "save"), "_wandb.calls"),
+    **dict.fromkeys(("unwatch", "use_artifact", "use_model", "watch"), "_wandb.calls"),
+    **dict.fromkeys(("Audio", "Histogram", "Html", "Image", "Plotly", "Table", "Text", "Video"), "_capture.media"),
+    **dict.fromkeys(("Molecule", "Object3D"), "_capture.objects"),
+    "Artifact": "_run.artifact",
+    **dict.fromkeys(("termerror", "termlog", "termsetup", "termwarn"), "_wandb.calls"),
     **dict.fromkeys(("AuthenticationError", "CommError", "Error", "UsageError"), "errors"),
-    **dict.fromkeys(("agent", "ask", "should_stop", "sweep", "trial"), "_sweeps"),
-    "Sweep": "_sweep",
+    **dict.fromkeys(("agent", "ask", "should_stop", "sweep", "trial"), "_sweeps.sweeps"),
+    "Sweep": "_sweeps.sweep",
     "Api": "query",
-    "patch_tensorboard": "_patch_tensorboard",
-    "Config": "_config",
+    "patch_tensorboard": "_run.patch_tensorboard",
+    "Config": "_capture.config",
 }
 """Names that are imported at their first use, by module, so that `import svc_reporter` stays fast."""
 _SAME = {"join": "finish"}
@@ -113,7 +116,7 @@ if not TYPE_CHECKING:
         """A name that is imported at its first use, the current run, or a stand-in for an unknown one."""
         if name.startswith("_"):  # what Python and its tools ask for
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from ._names import look_up
+        from ._wandb.names import look_up
 
         return look_up(name)
 

@@ -1,5 +1,5 @@
 """`python -m svc_reporter` is the command `svc-reporter`."""
 
-from ._cli import main
+from ._cli.command import main
 
 raise SystemExit(main())

@@ -5,7 +5,7 @@ Nothing raises inside a training: these are for calls that can never work, such 
 
 from __future__ import annotations
 
-from ._errors import QueryError, StopRequested
+from ._shared.errors import QueryError, StopRequested
 
 __all__ = ["AuthenticationError", "CommError", "Error", "QueryError", "StopRequested", "UsageError"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ._media import Plot, Table
-from ._plain import plain, text_of
+from ._capture.media import Plot, Table
+from ._shared.plain import plain, text_of
 
 _POINTS = 500
 _MAX_SERIES = 100
@@ -104,7 +104,7 @@ def bar(table: Table, label: str, value: str, title: str | None = None, **_more:
 
 def histogram(table: Table, value: str, title: str | None = None, num_bins: int = 64, **_more: Any) -> Plot:
     """How often values of a column occur."""
-    from ._encode_values import plain_histogram
+    from ._capture.encode_values import plain_histogram
 
     found = plain_histogram([float(cell) for cell in table.get_column(value) if cell is not None], num_bins)
     edges = found["bins"]

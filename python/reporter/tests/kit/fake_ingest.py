@@ -8,8 +8,8 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from svc_reporter._transport import EPOCHS_TYPE
-from svc_reporter._validate import validate
+from svc_reporter._delivery.transport import EPOCHS_TYPE
+from svc_reporter._delivery.validate import validate
 
 Event = dict[str, Any]
 

@@ -22,7 +22,7 @@ if os.environ.get("TEST_PLATFORM"):
     import other_platform
     other_platform.become(os.environ["TEST_PLATFORM"])
 import svc_reporter as svc
-from svc_reporter import _tuning
+from svc_reporter._shared import tuning as _tuning
 _tuning.DEFAULT = dataclasses.replace(_tuning.DEFAULT, backoff_s=(0.01, 0.02, 0.05), request_timeout_s=3.0)
 """
 

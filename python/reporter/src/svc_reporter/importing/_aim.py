@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from .._media import Audio, Histogram, Image, Media, Plotly, Text
-from .._plain import plain
+from .._capture.media import Audio, Histogram, Image, Media, Plotly, Text
+from .._shared.plain import plain
 from ._records import FINISHED, End, Facts, Fault, File, Found, Line, Record, Row, Shown, Source, Wanted
 from ._records import project_name as named
 from ._values import Point, by_step, numbered

@@ -11,16 +11,16 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
-from .._envelope import EncodedEvent
-from .._file_store import FileStore, Record
-from .._ids import EventIds
-from .._import import PacedTransport
-from .._messages import logger
-from .._responses import Outcome
-from .._sender import Sender, Stopped
-from .._settings import Settings
-from .._transport import Transport, Unreachable
-from .._uploads import Halt, Uploads
+from .._delivery.envelope import EncodedEvent
+from .._delivery.responses import Outcome
+from .._delivery.sender import Sender, Stopped
+from .._delivery.settings import Settings
+from .._delivery.transport import Transport, Unreachable
+from .._delivery.uploads import Halt, Uploads
+from .._disk.file_store import FileStore, Record
+from .._shared.ids import EventIds
+from .._shared.messages import logger
+from ._events import PacedTransport
 
 _WAITING = 4
 """Requests that wait to be sent; then reading waits."""

@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TextIO
 
-from .._cli_text import printable
-from .._import import Progress
-from .._settings import Settings, read_settings
-from .._tuning import DEFAULT
+from .._delivery.settings import Settings, read_settings
+from .._shared.cli_text import printable
+from .._shared.tuning import DEFAULT
 from ._channel import Channel, Halted
 from ._counts import Compared, Own, counts_of, difference, table
+from ._events import Progress
 from ._records import RUNNING, Fault, Found, Idle, Record, Source, Wanted, batch_id, missing_library
 from ._writer import Writer
 

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from .._media import Audio, Histogram, Image, Media, Text, Video
+from .._capture.media import Audio, Histogram, Image, Media, Text, Video
 from ._records import (
     FAILED,
     FINISHED,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .._media import Media
+from .._capture.media import Media
 
 RUNNING, FINISHED, FAILED, STOPPED = "running", "finished", "failed", "stopped"
 _NO_PROJECT = re.compile(r"[^\w.-]+|_(?=_)")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .._media import Audio, Histogram, Image, Text
+from .._capture.media import Audio, Histogram, Image, Text
 from ._records import FAILED, FINISHED, RUNNING, End, Facts, Fault, Found, Idle, Record, Row, Shown, Source, Wanted
 from ._records import project_name as named
 from ._tfrecord import Torn, frames

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .._media import Audio, Image, Media, Table, Text, Video
+from .._capture.media import Audio, Image, Media, Table, Text, Video
 from ._csv import time_in
 from ._records import FINISHED, End, Facts, Fault, Found, Line, Record, Row, Sample, Shown, Source, Wanted
 from ._records import project_name as named

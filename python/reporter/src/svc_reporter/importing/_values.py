@@ -9,8 +9,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .._axes import MAX_STEP, RESERVED
-from .._metric_values import NAME_LIMIT
+from .._capture.axes import MAX_STEP, RESERVED
+from .._capture.metric_values import NAME_LIMIT
 
 _MANY = 9
 """More values of one step than these are numbered; fewer become series of their own."""

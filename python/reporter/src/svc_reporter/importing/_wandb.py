@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .._media import Audio, Histogram, Html, Image, Media, Table, Text, Video
+from .._capture.media import Audio, Histogram, Html, Image, Media, Table, Text, Video
 from ._records import (
     FAILED,
     FINISHED,
@@ -295,7 +295,7 @@ class _PlotlyFile(Media):
         self._text = text
 
     def taken(self) -> Any:
-        from .._encode import Encoded
+        from .._capture.encode import Encoded
 
         made = Encoded(self._text.encode("utf-8", "replace"), "application/json", ".plotly.json", {})
         return lambda keep: self._stored(keep, made)

@@ -7,18 +7,18 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .._axes import MAX_STEP
-from .._config import plain_config
-from .._envelope import EventEncoder
-from .._file_store import Kept, record_name
-from .._files import content_of, safe_path
-from .._media import MAX_LIST, Media
-from .._messages import Messages
-from .._plain import plain
-from .._queue import QueuedEvent
-from .._redact import redact_text
-from .._run import MAIN
-from .._tuning import Tuning
+from .._capture.axes import MAX_STEP
+from .._capture.config import plain_config
+from .._capture.media import MAX_LIST, Media
+from .._delivery.envelope import EventEncoder
+from .._delivery.queue import QueuedEvent
+from .._disk.file_store import Kept, record_name
+from .._run.files import content_of, safe_path
+from .._run.run import MAIN
+from .._shared.messages import Messages
+from .._shared.plain import plain
+from .._shared.redact import redact_text
+from .._shared.tuning import Tuning
 from ._channel import Channel, DerivedIds
 from ._counts import Counts, Own
 from ._records import (

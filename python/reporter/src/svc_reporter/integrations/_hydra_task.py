@@ -8,10 +8,11 @@ from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 
-from .. import _run, _trial
-from .._sweep import Sweep
-from .._sweeps import _end
-from .._trial import Trial
+from .._run import run as _run
+from .._run import trial as _trial
+from .._run.trial import Trial
+from .._sweeps.sweep import Sweep
+from .._sweeps.sweeps import _end
 
 
 class Task:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .._artifact import Artifact
+from .._run.artifact import Artifact
 from ._training import Training
 
 _WORDS = {"all": "all", "checkpoint": "all", "end": "end", "true": "end", "1": "end", "false": "", "0": "", "": ""}

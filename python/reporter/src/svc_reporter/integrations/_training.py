@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .._config import plain_config
-from .._copies import joined
-from .._errors import StopRequested
-from .._job import Job
-from .._plain import entries_of, plain_entries
-from .._ranks import PacedAgreement, any_rank
-from .._reporter import Reporter
-from .._run import Run, current_run, details_of, print_start
+from .._capture.config import plain_config
+from .._process.ranks import PacedAgreement, any_rank
+from .._run.copies import joined
+from .._run.job import Job
+from .._run.reporter import Reporter
+from .._run.run import Run, current_run, details_of, print_start
+from .._shared.errors import StopRequested
+from .._shared.plain import entries_of, plain_entries
 
 _LOSSES = ("loss", "rmse", "rmsle", "mae", "mape", "mse", "l1", "l2", "error", "merror", "deviance", "entropy")
 _RESERVED = ("model", "dataset")

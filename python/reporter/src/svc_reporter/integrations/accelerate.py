@@ -6,8 +6,8 @@ from typing import Any
 
 from accelerate.tracking import GeneralTracker
 
-from .._reporter import Reporter
-from .._run import Run
+from .._run.reporter import Reporter
+from .._run.run import Run
 from ._training import Training, simple_params
 
 

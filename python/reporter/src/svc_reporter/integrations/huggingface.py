@@ -8,9 +8,9 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from .._artifact import Artifact
-from .._reporter import Reporter
-from .._run import Run
+from .._run.artifact import Artifact
+from .._run.reporter import Reporter
+from .._run.run import Run
 from ._models import Models
 from ._training import Training, simple_params
 

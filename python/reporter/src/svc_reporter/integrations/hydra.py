@@ -15,8 +15,8 @@ from hydra.core.utils import JobStatus
 from hydra.experimental.callback import Callback
 from omegaconf import OmegaConf
 
-from .._job import Job
-from .._plain import entries_of, plain_entries
+from .._run.job import Job
+from .._shared.plain import entries_of, plain_entries
 from ._training import OpenedRun
 
 _current: Job | None = None

@@ -6,8 +6,8 @@ from typing import Any
 
 import keras
 
-from .._reporter import Reporter
-from .._run import Run
+from .._run.reporter import Reporter
+from .._run.run import Run
 from ._models import Models, written
 from ._training import Training
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import optuna
 
-from .._reporter import Reporter
-from .._run import Run
+from .._run.reporter import Reporter
+from .._run.run import Run
 from ._training import open_reporter
 
 

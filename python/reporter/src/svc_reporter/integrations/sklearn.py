@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from .._ranks import is_worker_process
-from .._reporter import Reporter
-from .._run import Run
+from .._process.ranks import is_worker_process
+from .._run.reporter import Reporter
+from .._run.run import Run
 from ._models import Models, written
 from ._training import Training, open_reporter, simple_params
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from xgboost.callback import TrainingCallback
 
-from .._reporter import Reporter
-from .._run import Run
+from .._run.reporter import Reporter
+from .._run.run import Run
 from ._models import Models, written
 from ._training import Training, is_training_set, named_series
 

@@ -8,7 +8,7 @@ jobs = api.jobs_frame(project="vision")
 loss = api.metrics_frame([run["id"] for run in runs], keys=["val_loss"], wide=True)
 """
 
-from .._errors import QueryError
+from .._shared.errors import QueryError
 from ._api import Api, Best
 from ._follow import Message
 from ._table import Table

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from .._summary import guessed_goal
+from .._capture.summary import guessed_goal
 from ._batch import Batch
 from ._client import Client, segment
 from ._follow import Kind, Message, follow

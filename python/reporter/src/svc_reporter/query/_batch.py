@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from .._download import download, download_files, has_content, safe_parts
+from .._delivery.download import download, download_files, has_content, safe_parts
 from ._client import Client, segment
 
 

@@ -11,10 +11,10 @@ from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from .._errors import QueryError
-from .._responses import text_of
-from .._settings import read_settings
-from .._transport import Response, Transport, Unreachable
+from .._delivery.responses import text_of
+from .._delivery.settings import read_settings
+from .._delivery.transport import Response, Transport, Unreachable
+from .._shared.errors import QueryError
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from .._errors import QueryError
+from .._shared.errors import QueryError
 from ._client import Client, segment
 from ._values import as_time
 

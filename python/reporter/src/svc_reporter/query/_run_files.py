@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .._artifact import StoredArtifact
-from .._download import safe_parts
+from .._delivery.download import safe_parts
+from .._run.artifact import StoredArtifact
 from ._batch import File
 from ._client import Client, segment
 

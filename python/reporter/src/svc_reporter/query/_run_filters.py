@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .._axes import RESERVED
+from .._capture.axes import RESERVED
 from ..errors import UsageError
 
 _ORDERS = {"created_at": "started_at", "createdAt": "started_at", "heartbeat_at": "last_seen_at", "state": "status"}

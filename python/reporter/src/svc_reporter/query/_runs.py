@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .._artifact import StoredArtifact
-from .._axes import RESERVED
+from .._capture.axes import RESERVED
+from .._run.artifact import StoredArtifact
 from ..errors import CommError, UsageError
 from ._batch import Batch
 from ._client import Client, segment

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote_plus
 
-from .._axes import RESERVED
-from .._errors import QueryError
+from .._capture.axes import RESERVED
+from .._shared.errors import QueryError
 from ..errors import CommError, UsageError
 from ._client import Client, segment
 from ._histories import metrics_of, resources_of

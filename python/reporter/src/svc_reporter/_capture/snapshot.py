@@ -1,0 +1,130 @@
+"""The command and environment of a batch: `env_snapshot` (specification §2.3). A rerun executes this command."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from .._shared.redact import redact_arguments
+
+_GIT_TIMEOUT_S = 2.0
+
+
+class Snapshot:
+    """Reads fast facts when created, in the training's thread; the state of git in `data()`, in the worker's thread."""
+
+    def __init__(self) -> None:
+        arguments, redacted = redact_arguments(_command(), os.environ)
+        self._facts: dict[str, Any] = {
+            "command": shlex.join(arguments),
+            "cwd": _cwd(),
+            "hostname": hostname(),
+            "python": sys.executable or "",
+            "python_version": ".".join(map(str, sys.version_info[:3])),
+            "platform": sys.platform,
+            "pid": os.getpid(),
+            "env_names": sorted(os.environ),
+        }
+        if redacted:
+            # A rerun of the masked command would differ from the original; this flag tells the service.
+            self._facts["command_redacted"] = True
+        self._lock = threading.Lock()
+        self._done = False
+
+    @property
+    def command(self) -> str:
+        return str(self._facts["command"])
+
+    @property
+    def cwd(self) -> str:
+        return str(self._facts["cwd"])
+
+    def data(self) -> dict[str, Any]:
+        """All facts. While another thread waits for git, a second call returns them without git."""
+        if not self._done and self._lock.acquire(blocking=False):
+            try:
+                if not self._done:
+                    self._facts.update(git_state(self.cwd))
+                    self._done = True
+            finally:
+                self._lock.release()
+        return dict(self._facts)
+
+
+def hostname() -> str:
+    try:
+        return socket.gethostname() or "unknown"
+    except OSError:
+        return "unknown"
+
+
+def user_name() -> str:
+    for name in ("USER", "LOGNAME", "USERNAME"):
+        value = os.environ.get(name)
+        if value:
+            return value
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError, OSError):
+        return "unknown"
+
+
+def git_state(cwd: str) -> dict[str, Any]:
+    """`{"commit": short SHA, "dirty": bool}`, as far as git responds within two seconds."""
+    top = _git(cwd, "rev-parse", "--short", "HEAD")
+    if top is None:
+        return {}
+    state: dict[str, Any] = {"commit": top.strip()}
+    changes = _git(cwd, "status", "--porcelain", "--untracked-files=no")
+    if changes is not None:
+        state["dirty"] = bool(changes.strip())
+    branch = _git(cwd, "rev-parse", "--abbrev-ref", "HEAD")
+    if branch is not None and branch.strip() != "HEAD":
+        state["branch"] = branch.strip()
+    return state
+
+
+def _git(cwd: str, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "--no-optional-locks", *arguments],
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_GIT_TIMEOUT_S,
+            env={**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
+        )
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+
+
+def _cwd() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # the folder was deleted under the process
+        return os.environ.get("PWD", "")
+
+
+def _command() -> list[str]:
+    """The arguments the process was started with, with the interpreter's own path in front.
+
+    `python train.py` in a virtual environment must find the same interpreter when an agent reruns it from
+    another shell, so the bare `python` becomes its absolute path.
+    """
+    arguments = list(getattr(sys, "orig_argv", None) or [sys.executable, *sys.argv])
+    if not arguments:
+        return []
+    first = Path(arguments[0]).name.lower()
+    if sys.executable and first.startswith(("python", "pypy")):
+        arguments[0] = sys.executable
+    return arguments

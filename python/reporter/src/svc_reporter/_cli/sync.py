@@ -1,0 +1,96 @@
+"""`svc-reporter sync`: sends the events of spill files, oldest first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .._delivery.delivery import Counts
+from .._delivery.envelope import EncodedEvent
+from .._delivery.replay import in_order, replay
+from .._delivery.responses import Outcome
+from .._delivery.sender import Sender, Stopped
+from .._delivery.settings import Settings
+from .._delivery.shutdown import Shutdown
+from .._delivery.spill_writer import SpillWriter
+from .._delivery.transport import Transport
+from .._delivery.uploads import Uploaded, Uploads
+from .._disk.claims import busy, claim
+from .._disk.file_store import FileStore
+from .._disk.spill import REJECTED, SpillFolder
+from .._shared.messages import Messages
+
+_WAIT_S = 10.0
+"""For files that another process is sending: the watchdog of a run that has ended, or a run that still goes on."""
+
+
+@dataclass
+class Synced:
+    """The result of `sync`."""
+
+    files: int = 0
+    outcomes: dict[Outcome, int] = field(default_factory=dict)
+    stopped: Stopped | None = None
+    left: list[Path] = field(default_factory=list)
+    busy: int = 0
+    """How many files another process is sending."""
+    uploads: Uploaded | None = None
+    """What became of images, checkpoints and artifacts that waited."""
+    uploads_left: int = 0
+    rejected: int = 0
+    """How many files of rejected events wait, unless they were the ones to send."""
+
+
+_ENDS = (Stopped.UNREACHABLE, Stopped.UNAUTHORISED, Stopped.INTERRUPTED)
+
+
+def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], None] = lambda _line: None) -> Synced:
+    """Replay all spill files, or with `rejected` those of rejected/. Raises ValueError without an address or token."""
+    if settings.target is None or not settings.token:
+        raise ValueError("; ".join(settings.complaints) or "no service is configured: set SVC_URL and SVC_TOKEN")
+    messages = Messages()
+    tuning = settings.tuning
+    folder = SpillFolder.of(settings.folder)
+    transport = Transport(settings.target, settings.token, tuning.request_timeout_s)
+    shutdown = Shutdown()
+    sender = Sender(transport, tuning, shutdown.pause)
+    spill_writer = SpillWriter(folder, "unknown", Counts(), messages)
+    done = Synced()
+
+    def on_outcome(event: EncodedEvent, outcome: Outcome, reason: str) -> None:
+        done.outcomes[outcome] = done.outcomes.get(outcome, 0) + 1
+        if outcome is Outcome.REJECTED:
+            spill_writer.reject_from_other_batch(event, reason)
+        elif outcome is Outcome.DROPPED:
+            say(f"refused: {event.event_type} {event.event_id}: {reason}")
+
+    rejected_sources = [place / REJECTED for place in folder.sources]
+    sources = rejected_sources if rejected else folder.sources
+    deadline = time.monotonic() + _WAIT_S
+    tried: set[Path] = set()
+    while True:
+        for path in in_order(sources, tuning):
+            held = claim(path) if path not in tried else None
+            if held is None:
+                continue
+            tried.add(path)
+            say(f"{held.original} …")
+            done.stopped = replay(held, sender, tuning, messages, on_outcome).stopped
+            if done.stopped in _ENDS:
+                break
+            done.files += 1
+        done.busy = sum(busy(place, tuning) for place in sources)
+        if done.stopped in _ENDS or done.busy == 0 or time.monotonic() > deadline or not shutdown.pause(0.2):
+            break
+    if not rejected and done.stopped not in _ENDS:
+        store = FileStore(settings.folder)
+        uploads = Uploads(store, transport, may_go_on=lambda: True, say=lambda _topic, text: say(text))
+        done.uploads = uploads.round(store.waiting())
+        done.uploads_left = sum(len(record.contents) for record in store.waiting())
+    transport.close()
+    done.left = in_order(sources, tuning)
+    if not rejected:
+        done.rejected = len(in_order(rejected_sources, tuning))
+    return done

@@ -1,0 +1,1 @@
+"""The reporter's folder on disk: spilled events, files that wait, claims, and the records of runs."""

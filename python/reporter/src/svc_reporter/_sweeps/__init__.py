@@ -1,0 +1,1 @@
+"""Sweeps: their definition, what to try next, and the calls of a worker."""
