@@ -274,16 +274,25 @@ export const CONFIG_KEYS = {
     'Days after which the raw payloads of all other events are deleted; if unset, they are kept. Batches, jobs, series and snapshots stay.',
   ),
   SVC_RETENTION_DELETED_DAYS: key(positiveNumber, '30', 'Days after which a batch in the trash is purged.'),
+  SVC_ARCHIVE: key(
+    z.string().regex(/^(off$|s3:\/\/[^/]+|(?!\w+:\/\/).)/, 'must be a folder, s3://bucket/prefix or off'),
+    undefined,
+    'Where events and epochs of finished batches are archived as Parquet: a folder, or `s3://bucket/prefix`; `off`: no further batches are archived. Default: `archive` in `SVC_DATA_DIR` for the embedded PostgreSQL; `off` with `SVC_DATABASE_URL`, because several servers may share it. Keep it set while it holds archived batches.',
+  ),
+  SVC_ARCHIVE_AFTER_HOURS: key(
+    positiveNumber,
+    '1',
+    'Hours after the end and the last event of a batch after which it is archived.',
+  ),
   SVC_ARCHIVE_URL: key(
     z.string().regex(/^(file:\/\/\/|s3:\/\/[^/]+)/, 'must be file:///folder or s3://bucket/prefix'),
     undefined,
-    'Where finished batches are archived as Parquet: `file:///folder` or `s3://bucket/prefix`. Keep it set while it holds archived batches.',
+    'The archive of earlier releases, instead of `SVC_ARCHIVE`: `file:///folder` or `s3://bucket/prefix`. Without `SVC_ARCHIVE_AFTER_DAYS` it is only read.',
   ),
   SVC_ARCHIVE_AFTER_DAYS: key(
-    // The preview of a rule counts the last 7 days from the tables.
-    wholeNumber(8, 36_500),
+    wholeNumber(1, 36_500),
     undefined,
-    'Days after the end and the last event of a batch after which its telemetry moves into the archive; at least 8. If unset, nothing is archived.',
+    'Days, instead of `SVC_ARCHIVE_AFTER_HOURS`.',
   ),
   SVC_ARCHIVE_S3_ENDPOINT: key(
     z.url({ protocol: /^https?$/, error: 'must be an address such as https://s3.example.org' }),
@@ -393,8 +402,11 @@ export interface Config {
   retention: { logLine: number; event: number | undefined; deleted: number; notification: number }
   /** S3 settings, shared by the archive and svc wal-archive. */
   s3: ArchiveConfig['s3']
-  /** Undefined: nothing is archived, and archived batches cannot be read. */
-  archive: (ArchiveConfig & { afterDays: number | undefined }) | undefined
+  /**
+   * Undefined: nothing is archived, and archived batches cannot be read. `afterDays` undefined: no further batches are
+   * archived. `own`: it is the folder in the data folder, which backups contain.
+   */
+  archive: (ArchiveConfig & { afterDays: number | undefined; own: boolean }) | undefined
   /** Where files of runs are, and how many bytes they may take; 0: no limit. */
   files: ArchiveConfig & { maxBytes: number; projectMaxBytes: number; keepFreeBytes: number }
   /** Undefined: mail is logged, not sent. */
@@ -473,8 +485,11 @@ function parseSettings(env: Environment): Raw {
 
 /** @throws ConfigError for settings that need another one */
 function refuseContradictions(raw: Raw): void {
-  if (raw.SVC_ARCHIVE_AFTER_DAYS !== undefined && raw.SVC_ARCHIVE_URL === undefined)
-    throw new ConfigError('SVC_ARCHIVE_AFTER_DAYS needs SVC_ARCHIVE_URL, where batches are archived')
+  const { SVC_ARCHIVE: place, SVC_ARCHIVE_URL: earlier, SVC_DATABASE_URL: database } = raw
+  if (place !== undefined && place !== 'off' && earlier !== undefined)
+    throw new ConfigError('SVC_ARCHIVE and SVC_ARCHIVE_URL name two archives: unset one of them')
+  if (raw.SVC_ARCHIVE_AFTER_DAYS !== undefined && (place ?? earlier) === undefined && database !== undefined)
+    throw new ConfigError('SVC_ARCHIVE_AFTER_DAYS needs SVC_ARCHIVE, where batches are archived')
   if (raw.SVC_DATABASE_READ_URL !== undefined && raw.SVC_DATABASE_URL === undefined)
     throw new ConfigError(
       'SVC_DATABASE_READ_URL needs SVC_DATABASE_URL, the database that it is a standby of',
@@ -554,14 +569,7 @@ function configOf(raw: Raw, identityProviders: Config['identityProviders']): Con
       notification: raw.SVC_RETENTION_NOTIFICATION_DAYS,
     },
     s3,
-    archive:
-      raw.SVC_ARCHIVE_URL === undefined
-        ? undefined
-        : {
-            url: raw.SVC_ARCHIVE_URL,
-            afterDays: raw.SVC_ARCHIVE_AFTER_DAYS,
-            s3,
-          },
+    archive: archiveOf(raw, s3),
     files: {
       url: urlOfStore(raw.SVC_FILES ?? join(raw.SVC_DATA_DIR, 'files')),
       s3,
@@ -580,6 +588,18 @@ function configOf(raw: Raw, identityProviders: Config['identityProviders']): Con
     },
     webhookPrivate: raw.SVC_WEBHOOK_PRIVATE,
   }
+}
+
+function archiveOf(raw: Raw, s3: Config['s3']): Config['archive'] {
+  const { SVC_ARCHIVE: place, SVC_ARCHIVE_URL: earlier, SVC_ARCHIVE_AFTER_DAYS: days } = raw
+  const ownUrl =
+    raw.SVC_DATABASE_URL === undefined ? urlOfStore(join(raw.SVC_DATA_DIR, 'archive')) : undefined
+  const chosen = place === undefined || place === 'off' ? earlier : urlOfStore(place)
+  const url = chosen ?? ownUrl
+  if (url === undefined) return undefined
+  const onlyRead = place === 'off' || (place === undefined && earlier !== undefined && days === undefined)
+  const afterDays = onlyRead ? undefined : (days ?? raw.SVC_ARCHIVE_AFTER_HOURS / 24)
+  return { url, s3, afterDays, own: url === ownUrl }
 }
 
 /** A folder as an address. */

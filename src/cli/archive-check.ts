@@ -41,7 +41,7 @@ async function examineArchive(sql: Sql, { archive }: Config): Promise<Finding[]>
       : [
           failure(
             'archive',
-            `${plural(batches.length)} archived, and SVC_ARCHIVE_URL is not set`,
+            `${plural(batches.length)} archived, and SVC_ARCHIVE is not set`,
             'Set it again.',
           ),
         ]
@@ -64,7 +64,7 @@ async function examineArchive(sql: Sql, { archive }: Config): Promise<Finding[]>
       failure(
         'archive',
         `the archive cannot be used: ${(error as Error).message || (error as Error).name}`,
-        'See SVC_ARCHIVE_URL and the settings after it.',
+        'See SVC_ARCHIVE and the settings after it.',
       ),
     ]
   } finally {

@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts'
 import { restore } from '../db/dump/restore.ts'
+import { openStore } from '../storage/index.ts'
 import { MIGRATIONS, onDatabase } from './database.ts'
 import { copyFiles, forgetUploadsOf, restoreFiles } from './file-backup.ts'
 import { amountOf, createProgress, stopSignal } from './progress.ts'
@@ -13,6 +14,7 @@ export async function runRestore(
   const progress = createProgress()
   const signal = stopSignal()
   const begun = performance.now()
+  const store = config.archive && (await openStore(config.archive))
   const restored = await onDatabase(
     config,
     async (url) => {
@@ -24,13 +26,14 @@ export async function runRestore(
         now: new Date(),
         passphrase: config.backupPassphrase,
         signal,
+        object: store && (({ name, content }) => store.put(name, content)),
         progress: (step, rows, bytes) => progress.update(`${step} ${amountOf(rows, bytes)}`),
       })
       await forgetUploadsOf(url)
       return done
     },
     { create: true },
-  )
+  ).finally(() => store?.close())
   const seconds = ((performance.now() - begun) / 1000).toFixed(1)
   progress.end(
     `restored ${restored.rows.toLocaleString('en')} rows of the backup of ${restored.createdAt} in ${seconds} s`,

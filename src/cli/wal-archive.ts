@@ -5,6 +5,7 @@ import { type Archive, openArchive } from '../db/wal-archive/contents.ts'
 import { recover } from '../db/wal-archive/recover.ts'
 import { isS3, storeAt } from '../db/wal-archive/store.ts'
 import { writeArchive } from '../db/wal-archive/write.ts'
+import { copyFromWalArchive, copyToWalArchive, keepCopying, ownArchive } from './archived-objects.ts'
 import { onDatabase } from './database.ts'
 import { createProgress, stopSignal } from './progress.ts'
 
@@ -49,14 +50,21 @@ export async function runArchive(place: string, choices: ArchiveChoices, config:
         progress: (text, share) => progress.update(text, share),
         signal,
       })
+    const own = ownArchive(config)
+    const copy = async (): Promise<number> => (own === undefined ? 0 : copyToWalArchive(url, archive, own))
     if (choices.once) {
       const { base, walBytes } = await one()
+      const copied = await copy()
       const made =
         base === undefined ? 'no new base backup was due' : `base backup of ${megabytes(base.bytes)}`
-      progress.end(`${place} is up to date: ${made}, ${megabytes(walBytes)} of log`)
+      progress.end(
+        `${place} is up to date: ${made}, ${megabytes(walBytes)} of log${copied === 0 ? '' : `, ${copied} archived batches`}`,
+      )
       return
     }
     log(`archiving into ${place} until SIGTERM or Ctrl-C`)
+    // Rows are deleted ten minutes after they were archived: by then their objects are here.
+    const copying = own === undefined ? undefined : keepCopying(copy, log, signal)
     while (!signal.aborted)
       await one().catch(async (error) => {
         if (signal.aborted) return
@@ -66,6 +74,7 @@ export async function runArchive(place: string, choices: ArchiveChoices, config:
         log(`${message}; trying again in ${RETRY_MS / 1000} s`)
         await sleep(RETRY_MS, undefined, { signal }).catch(() => {})
       })
+    await copying
   })
 }
 
@@ -83,8 +92,14 @@ export async function runRecover(
     )
   const progress = createProgress()
   const begun = performance.now()
+  const archive = await archiveAt(place, config, false)
+  const own = ownArchive(config)
+  let lacking: string[] = []
   const { base, lastCommit, segments, aside } = await recover({
-    archive: await archiveAt(place, config, false),
+    archive,
+    restored: async (url) => {
+      if (own !== undefined) lacking = await copyFromWalArchive(url, archive, own)
+    },
     home: config.dataDir,
     at: momentOf(at),
     replace,
@@ -94,6 +109,10 @@ export async function runRecover(
     signal: stopSignal(),
   })
   const seconds = ((performance.now() - begun) / 1000).toFixed(1)
+  if (lacking.length > 0)
+    console.error(
+      `svc: ${lacking.length} archived batches lack objects, such as ${lacking[0]}: copy their archive. Charts and log lines need none`,
+    )
   if (aside !== undefined) console.error(`svc: the database that was there is now ${aside}`)
   progress.end(
     `restored the base backup of ${base.startedAt} and ${segments} segments of log in ${seconds} s; the last commit is of ${(lastCommit ?? new Date(base.endedAt)).toISOString()}. svc start serves it from ${config.dataDir}`,

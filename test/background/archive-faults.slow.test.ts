@@ -63,6 +63,7 @@ test('on an S3 API a batch is written, dropped, read back and removed', async ()
   const archive = {
     url: 's3://runs/of lab',
     afterDays: 30,
+    own: false,
     s3: {
       endpoint: `http://127.0.0.1:${port}`,
       region: undefined,
@@ -196,4 +197,4 @@ const allStates = async (sql: Sql): Promise<string> =>
   JSON.stringify(await sql`select batch_key, state from cold_batches order by batch_key`)
 
 const openReader = (databaseUrl: string, url: string) =>
-  startTestApp({ databaseUrl, archive: { url, afterDays: undefined, s3: NO_S3 } })
+  startTestApp({ databaseUrl, archive: { url, afterDays: undefined, own: false, s3: NO_S3 } })

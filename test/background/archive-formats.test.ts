@@ -23,6 +23,7 @@ beforeAll(async () => {
   const archive = {
     url: pathToFileURL(folder).href,
     afterDays: 30,
+    own: false,
     s3: { endpoint: undefined, region: undefined, accessKeyId: undefined, secretAccessKey: undefined },
   }
   const AT_ONCE = { settleMs: 0, thawedMs: 0, replacedMs: 0, noneForMs: 0, at: '0 0 29 2 *' }

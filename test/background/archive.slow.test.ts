@@ -24,6 +24,7 @@ const BATCH = 'sweep/1, é'
 const archive = {
   url: pathToFileURL(folder).href,
   afterDays: 30,
+  own: false,
   s3: { endpoint: undefined, region: undefined, accessKeyId: undefined, secretAccessKey: undefined },
 }
 let door: Door

@@ -120,7 +120,7 @@ const WAYS: Record<string, [string, Way][]> = {
     ['SVC_PUBLIC_URL', { settings: true }],
     ['svc user create', run],
     ['svc backup', run],
-    ['SVC_ARCHIVE_URL', { settings: true }],
+    ['SVC_ARCHIVE=s3', { settings: true }],
     ['import json, pathlib', { unrun: 'needs pyarrow and pandas, which the suites do not install' }],
     ['svc wal-archive', { test: 'test/ops/wal-archive.slow.test.ts' }],
     ['svc sweep', run],

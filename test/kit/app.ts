@@ -73,6 +73,8 @@ export async function startTestApp(
   const folder = overrides.files === undefined ? mkdtempSync(join(tmpdir(), 'svc-files-')) : undefined
   const config: Config = {
     ...defaults,
+    // As with every database of one's own.
+    archive: undefined,
     // The disk of a test may be small.
     ...(folder && { files: { ...defaults.files, url: pathToFileURL(folder).href, keepFreeBytes: 0 } }),
     ...(database && { databaseUrl: database.url }),

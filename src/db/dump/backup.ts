@@ -1,7 +1,8 @@
+import type { Client } from 'pg'
 import { migrationScripts } from '../migrate.ts'
 import { migrationsOf, withConnection } from './connection.ts'
 import { copyOut } from './copy.ts'
-import { copyOutStatement, createDump, type DumpHeader } from './file.ts'
+import { copyOutStatement, createDump, type DumpedObject, type DumpHeader } from './file.ts'
 import { beginSnapshot } from './snapshot.ts'
 import { schemaObjectsOf, sequencesOf, storedTables } from './tables.ts'
 
@@ -22,17 +23,19 @@ export interface BackupOptions {
   /** Called from time to time with the progress. */
   progress: (rows: number, bytes: number) => void
   signal?: AbortSignal
+  /** Reads the objects of archived batches from their locations; without it, the file does not contain them. */
+  objects?: ((locations: readonly string[]) => AsyncIterable<DumpedObject>) | undefined
 }
 
 /**
  * Writes a consistent snapshot of all data into one file while servers keep running. Tables of graphile-worker (queued
  * mail) are omitted. Memory use is constant. See docs/operations.md "Backup and restore".
- * @returns the number of rows, and of bytes before compression
+ * @returns the number of rows, of bytes before compression, and of archived batches
  * @throws Error in a sentence, when there is nothing to save, the file exists, or the database is newer than the
  * release
  */
-export function backup(options: BackupOptions): Promise<{ rows: number; bytes: number }> {
-  const { url, file, signal } = options
+export function backup(options: BackupOptions): Promise<{ rows: number; bytes: number; archived: number }> {
+  const { url, file, signal, objects } = options
   return withConnection({ url, name: 'backup', shared: true, signal }, async (client) => {
     const known = await migrationScripts(options.migrations)
     const applied = await migrationsOf(client)
@@ -51,8 +54,10 @@ export function backup(options: BackupOptions): Promise<{ rows: number; bytes: n
     const { rows: seq } = await client.query<{ last: string | null }>(
       '/* backup.changes_seq */ select max(seq)::text as last from changes',
     )
+    const locations = tables.some(({ name }) => name === 'cold_batches') ? await archiveOf(client) : []
+    const withObjects = objects !== undefined && locations.length > 0
     const header: DumpHeader = {
-      format: 1,
+      format: withObjects ? 2 : 1,
       createdAt: options.now.toISOString(),
       migrations: applied,
       tables,
@@ -63,10 +68,19 @@ export function backup(options: BackupOptions): Promise<{ rows: number; bytes: n
     try {
       for (const table of tables) await dump.table(table, copyOut(client, copyOutStatement(table)))
       await client.query('/* backup.end */ commit')
-      return await dump.finish()
+      if (withObjects) await dump.objects(objects(locations))
+      return { ...(await dump.finish()), archived: locations.length }
     } catch (error) {
       await dump.abandon()
       throw error
     }
   })
+}
+
+/** Where the batches are whose rows are in the archive. */
+async function archiveOf(client: Client): Promise<string[]> {
+  const { rows } = await client.query<{ location: string }>(
+    `/* backup.archived */ select location from cold_batches where state = 'cold' order by batch_key`,
+  )
+  return rows.map(({ location }) => location)
 }

@@ -17,10 +17,14 @@ import { type Lines, readLines, rowsIn } from './lines.ts'
  *   COPY "users" ("id", …) FROM stdin;         each table, after the tables that its foreign keys refer to
  *   …                                          its rows in the text format of COPY
  *   \.
+ *   ARCHIVE                                    the objects of archived batches, if the header says so
+ *   …                                          pieces of them: name, tab, base64
+ *   \.
  *   -- end {"rows":{"users":1, …},"sha256":…}  the hash of every byte before this line
  */
 export interface DumpHeader {
-  format: 1
+  /** 2: with objects of archived batches, which releases of format 1 do not know. */
+  format: 1 | 2
   createdAt: string
   /** The migrations of the database, in order. */
   migrations: string[]
@@ -37,10 +41,21 @@ export interface DumpedTable {
 
 const HEADER = '-- svc backup '
 const TRAILER = '-- end '
+const ARCHIVE = 'ARCHIVE'
 const END_OF_ROWS = Buffer.from('\\.\n')
+/** Bytes of an object in one line. A multiple of 3, so that only the last piece is padded. */
+const PIECE_BYTES = 48 * 1024
+
+/** An object of an archived batch. */
+export interface DumpedObject {
+  name: string
+  content: Buffer
+}
 
 export interface DumpWriter {
   table(table: DumpedTable, blocks: AsyncIterable<Buffer>): Promise<number>
+  /** After all tables, in a dump of format 2. */
+  objects(objects: AsyncIterable<DumpedObject>): Promise<void>
   /** Completes the file, syncs it to disk and gives it its final name. */
   finish(): Promise<{ rows: number; bytes: number }>
   /** Removes the incomplete file. */
@@ -92,6 +107,19 @@ export async function createDump(
       total += n
       return n
     },
+    async objects(objects) {
+      await write(Buffer.from(`${ARCHIVE}\n`))
+      let n = 0
+      for await (const { name, content } of objects) {
+        for (let at = 0; at < content.length; at += PIECE_BYTES) {
+          await write(Buffer.from(`${name}\t${content.toString('base64', at, at + PIECE_BYTES)}\n`))
+          n++
+        }
+        progress(total, bytes)
+      }
+      await write(END_OF_ROWS)
+      rows[ARCHIVE] = n
+    },
     async finish() {
       await emit(Buffer.from(`${TRAILER}${JSON.stringify({ rows, sha256: hash.digest('hex') })}\n`))
       gzip.end()
@@ -140,6 +168,7 @@ export async function readDump(
   visit: {
     header?: (header: DumpHeader) => Promise<void> | void
     table?: (table: DumpedTable, rows: AsyncIterable<Buffer>) => Promise<unknown>
+    object?: ((object: DumpedObject) => Promise<unknown>) | undefined
     progress: (rows: number, bytes: number) => void
   },
   passphrase?: string,
@@ -180,6 +209,13 @@ export async function readDump(
       rows[table.name] = n
       total += n
     }
+    if (header.format === 2) {
+      if ((await lines.next()) !== ARCHIVE) throw altered(file)
+      rows[ARCHIVE] = await readObjects(lines, async (object) => {
+        visit.progress(total, bytes)
+        await visit.object?.(object)
+      })
+    }
     const sha256 = hash.copy().digest('hex')
     await checkTrailer(file, lines, { rows, sha256 })
     return header
@@ -191,10 +227,36 @@ export async function readDump(
   }
 }
 
+/** @returns how many pieces there are */
+async function readObjects(lines: Lines, each: (object: DumpedObject) => Promise<unknown>): Promise<number> {
+  let name: string | undefined
+  let pieces: Buffer[] = []
+  let n = 0
+  const complete = async (): Promise<void> => {
+    if (name !== undefined) await each({ name, content: Buffer.concat(pieces) })
+    pieces = []
+  }
+  for await (const block of lines.rows()) {
+    for (const line of block.toString('latin1').split('\n')) {
+      if (line === '') continue
+      const tab = line.indexOf('\t')
+      if (tab < 0) throw new SyntaxError('a piece without a name')
+      if (line.slice(0, tab) !== name) {
+        await complete()
+        name = line.slice(0, tab)
+      }
+      pieces.push(Buffer.from(line.slice(tab + 1), 'base64'))
+      n++
+    }
+  }
+  await complete()
+  return n
+}
+
 function headerOf(file: string, line: string | undefined): DumpHeader {
   if (line?.startsWith(HEADER) !== true) throw new Error(`${file} is not a backup of this service`)
   const header = JSON.parse(line.slice(HEADER.length)) as DumpHeader
-  if (header.format !== 1)
+  if (header.format !== 1 && header.format !== 2)
     throw new Error(`${file} was written by a newer release; restore it with that one, or a newer one`)
   return header
 }

@@ -5,7 +5,7 @@ import { CREATE_MIGRATIONS_TABLE, migrationScripts } from '../migrate.ts'
 import { logsOf, withoutConcurrency } from '../migration-script.ts'
 import { migrationsOf, withConnection } from './connection.ts'
 import { copyIn } from './copy.ts'
-import { copyInStatement, type DumpHeader, readDump } from './file.ts'
+import { copyInStatement, type DumpedObject, type DumpHeader, readDump } from './file.ts'
 import { type SchemaObjects, schemaObjectsOf, sequencesOf, storedTables } from './tables.ts'
 
 /**
@@ -35,6 +35,8 @@ export interface RestoreOptions {
   passphrase?: string | undefined
   progress: (step: 'checked' | 'restored', rows: number, bytes: number) => void
   signal?: AbortSignal
+  /** Stores an object of an archived batch. Without it, a backup that has some is refused. */
+  object?: ((object: DumpedObject) => Promise<unknown>) | undefined
 }
 
 /**
@@ -51,7 +53,13 @@ export async function restore(options: RestoreOptions): Promise<{ createdAt: str
   const header = await readDump(
     file,
     {
-      header: ({ migrations }) => refuseNewer(file, migrations, release),
+      header: ({ migrations, format }) => {
+        refuseNewer(file, migrations, release)
+        if (format === 2 && options.object === undefined)
+          throw new Error(
+            `${file} contains archived batches. Set SVC_ARCHIVE to the folder, or s3://bucket/prefix, that they are restored to`,
+          )
+      },
       progress: (rows, bytes) => {
         signal?.throwIfAborted()
         progress('checked', rows, bytes)
@@ -172,6 +180,7 @@ async function fill(
         const stored = await copyIn(client, copyInStatement(table), rows)
         total += stored
       },
+      object: options.object,
       progress: (rows, bytes) => {
         signal?.throwIfAborted()
         progress('restored', rows, bytes)
@@ -226,6 +235,12 @@ export async function adjustRestored(
      where state = 'pending'`,
     [now.toISOString()],
   )
+  // Their objects may be missing here: they are archived again.
+  await client.query(`/* restore.distrust_archive */ do $$ begin
+    if to_regclass('cold_batches') is not null then
+      update cold_batches set state = 'warm', thawed_at = null where state in ('writing', 'verified');
+    end if;
+  end $$`)
   // Mail of the replaced and of the restored database must not be sent again.
   await client.query(`/* restore.drop_mail */ do $$ begin
     if to_regclass('graphile_worker.jobs') is not null then

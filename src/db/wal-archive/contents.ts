@@ -18,6 +18,7 @@ import type { ArchiveStore } from './store.ts'
  *   base/<time>.tar.gz[.age]           its data folder, as PostgreSQL streams it
  *   wal/<segment>.gz[.age]             a segment of the write-ahead log
  *   wal/<segment>.part.gz[.age]        the beginning of the newest segment
+ *   objects/<location>/<file>.gz[.age] objects of archived batches (domain/cold), the manifest last
  */
 export interface BaseBackup {
   format: 1

@@ -40,6 +40,8 @@ export interface RecoverOptions {
   log: (message: string) => void
   progress: (text: string, share: number) => void
   signal: AbortSignal
+  /** Called with the restored database before it becomes the data folder's. */
+  restored?: (url: string) => Promise<void>
   fallbackRoot?: string
 }
 
@@ -74,6 +76,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   try {
     const restored = await recoverInto(scratch, place.account, options, async (postgres) => {
       await adjustRecovered(postgres.url('postgres'), options.now)
+      await options.restored?.(postgres.url('postgres'))
     })
     let aside: string | undefined
     if (existsSync(data)) {

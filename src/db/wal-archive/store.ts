@@ -1,6 +1,6 @@
 import { createReadStream, createWriteStream } from 'node:fs'
 import { open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative, sep } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createFolder } from '../create-folder.ts'
 import type { Bytes } from '../encryption.ts'
@@ -12,6 +12,8 @@ export interface ArchiveStore {
   place: string
   /** The file names in one of its folders, without the folder. */
   list(folder: string): Promise<string[]>
+  /** The files below one of its folders, with the folders between. */
+  listBelow(folder: string): Promise<string[]>
   write(name: string, content: Bytes | string): Promise<void>
   read(name: string): Bytes
   readText(name: string): Promise<string | undefined>
@@ -32,6 +34,13 @@ export function folderStore(folder: string): ArchiveStore {
     async list(name) {
       const names = await readdir(path(name)).catch(missing([] as string[]))
       return names.filter((one) => !one.includes('.partial-')).sort()
+    },
+    async listBelow(name) {
+      const entries = await readdir(path(name), { recursive: true, withFileTypes: true }).catch(missing([]))
+      return entries
+        .filter((entry) => entry.isFile() && !entry.name.includes('.partial-'))
+        .map((entry) => relative(path(name), join(entry.parentPath, entry.name)).split(sep).join('/'))
+        .sort()
     },
     async write(name, content) {
       const partial = `${path(name)}.partial-${process.pid}`
@@ -61,14 +70,17 @@ async function s3Store(url: string, settings: S3Settings): Promise<ArchiveStore>
   const failed = (error: Error): never => {
     throw new Error(`${shown}: ${error.message || error.name}`, { cause: error })
   }
-  const namesIn = async (folder: string): Promise<string[]> => {
+  const below = async (folder: string): Promise<string[]> => {
     const names: string[] = []
     for await (const name of s3.list(folder)) names.push(name.slice(folder.length + 1))
-    return names.filter((name) => !name.includes('/')).sort()
+    return names.sort()
   }
+  const namesIn = async (folder: string): Promise<string[]> =>
+    (await below(folder)).filter((name) => !name.includes('/'))
   return {
     place: shown,
     list: (folder) => namesIn(folder).catch(failed),
+    listBelow: (folder) => below(folder).catch(failed),
     write: (name, content) =>
       (typeof content === 'string' ? s3.put(name, Buffer.from(content)) : s3.upload(name, content)).catch(
         failed,

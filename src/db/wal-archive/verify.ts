@@ -2,6 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
+import type { DumpedObject } from '../dump/file.ts'
 import { restore } from '../dump/restore.ts'
 import { chooseHome } from '../embedded/home.ts'
 import { startEmbedded } from '../embedded.ts'
@@ -16,6 +17,10 @@ export interface VerifyOptions {
   log: (message: string) => void
   progress: (text: string, share?: number) => void
   signal: AbortSignal
+  /** Stores an object of an archived batch that the file of a backup contains. */
+  object: (object: DumpedObject) => Promise<unknown>
+  /** Checks archived batches of the restored database. */
+  check: (url: string) => Promise<void>
 }
 
 export interface Verified {
@@ -38,6 +43,7 @@ export async function verify(options: VerifyOptions): Promise<Verified> {
       const steps = { archive: of.archive, at: of.at, now, log, progress, signal }
       const { base, lastCommit } = await recoverInto(home, account, steps, async (postgres) => {
         rows = await readAll(postgres.url('postgres'))
+        await options.check(postgres.url('postgres'))
       })
       return { rows, at: lastCommit?.toISOString() ?? base.endedAt }
     }
@@ -52,10 +58,12 @@ export async function verify(options: VerifyOptions): Promise<Verified> {
         replace: false,
         now,
         signal,
+        object: options.object,
         progress: (step, n, bytes) =>
           progress(`${step} ${n.toLocaleString('en')} rows, ${(bytes / 1e6).toFixed(0)} MB`),
       })
       rows = await readAll(url)
+      await options.check(url)
       return { rows, at: createdAt }
     } finally {
       await postgres.stop()

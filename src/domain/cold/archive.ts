@@ -18,7 +18,7 @@ import {
 import { storeFile } from './store-file.ts'
 
 /** What one file holds at most, so that memory stays bounded: rows, and characters or bytes. */
-const PART_ROWS = 100_000
+const PART_ROWS = 20_000
 const PART_BYTES = 32 * 1024 * 1024
 const ROWS_AT_ONCE = 2_000
 

@@ -1,7 +1,15 @@
 /** Batches in the archive: written as Parquet, verified, dropped, and brought back when they are needed. */
 export { fingerprintOf, newLocation, type Written, writeArchive } from './archive.ts'
 export { copyUnexpired } from './expire.ts'
-export { DamagedArchive, faultOf, MANIFEST, readManifest } from './manifest.ts'
+export {
+  DamagedArchive,
+  faultOf,
+  MANIFEST,
+  objectsOf,
+  type Readable,
+  readManifest,
+  readRows,
+} from './manifest.ts'
 export {
   type ArchivedBatch,
   archivedBatches,

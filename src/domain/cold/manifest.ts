@@ -74,11 +74,32 @@ export class DamagedArchive extends Problem {
   }
 }
 
-export async function readManifest(
-  store: ObjectStore,
+/** All that reading an archive needs of its store. */
+export type Readable = Pick<ObjectStore, 'get'>
+
+/**
+ * The objects of an archive, the manifest last.
+ * @throws DamagedArchive when one is missing
+ */
+export async function* objectsOf(
+  store: Readable,
   location: string,
-  expected: string,
-): Promise<Manifest> {
+): AsyncGenerator<{ name: string; content: Buffer }> {
+  const get = async (name: string): Promise<Buffer> => {
+    const content = await store.get(name)
+    if (content === undefined) throw new DamagedArchive(name, 'is missing')
+    return content
+  }
+  const manifest = await get(`${location}/${MANIFEST}`)
+  const { files } = manifestShape.parse(JSON.parse(manifest.toString()))
+  for (const file of files) {
+    const name = `${location}/${file.name}`
+    yield { name, content: await get(name) }
+  }
+  yield { name: `${location}/${MANIFEST}`, content: manifest }
+}
+
+export async function readManifest(store: Readable, location: string, expected: string): Promise<Manifest> {
   const name = `${location}/${MANIFEST}`
   const bytes = await store.get(name)
   if (bytes === undefined) throw new DamagedArchive(name, 'is missing')
@@ -91,7 +112,7 @@ export async function readManifest(
  * @throws DamagedArchive unless they are what the tables had
  */
 export async function* readRows(
-  store: ObjectStore,
+  store: Readable,
   location: string,
   { files }: Manifest,
 ): AsyncGenerator<{ file: ArchivedFile; values: Value[][] }> {
@@ -112,11 +133,7 @@ export async function* readRows(
 }
 
 /** What a file holds, by column, those beside the table's last. */
-export async function readFileOf(
-  store: ObjectStore,
-  location: string,
-  file: ArchivedFile,
-): Promise<Value[][]> {
+export async function readFileOf(store: Readable, location: string, file: ArchivedFile): Promise<Value[][]> {
   const name = `${location}/${file.name}`
   const bytes = await store.get(name)
   if (bytes === undefined) throw new DamagedArchive(name, 'is missing')

@@ -24,7 +24,7 @@ function reachable(store: ObjectStore): ObjectStore {
 /**
  * Restores batches before their telemetry is read or written. A batch that is verified but still has its rows stays
  * out of the archive when a reader needs it.
- * @param store undefined without SVC_ARCHIVE_URL
+ * @param store undefined without an archive
  */
 export function createWarmer(options: {
   sql: Sql
@@ -68,7 +68,7 @@ export function createWarmer(options: {
   async function bringBack(batchKey: number): Promise<void> {
     if (store === undefined)
       throw new Problem('archive_unreadable', {
-        detail: 'The batch is archived, and SVC_ARCHIVE_URL is not set',
+        detail: 'The batch is archived, and SVC_ARCHIVE is not set',
       })
     const begun = performance.now()
     try {
