@@ -1,12 +1,16 @@
 import { useQuery } from '@tanstack/react-query'
 import { Bell as BellShape } from 'lucide-react'
+import { Suspense } from 'react'
 import { useChannel } from '../lib/live/stream.ts'
 import { noticesQuery } from '../lib/queries.ts'
 import { invalidateQueries } from '../lib/query-client.ts'
 import { some } from '../lib/words.ts'
 import { buttonLook } from '../ui/controls.tsx'
+import { Waiting } from '../ui/notice.tsx'
+import { part } from '../ui/part.tsx'
 import { PopoverLater } from '../ui/popover-later.tsx'
-import { NoticeList } from './notice-list.tsx'
+
+const NoticeList = part(() => import('./notice-list.tsx').then((file) => file.NoticeList))
 
 /** What happened since the user looked: how much is unread, and the list. */
 export function Bell() {
@@ -36,7 +40,11 @@ export function Bell() {
         ),
       }}
     >
-      {(close) => <NoticeList onLeave={close} />}
+      {(close) => (
+        <Suspense fallback={<Waiting rows={3} />}>
+          <NoticeList onLeave={close} />
+        </Suspense>
+      )}
     </PopoverLater>
   )
 }

@@ -1,22 +1,14 @@
 import { useNavigate } from '@tanstack/react-router'
-import { useLayoutEffect, useState } from 'react'
+import { useLayoutEffect } from 'react'
 import { links } from '../lib/links.ts'
-import { Dialog } from '../ui/dialog.tsx'
+import { useLater } from '../ui/use-later.ts'
 
-const KEYS = [
-  ['Ctrl K', 'Go to a project, batch, job or page, or run an action'],
-  ['/', 'Search on this page'],
-  ['j, k', 'Next and previous row; from a row also ↓ and ↑'],
-  ['Enter', 'Open the row'],
-  ['x', 'Select the row; with Shift every row from the last one selected'],
-  ['f', 'Full screen for the chart under the pointer'],
-  ['g h', 'Home'],
-  ['?', 'This list'],
-] as const
+const loadKeys = () => import('./keys.tsx').then((file) => file.Keys)
 
 /** Keyboard shortcuts. They find rows and search fields by the attributes data-row and data-search. */
 export function Keyboard({ onPalette }: { onPalette: () => void }) {
-  const [help, setHelp] = useState(false)
+  const keys = useLater(loadKeys, 'The list of keys could not be loaded: the server cannot be reached.')
+  const openKeys = keys.open
   const navigate = useNavigate()
   // A layout effect, because keys must work as soon as the page is visible.
   useLayoutEffect(() => {
@@ -40,10 +32,10 @@ export function Keyboard({ onPalette }: { onPalette: () => void }) {
         return
       }
       if (at.closest('input:not([type=checkbox]), textarea, select, dialog[open], [role=menu]')) return
-      const keys = before + event.key
+      const typed = before + event.key
       before = event.key === 'g' ? 'g' : ''
-      if (keys === 'gh') void navigate(links.home())
-      else if (event.key === '?') setHelp(true)
+      if (typed === 'gh') void navigate(links.home())
+      else if (event.key === '?') openKeys()
       else if (event.key === '/') {
         const field = document.querySelector<HTMLInputElement>('[data-search]')
         event.preventDefault()
@@ -71,22 +63,8 @@ export function Keyboard({ onPalette }: { onPalette: () => void }) {
     }
     addEventListener('keydown', press)
     return () => removeEventListener('keydown', press)
-  }, [navigate, onPalette])
-  if (!help) return null
-  return (
-    <Dialog title="Keys" onClose={() => setHelp(false)}>
-      <dl className="grid grid-cols-[6rem_1fr] gap-y-1.5">
-        {KEYS.map(([key, what]) => (
-          <div key={key} className="contents">
-            <dt>
-              <kbd className="rounded border border-line bg-surface px-1.5 font-mono text-xs">{key}</kbd>
-            </dt>
-            <dd className="text-muted">{what}</dd>
-          </div>
-        ))}
-      </dl>
-    </Dialog>
-  )
+  }, [navigate, onPalette, openKeys])
+  return keys.Part && <keys.Part onClose={keys.close} />
 }
 
 function step(by: number): void {

@@ -6,8 +6,6 @@ import { fetchBatches } from '../lib/api/batches.ts'
 import type { User } from '../lib/api/types.ts'
 import { links } from '../lib/links.ts'
 import { batchStore } from '../lib/live/batches.ts'
-import { movePins } from '../lib/move-pins.ts'
-import { openView } from '../lib/open-view.ts'
 import { projectsQuery, viewsQuery } from '../lib/queries.ts'
 import { served } from '../lib/served.ts'
 import { StatusShape } from '../ui/status.tsx'
@@ -17,6 +15,9 @@ const loadNewProject = () => import('./new-project.tsx').then((file) => file.New
 const item = 'flex min-h-7 items-center gap-2 rounded-md px-2 py-1 text-muted hover:bg-hover hover:text-ink'
 const active = { className: '!text-ink bg-bg font-medium ring-1 ring-line' }
 const heading = 'px-2 pt-3 pb-1 text-2xs font-semibold text-muted'
+
+/** The key of views that earlier versions kept in the browser. */
+const OLD_PINS = 'pinned views'
 
 /** The sidebar: projects with counts of running and failed batches. On phones it is a drawer. */
 export function Rail({ me, open, onClose }: { me: User | null; open: boolean; onClose: () => void }) {
@@ -29,8 +30,9 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
   const queries = useQueryClient()
   const userId = me?.id
   useEffect(() => {
-    if (userId === undefined) return
-    void movePins().then((moved) => {
+    if (userId === undefined || localStorage.getItem(OLD_PINS) === null) return
+    void import('../lib/move-pins.ts').then(async ({ movePins }) => {
+      const moved = await movePins(OLD_PINS)
       if (moved) void queries.invalidateQueries({ queryKey: ['views'] })
     })
   }, [userId, queries])
@@ -99,7 +101,11 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
             onClick={(event) => {
               if (event.metaKey || event.ctrlKey || event.shiftKey) return
               event.preventDefault()
-              void navigate(openView(view))
+              // Its code has the colours of charts, which this page may not have.
+              void import('../lib/open-view.ts').then(
+                ({ openView }) => navigate(openView(view)),
+                () => location.assign(served(view.path)),
+              )
             }}
           >
             <Icon of={Bookmark} />

@@ -1,4 +1,4 @@
-import { redirect } from '@tanstack/react-router'
+import { redirect, type SearchSchemaInput } from '@tanstack/react-router'
 import { links } from '../lib/links.ts'
 import { meQuery } from '../lib/queries.ts'
 import { queryClient } from '../lib/query-client.ts'
@@ -14,6 +14,14 @@ export const only =
     ...Object.fromEntries(Object.keys(given).map((name) => [name, undefined])),
     ...read(given),
   })
+
+/**
+ * Leaves search parameters as they are: the page reads them, because its reader would be code that every page loads.
+ * Links are checked against `Search`.
+ */
+export const readByPage = <Search extends object>(
+  given: Search & SearchSchemaInput,
+): Record<string, unknown> => given as Record<string, unknown>
 
 /** Requires a signed-in user. */
 export const signedIn = async ({ location }: { location: { href: string } }) => {

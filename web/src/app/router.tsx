@@ -7,30 +7,29 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { textIn, textsIn } from '../lib/address-values.ts'
-import { readAuditSearch } from '../lib/audit-search.ts'
+import type { AuditSearch } from '../lib/audit-search.ts'
 import { loadedChunk } from '../lib/availability.ts'
-import { readChartSearch } from '../lib/charts/search.ts'
-import { readCompareSearch } from '../lib/compare-search.ts'
+import type { ChartSearch } from '../lib/charts/search.ts'
+import type { CompareSearch } from '../lib/compare-search.ts'
 import { links } from '../lib/links.ts'
-import { readLogSearch } from '../lib/log-search.ts'
-import { readMediaSearch } from '../lib/media-search.ts'
+import type { LogSearch } from '../lib/log-search.ts'
+import type { MediaSearch } from '../lib/media-search.ts'
 import { batchQuery, fieldsQuery, jobsQuery, projectQuery, projectViewsQuery } from '../lib/queries.ts'
-import { fromAddress } from '../lib/query.ts'
 import { queryClient } from '../lib/query-client.ts'
 import { BASE_PATH } from '../lib/served.ts'
-import { readSweepSearch } from '../lib/sweep-search.ts'
-import { readTableSearch } from '../lib/table-search.ts'
+import type { SweepSearch } from '../lib/sweep-search.ts'
+import type { TableSearch } from '../lib/table-search.ts'
 import { mediaKeysOf } from '../media/media-queries.ts'
-import { readJobsSearch } from '../pages/batch/jobs-search.ts'
-import { readJobSearch } from '../pages/job/search.ts'
-import { readShareSearch } from '../pages/share/search.ts'
+import type { JobsSearch } from '../pages/batch/jobs-search.ts'
+import type { JobPageSearch } from '../pages/job/search.ts'
+import type { ShareSearch } from '../pages/share/search.ts'
 import { readAccountSearch, readReturn, readSignInSearch } from '../pages/sign-in/search.ts'
 import { buttonLook } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { ErrorBoundary } from './error-boundary.tsx'
 import { restoreLate } from './late-scroll.ts'
 import { RequireAdmin } from './require-admin.tsx'
-import { only, signedIn, signedOut } from './route-guards.ts'
+import { only, readByPage, signedIn, signedOut } from './route-guards.ts'
 import { Shell } from './shell.tsx'
 
 /** Every page is its own chunk, loaded when a link to it is hovered. If loading fails, `ErrorBoundary` is shown. */
@@ -64,10 +63,7 @@ const home = createRoute({
   getParentRoute: () => root,
   path: '/',
   beforeLoad: signedIn,
-  validateSearch: only((given): { q?: string } => {
-    const q = textIn(given.q)
-    return q === undefined ? {} : { q: fromAddress(q) }
-  }),
+  validateSearch: only((given): { q?: string } => textsOf(given, ['q'])),
   component: page(() => import('../pages/home/home.tsx'), 'Home'),
 })
 const signIn = createRoute({
@@ -112,7 +108,7 @@ const trash = createRoute({
 const project = createRoute({
   getParentRoute: () => root,
   path: '/p/$slug',
-  validateSearch: only(readTableSearch),
+  validateSearch: readByPage<TableSearch>,
   loader: ({ params }) => {
     void queryClient.prefetchQuery(projectQuery(params.slug))
     void queryClient.prefetchQuery(fieldsQuery(params.slug))
@@ -179,25 +175,25 @@ const batch = createRoute({
 const charts = createRoute({
   getParentRoute: () => batch,
   path: '/',
-  validateSearch: only(readChartSearch),
+  validateSearch: readByPage<ChartSearch>,
   component: page(() => import('../pages/batch/charts.tsx'), 'BatchCharts'),
 })
 const jobs = createRoute({
   getParentRoute: () => batch,
   path: '/jobs',
-  validateSearch: only(readJobsSearch),
+  validateSearch: readByPage<JobsSearch>,
   component: page(() => import('../pages/batch/jobs.tsx'), 'BatchJobs'),
 })
 const logs = createRoute({
   getParentRoute: () => batch,
   path: '/logs',
-  validateSearch: only(readLogSearch),
+  validateSearch: readByPage<LogSearch>,
   component: page(() => import('../pages/batch/logs.tsx'), 'BatchLogs'),
 })
 const sweep = createRoute({
   getParentRoute: () => batch,
   path: '/sweep',
-  validateSearch: only(readSweepSearch),
+  validateSearch: readByPage<SweepSearch>,
   component: page(() => import('../sweeps/sweep.tsx'), 'BatchSweep'),
 })
 const files = createRoute({
@@ -209,13 +205,13 @@ const files = createRoute({
 const media = createRoute({
   getParentRoute: () => batch,
   path: '/media',
-  validateSearch: only(readMediaSearch),
+  validateSearch: readByPage<MediaSearch>,
   component: page(() => import('../pages/batch/media.tsx'), 'BatchMedia'),
 })
 const resources = createRoute({
   getParentRoute: () => batch,
   path: '/resources',
-  validateSearch: only(readChartSearch),
+  validateSearch: readByPage<ChartSearch>,
   component: page(() => import('../pages/batch/resources.tsx'), 'BatchResources'),
 })
 const environment = createRoute({
@@ -245,7 +241,7 @@ const delivery = createRoute({
 const job = createRoute({
   getParentRoute: () => batch,
   path: '/j/$jobId',
-  validateSearch: only(readJobSearch),
+  validateSearch: readByPage<JobPageSearch>,
   component: page(() => import('../pages/job/job.tsx'), 'JobPage'),
 })
 
@@ -259,14 +255,14 @@ const host = createRoute({
   getParentRoute: () => root,
   path: '/hosts/$hostId',
   beforeLoad: signedIn,
-  validateSearch: only(readChartSearch),
+  validateSearch: readByPage<ChartSearch>,
   component: page(() => import('../pages/hosts/host.tsx'), 'HostPage'),
 })
 
 const compare = createRoute({
   getParentRoute: () => root,
   path: '/compare',
-  validateSearch: only(readCompareSearch),
+  validateSearch: readByPage<CompareSearch>,
   component: page(() => import('../pages/compare/compare.tsx'), 'Compare'),
 })
 const view = createRoute({
@@ -277,7 +273,7 @@ const view = createRoute({
 const share = createRoute({
   getParentRoute: () => root,
   path: '/s/$token',
-  validateSearch: only(readShareSearch),
+  validateSearch: readByPage<ShareSearch>,
   component: page(() => import('../pages/share/share.tsx'), 'SharedPage'),
 })
 const admin = createRoute({
@@ -311,7 +307,7 @@ const keys = createRoute({
 const audit = createRoute({
   getParentRoute: () => admin,
   path: '/audit',
-  validateSearch: only(readAuditSearch),
+  validateSearch: readByPage<AuditSearch>,
   component: page(() => import('../pages/admin/audit.tsx'), 'Audit'),
 })
 

@@ -1,6 +1,6 @@
 import { createContext, useContext } from 'react'
-import type { LogSource, SeriesSource } from '../lib/api/batches.ts'
 import type { MediaSource } from '../lib/api/media.ts'
+import type { LogSource, SeriesSource } from '../lib/api/series.ts'
 import type { LogLine } from '../lib/api/types.ts'
 import { type ColourOf, coloursOfRuns } from '../lib/charts/colours.ts'
 import { createJobStore, type JobStore } from '../lib/live/batches.ts'

@@ -1,4 +1,4 @@
-import type { SeriesSource } from '../lib/api/batches.ts'
+import type { SeriesSource } from '../lib/api/series.ts'
 import type { ColourOf } from '../lib/charts/colours.ts'
 import type { BandKind } from '../lib/charts/columns.ts'
 import type { ChartLayout } from '../lib/charts/layout.ts'

@@ -1,6 +1,6 @@
 import { memo, useRef } from 'react'
 import { useBatchContext } from '../batch/context.ts'
-import type { SeriesSource } from '../lib/api/batches.ts'
+import type { SeriesSource } from '../lib/api/series.ts'
 import type { ColourOf } from '../lib/charts/colours.ts'
 import type { PointBus } from '../lib/live/points.ts'
 import { ChartGrid } from './chart-grid.tsx'

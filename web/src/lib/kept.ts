@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { settingsQuery } from './queries.ts'
+import { settingsQuery } from './account-queries.ts'
 import { queryClient } from './query-client.ts'
 import { duration, some } from './words.ts'
 

@@ -1,12 +1,11 @@
 import { linkOptions } from '@tanstack/react-router'
-import { batchAt } from './api/batches.ts'
+import { batchAt } from './api/batch-parts.ts'
 import type { ChartSearch } from './charts/search.ts'
-import { type CompareSearch, readCompareSearch } from './compare-search.ts'
-
+import type { CompareSearch } from './compare-search.ts'
 import type { MediaSearch } from './media-search.ts'
 import { served } from './served.ts'
 import type { SweepSearch } from './sweep-search.ts'
-import { readTableSearch, type TableSearch } from './table-search.ts'
+import type { TableSearch } from './table-search.ts'
 
 /** The routes of all pages. */
 export const links = {
@@ -23,7 +22,7 @@ export const links = {
   keys: () => linkOptions({ to: '/admin/keys' }),
   audit: (subject?: string) => linkOptions({ to: '/admin/audit', search: subject ? { subject } : {} }),
   project: (slug: string, search: TableSearch = {}) =>
-    linkOptions({ to: '/p/$slug', params: { slug }, search: readTableSearch({ ...search }) }),
+    linkOptions({ to: '/p/$slug', params: { slug }, search }),
   members: (slug: string) => linkOptions({ to: '/p/$slug/members', params: { slug } }),
   rules: (slug: string) => linkOptions({ to: '/p/$slug/rules', params: { slug } }),
   reports: (slug: string, about?: readonly string[]) =>
@@ -69,7 +68,7 @@ export const links = {
   view: (viewId: string) => linkOptions({ to: '/v/$viewId', params: { viewId } }),
   agents: () => linkOptions({ to: '/admin/agents' }),
   compare: (batches: readonly string[], search: Partial<CompareSearch> = {}) =>
-    linkOptions({ to: '/compare', search: readCompareSearch({ ...search, batches: [...batches] }) }),
+    linkOptions({ to: '/compare', search: { ...search, batches: [...batches] } }),
 }
 
 /** The same as strings, for pages with hundreds of rows (ui/row-links.ts). */

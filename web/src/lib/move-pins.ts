@@ -1,14 +1,12 @@
 import { saveView } from './api/views.ts'
 
-const KEY = 'pinned views'
-
 /**
  * Moves views that earlier versions kept in this browser to the service. Views that the service refuses stay in the
  * browser, and are tried again at the next page load.
  * @returns whether there were any
  */
-export async function movePins(): Promise<boolean> {
-  const pins = readPins()
+export async function movePins(key: string): Promise<boolean> {
+  const pins = readPins(key)
   const left: unknown[] = []
   for (const { title, href } of pins) {
     const [, slug] = /^\/p\/([^/?]+)/.exec(href) ?? []
@@ -17,14 +15,14 @@ export async function movePins(): Promise<boolean> {
       left.push({ title, href }),
     )
   }
-  if (left.length === 0) localStorage.removeItem(KEY)
-  else localStorage.setItem(KEY, JSON.stringify(left))
+  if (left.length === 0) localStorage.removeItem(key)
+  else localStorage.setItem(key, JSON.stringify(left))
   return pins.length > left.length
 }
 
-function readPins(): { title: string; href: string }[] {
+function readPins(key: string): { title: string; href: string }[] {
   try {
-    const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? '[]')
+    const kept: unknown = JSON.parse(localStorage.getItem(key) ?? '[]')
     if (!Array.isArray(kept)) return []
     return kept.filter((one) => typeof one?.title === 'string' && /^\/(p|compare)\b/.test(String(one?.href)))
   } catch {

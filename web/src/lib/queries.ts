@@ -1,19 +1,9 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { fetchBatch, fetchJobs } from './api/batches.ts'
-import { fetchFactors, fetchPasskeys } from './api/factors.ts'
-import {
-  fetchMe,
-  fetchProviders,
-  fetchRegistration,
-  fetchReporterWheel,
-  fetchSettings,
-  fetchSignInMethods,
-} from './api/identity.ts'
-import { fetchAddresses, fetchInvitations, fetchPending, fetchVerification } from './api/invitations.ts'
+import { fetchMe } from './api/identity.ts'
+import { fetchInvitations } from './api/invitations.ts'
 import { fetchNotices } from './api/notices.ts'
-import { fetchFields, fetchMembers, fetchProject, fetchProjects } from './api/projects.ts'
-import { fetchDeliveries, fetchMessages, fetchOwnRules, fetchRules } from './api/rules.ts'
-import { fetchProjectLinks } from './api/shares.ts'
+import { fetchFields, fetchProject, fetchProjects } from './api/projects.ts'
 import type { Batch } from './api/types.ts'
 import { fetchView, fetchViews } from './api/views.ts'
 import { batchStore } from './live/batches.ts'
@@ -22,42 +12,17 @@ import { queryClient } from './query-client.ts'
 
 /** Queries that several pages share. */
 export const meQuery = queryOptions({ queryKey: ['me'], queryFn: fetchMe, staleTime: 5 * 60_000 })
-export const registrationQuery = queryOptions({ queryKey: ['registration'], queryFn: fetchRegistration })
-/** The URL of the reporter's wheel. */
-export const reporterWheelQuery = queryOptions({
-  queryKey: ['reporter-wheel'],
-  queryFn: fetchReporterWheel,
-  staleTime: Infinity,
-})
-export const settingsQuery = queryOptions({
-  queryKey: ['settings'],
-  queryFn: fetchSettings,
-  staleTime: Infinity,
-})
-export const providersQuery = queryOptions({
-  queryKey: ['providers'],
-  queryFn: fetchProviders,
-  staleTime: Infinity,
-})
-export const signInMethodsQuery = queryOptions({ queryKey: ['ways-in'], queryFn: fetchSignInMethods })
-export const factorsQuery = queryOptions({ queryKey: ['factors'], queryFn: fetchFactors })
-export const passkeysQuery = queryOptions({ queryKey: ['passkeys'], queryFn: fetchPasskeys })
 export const projectsQuery = queryOptions({ queryKey: ['projects'], queryFn: fetchProjects })
 export const projectQuery = (slug: string) =>
   queryOptions({ queryKey: ['project', slug], queryFn: () => fetchProject(slug) })
 /** The fields that a project's table can show and filter by. New batches add new names. */
 export const fieldsQuery = (slug: string) =>
   queryOptions({ queryKey: ['fields', slug], queryFn: () => fetchFields(slug), staleTime: 60_000 })
-export const membersQuery = (slug: string) =>
-  queryOptions({ queryKey: ['members', slug], queryFn: () => fetchMembers(slug) })
 /** The bell; the stream says when it changes. */
 export const noticesQuery = queryOptions({
   queryKey: ['bell'],
   queryFn: ({ signal }) => fetchNotices(signal),
 })
-/** Pending invitations to a project. */
-export const pendingQuery = (slug: string) =>
-  queryOptions({ queryKey: ['pending', slug], queryFn: () => fetchPending(slug) })
 /** The user's own invitations. No event reports new ones, so they are polled. */
 export const invitationsQuery = queryOptions({
   queryKey: ['invitations'],
@@ -65,9 +30,6 @@ export const invitationsQuery = queryOptions({
   refetchInterval: 60_000,
   staleTime: 30_000,
 })
-export const verificationQuery = queryOptions({ queryKey: ['verification'], queryFn: fetchVerification })
-export const addressesQuery = (slug: string) =>
-  queryOptions({ queryKey: ['addresses', slug], queryFn: () => fetchAddresses(slug) })
 /** Saved views: the user's own and shared ones. */
 export const viewsQuery = queryOptions({
   queryKey: ['views'],
@@ -78,16 +40,6 @@ export const viewQuery = (id: string) =>
   queryOptions({ queryKey: ['view', id], queryFn: () => fetchView(id) })
 export const projectViewsQuery = (slug: string) =>
   queryOptions({ queryKey: ['views', slug], queryFn: () => fetchViews(slug), staleTime: 60_000 })
-export const projectLinksQuery = (slug: string) =>
-  queryOptions({ queryKey: ['links', slug], queryFn: () => fetchProjectLinks(slug) })
-export const deliveriesQuery = (ruleId: string) =>
-  queryOptions({ queryKey: ['deliveries', ruleId], queryFn: () => fetchDeliveries(ruleId) })
-export const messagesQuery = (ruleId: string) =>
-  queryOptions({ queryKey: ['messages', ruleId], queryFn: () => fetchMessages(ruleId) })
-export const rulesQuery = (slug: string) =>
-  queryOptions({ queryKey: ['rules', slug, 'project'], queryFn: () => fetchRules(slug) })
-export const ownRulesQuery = (slug: string) =>
-  queryOptions({ queryKey: ['rules', slug, 'own'], queryFn: () => fetchOwnRules(slug) })
 /**
  * The batch that the page was opened with. It is read before its channel is followed, so the first response is
  * complete.

@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { useBatchContext } from '../batch/context.ts'
-import type { LogSource } from '../lib/api/batches.ts'
 import { errorText } from '../lib/api/request.ts'
+import type { LogSource } from '../lib/api/series.ts'
 import type { LogSearch } from '../lib/log-search.ts'
 import { saveFile } from '../lib/save-file.ts'
 import { count, some } from '../lib/words.ts'

@@ -1,8 +1,8 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { useNewLines } from '../batch/arrivals.ts'
 import { useBatchContext } from '../batch/context.ts'
-import type { LogWanted } from '../lib/api/batches.ts'
 import { errorText } from '../lib/api/request.ts'
+import type { LogWanted } from '../lib/api/series.ts'
 import type { LogLine } from '../lib/api/types.ts'
 
 const FIRST = 500

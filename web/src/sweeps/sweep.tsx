@@ -11,7 +11,7 @@ import { links } from '../lib/links.ts'
 import { batchStore } from '../lib/live/batches.ts'
 import { useRowPart } from '../lib/live/row-store.ts'
 import type { SearchChange } from '../lib/search-change.ts'
-import type { SweepSearch } from '../lib/sweep-search.ts'
+import { readSweepSearch, type SweepSearch } from '../lib/sweep-search.ts'
 import { number, some } from '../lib/words.ts'
 import { JobsMedia } from '../media/jobs-media.tsx'
 import { Button, Choice } from '../ui/controls.tsx'
@@ -36,7 +36,7 @@ const MEDIA_OF = 8
 /** A parallel coordinates plot: one line per job over the parameters, coloured by a metric. */
 export function BatchSweep() {
   const { batchId } = route.useParams()
-  const search = route.useSearch()
+  const search = route.useSearch({ select: readSweepSearch, structuralSharing: true })
   const change = useSearchChange(search, (next) => links.sweep(batchId, next))
   const { jobs: store, focus } = useBatchContext()
   const sweep = useSweep(batchId, store, search)

@@ -1,5 +1,5 @@
 import { AttemptsDocument, type AttemptsQuery } from '../../__generated__/graphql.ts'
-import { batchAt } from './batches.ts'
+import { batchAt } from './batch-parts.ts'
 import { notFound, queryWithCursor } from './graphql.ts'
 import { get } from './request.ts'
 import type { Series } from './types.ts'

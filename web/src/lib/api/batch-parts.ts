@@ -1,6 +1,8 @@
 import { BatchPartsDocument, type BatchPartsQuery } from '../../__generated__/graphql.ts'
 import { inParts, notFound, queryWithCursor } from './graphql.ts'
 
+export const batchAt = (id: string): string => `/api/batches/${encodeURIComponent(id)}`
+
 const PARTS = ['head', 'jobs', 'eta', 'health', 'control', 'delivery', 'shares', 'muted'] as const
 /** Jobs in the first request; batches with more jobs load them page by page. */
 export const JOBS_AT_ONCE = 1_000

@@ -4,8 +4,7 @@ import {
   JobDeliveriesDocument,
   type JobDeliveriesQuery,
 } from '../../__generated__/graphql.ts'
-import { partOf } from './batch-parts.ts'
-import { batchAt } from './batches.ts'
+import { batchAt, partOf } from './batch-parts.ts'
 import { nextOf, nodesOf, notFound, query } from './graphql.ts'
 import { post } from './request.ts'
 import type { Batch, Command, Delivery, Step } from './types.ts'

@@ -1,4 +1,4 @@
-import { batchAt } from './batches.ts'
+import { batchAt } from './batch-parts.ts'
 import { get, getBytes, remove } from './request.ts'
 import type { Page } from './types.ts'
 

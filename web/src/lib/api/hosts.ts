@@ -1,9 +1,9 @@
 import { HostDocument, type HostRowFragment, MoreHostsDocument } from '../../__generated__/graphql.ts'
 import { itemAt } from '../checked.ts'
-import type { SeriesSource } from './batches.ts'
 import { nextOf, nodesOf, notFound, query, queryWithCursor, unknown } from './graphql.ts'
 import { homePart } from './home-parts.ts'
 import { get, remove } from './request.ts'
+import type { SeriesSource } from './series.ts'
 import type { Host, Series } from './types.ts'
 import { wireRow } from './wire-row.ts'
 

@@ -1,5 +1,4 @@
-import { partOf } from './batch-parts.ts'
-import { batchAt } from './batches.ts'
+import { batchAt, partOf } from './batch-parts.ts'
 import { forbidden } from './graphql.ts'
 import { projectPart } from './project-parts.ts'
 import { revokeReportLink } from './reports.ts'

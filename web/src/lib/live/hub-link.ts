@@ -1,4 +1,5 @@
-import { type Cursors, Hub, type HubClient, type Listener } from './hub.ts'
+import { loadedChunk, whenServiceIsBack } from '../availability.ts'
+import type { Cursors, Hub, HubClient, Listener } from './hub.ts'
 import { holdLock, onceReleased, type TabMessage, type WorkerMessage } from './worker-messages.ts'
 
 /** Connects a tab with the hub in the shared worker, else with a hub of its own. */
@@ -8,6 +9,8 @@ const START_TIMEOUT_MS = 10_000
 /** Interval of a tab's heartbeats; browsers let hidden tabs send one a minute. */
 const HEARTBEAT_MS = 20_000
 const MAX_MISSED_HEARTBEATS = 3
+/** Attempts to load the code of a hub. */
+const MAX_LOADS = 5
 
 /** @param wanted the channels that the tab follows now; subscribed to at once, and again after the hub was lost */
 export function openHubLink(listener: Listener, wanted: () => Cursors): HubLink {
@@ -22,11 +25,25 @@ export function openHubLink(listener: Listener, wanted: () => Cursors): HubLink 
   }
 }
 
+/** Its code is loaded here, because few browsers lack shared workers. */
 function ownHub(listener: Listener, wanted: () => Cursors): HubLink {
-  const hub = new Hub()
-  const { subscribe } = hub.join(listener)
-  subscribe(wanted())
-  return { subscribe, reconnect: () => hub.reconnect() }
+  let link: HubLink | null = null
+  const start = async (attempts: number): Promise<void> => {
+    try {
+      const { Hub } = await loadedChunk(import('./hub.ts'))
+      const hub = new Hub()
+      const { subscribe } = hub.join(listener)
+      link = { subscribe, reconnect: () => hub.reconnect() }
+      subscribe(wanted())
+    } catch {
+      listener.onState('offline')
+      await whenServiceIsBack()
+      // A service with another version of the page lacks it for good.
+      if (attempts > 1) await start(attempts - 1)
+    }
+  }
+  void start(MAX_LOADS)
+  return { subscribe: (cursors) => link?.subscribe(cursors), reconnect: () => link?.reconnect() }
 }
 
 function sharedHub(listener: Listener, wanted: () => Cursors, fallBack: () => void): HubLink {

@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
+import { verificationQuery } from '../../lib/account-queries.ts'
 import { sendVerification } from '../../lib/api/invitations.ts'
 import { errorText } from '../../lib/api/request.ts'
-import { verificationQuery } from '../../lib/queries.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { Done, Section } from './section.tsx'

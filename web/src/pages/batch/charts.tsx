@@ -8,7 +8,7 @@ const route = getRouteApi('/b/$batchId/')
 
 export function BatchCharts() {
   const { batchId } = route.useParams()
-  const search = route.useSearch()
+  const search = route.useSearch({ select: readChartSearch, structuralSharing: true })
   const navigate = useNavigate()
   const project = useBatch(batchId)?.project
   return (

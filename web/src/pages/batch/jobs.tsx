@@ -32,7 +32,7 @@ const route = getRouteApi('/b/$batchId/jobs')
 
 export function BatchJobs() {
   const { batchId } = route.useParams()
-  const search = route.useSearch()
+  const search = route.useSearch({ select: readJobsSearch, structuralSharing: true })
   const navigate = useNavigate()
   const batch = useBatch(batchId)
   if (batch === undefined) return null

@@ -1,6 +1,7 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useBatchContext } from '../../batch/context.ts'
 import { links } from '../../lib/links.ts'
+import { readLogSearch } from '../../lib/log-search.ts'
 import { LogView } from '../../logs/log-view.tsx'
 
 const route = getRouteApi('/b/$batchId/logs')
@@ -8,7 +9,7 @@ const route = getRouteApi('/b/$batchId/logs')
 /** The log of the batch, newest line at the bottom. */
 export function BatchLogs() {
   const { batchId } = route.useParams()
-  const search = route.useSearch()
+  const search = route.useSearch({ select: readLogSearch, structuralSharing: true })
   const navigate = useNavigate()
   const { of } = useBatchContext()
   return (

@@ -8,7 +8,7 @@ const route = getRouteApi('/b/$batchId/media')
 /** Images, tables, sound, video and histograms of the batch. */
 export function BatchMedia() {
   const { batchId } = route.useParams()
-  const search = route.useSearch()
+  const search = route.useSearch({ select: readMediaSearch, structuralSharing: true })
   const navigate = useNavigate()
   return (
     <MediaView

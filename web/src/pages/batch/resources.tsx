@@ -8,7 +8,7 @@ const route = getRouteApi('/b/$batchId/resources')
 /** GPU, CPU, memory and disk use over time. */
 export function BatchResources() {
   const { batchId } = route.useParams()
-  const { zoom } = route.useSearch()
+  const { zoom } = route.useSearch({ select: readChartSearch, structuralSharing: true })
   const navigate = useNavigate()
   return (
     <ResourcesView

@@ -17,7 +17,7 @@ import { Scatter } from '../../columns/scatter.tsx'
 import { Toggles } from '../../columns/toggles.tsx'
 import { errorText } from '../../lib/api/request.ts'
 import { coloursOfRuns } from '../../lib/charts/colours.ts'
-import type { CompareSearch } from '../../lib/compare-search.ts'
+import { type CompareSearch, readCompareSearch } from '../../lib/compare-search.ts'
 import { links } from '../../lib/links.ts'
 import { createFocus } from '../../lib/live/focus.ts'
 import { createPointBus } from '../../lib/live/points.ts'
@@ -38,7 +38,7 @@ const NONE: readonly Compared[] = []
 
 /** A comparison of jobs of any batches. */
 export function Compare() {
-  const search = route.useSearch()
+  const search = route.useSearch({ select: readCompareSearch, structuralSharing: true })
   const ids = search.batches
   const compared = useCompared(ids, { chosen: search.ids })
   if (ids.length === 0) {

@@ -7,6 +7,7 @@ import { errorText } from '../../lib/api/request.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { useLiveBatches } from '../../lib/live/use-live-batches.ts'
+import { fromAddress } from '../../lib/query.ts'
 import { count, number, some } from '../../lib/words.ts'
 import { Button, buttonLook, Progress } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
@@ -44,7 +45,7 @@ const route = getRouteApi('/')
 
 /** The home page: running batches, problems, and recently ended batches. */
 export function Home() {
-  const { q = '' } = route.useSearch()
+  const q = fromAddress(route.useSearch().q ?? '')
   const running = useQuery(runningQuery)
   const failed = useQuery(lately(['failed', 'lost'], MAX_FAILED))
   const ended = useQuery(lately(['completed', 'stopped'], MAX_ENDED))

@@ -34,7 +34,7 @@ const route = getRouteApi('/hosts/$hostId')
 /** The page of a host: its agent, what runs on it, past batches, and resources. */
 export function HostPage() {
   const { hostId } = route.useParams()
-  const { zoom } = route.useSearch()
+  const { zoom } = route.useSearch({ select: readChartSearch, structuralSharing: true })
   const navigate = useNavigate()
   const queryKey = ['host', hostId]
   const read = useQuery({ queryKey, queryFn: () => fetchHost(hostId), refetchOnMount: 'always' })

@@ -44,7 +44,7 @@ export function JobPage() {
 }
 
 function OneJob({ job, batchId }: { job: Job; batchId: string }) {
-  const search = route.useSearch()
+  const search = route.useSearch({ select: readJobSearch, structuralSharing: true })
   const navigate = useNavigate()
   const { colourOf, jobs } = useBatchContext()
   const attempts = useAttempts(job)

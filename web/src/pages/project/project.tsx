@@ -8,7 +8,7 @@ import { links } from '../../lib/links.ts'
 import { openView } from '../../lib/open-view.ts'
 import { fieldsQuery, projectQuery, projectViewsQuery } from '../../lib/queries.ts'
 import { inSentences, withAnd } from '../../lib/query.ts'
-import { sortOf } from '../../lib/table-search.ts'
+import { readTableSearch, sortOf } from '../../lib/table-search.ts'
 import { buttonLook } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { Refused } from '../../ui/refused.tsx'
@@ -31,7 +31,7 @@ const route = getRouteApi('/p/$slug')
 /** All batches of a project. */
 export function ProjectPage() {
   const { slug } = route.useParams()
-  const search = route.useSearch()
+  const search = route.useSearch({ select: readTableSearch, structuralSharing: true })
   const { q = '' } = search
   const project = useQuery(projectQuery(slug))
   const known = useQuery(fieldsQuery(slug))
@@ -180,7 +180,7 @@ function Nothing({ slug, filtered }: { slug: string; filtered: boolean }) {
 /** Opens the project's default view if the URL has no search parameters. Returns true until that is decided. */
 function useDefaultView(): boolean {
   const { slug } = route.useParams()
-  const search = route.useSearch()
+  const search = route.useSearch({ select: readTableSearch, structuralSharing: true })
   const navigate = useNavigate()
   const views = useQuery(projectViewsQuery(slug))
   const [arrived, setArrived] = useState<string | null>(null)

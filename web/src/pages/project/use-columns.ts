@@ -3,7 +3,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useCallback, useMemo, useState } from 'react'
 import { links } from '../../lib/links.ts'
 import { fieldsQuery } from '../../lib/queries.ts'
-import { keepColumns, keptColumns } from '../../lib/table-search.ts'
+import { keepColumns, keptColumns, readTableSearch } from '../../lib/table-search.ts'
 import { columnOf, standardColumns } from './table-columns.ts'
 
 const route = getRouteApi('/p/$slug')
@@ -11,7 +11,7 @@ const route = getRouteApi('/p/$slug')
 /** The columns: from the URL, else those saved in this browser for the project, else the defaults. */
 export function useColumns() {
   const { slug } = route.useParams()
-  const search = route.useSearch()
+  const search = route.useSearch({ select: readTableSearch, structuralSharing: true })
   const navigate = useNavigate()
   const known = useQuery(fieldsQuery(slug)).data
   const [kept, setKept] = useState(() => ({ slug, columns: keptColumns(slug) }))

@@ -4,15 +4,10 @@ import { type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from '
 import { applyPayload } from '../../batch/arrivals.ts'
 import { createBatchContext, InBatch, useBatchContext } from '../../batch/context.ts'
 import { ChartCard } from '../../charts/chart-card.tsx'
-import {
-  fetchShared,
-  metricsOf,
-  resourcesOf,
-  sharedMetricsOf,
-  sharedResourcesOf,
-} from '../../lib/api/batches.ts'
 import { mediaOf, sharedMediaOf } from '../../lib/api/media.ts'
 import { errorText } from '../../lib/api/request.ts'
+import { metricsOf, resourcesOf } from '../../lib/api/series.ts'
+import { fetchShared, sharedMetricsOf, sharedResourcesOf } from '../../lib/api/shared.ts'
 import type { Batch, Job } from '../../lib/api/types.ts'
 import { valueText } from '../../lib/batch-facts.ts'
 import { batchName } from '../../lib/batch-name.ts'

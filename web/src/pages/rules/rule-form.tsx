@@ -13,7 +13,8 @@ import {
   TRIGGERS,
   type Trigger,
 } from '../../lib/api/rules.ts'
-import { fieldsQuery, membersQuery } from '../../lib/queries.ts'
+import { membersQuery } from '../../lib/project-queries.ts'
+import { fieldsQuery } from '../../lib/queries.ts'
 import { duration, some } from '../../lib/words.ts'
 import { Button, Choice, Field, inputLook } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'

@@ -5,14 +5,8 @@ import { errorText } from '../../lib/api/request.ts'
 import { type Rule, setRecipients } from '../../lib/api/rules.ts'
 import type { Project } from '../../lib/api/types.ts'
 import { faultOf } from '../../lib/availability.ts'
-import {
-  addressesQuery,
-  membersQuery,
-  ownRulesQuery,
-  projectQuery,
-  rulesQuery,
-  useMe,
-} from '../../lib/queries.ts'
+import { addressesQuery, membersQuery, ownRulesQuery, rulesQuery } from '../../lib/project-queries.ts'
+import { projectQuery, useMe } from '../../lib/queries.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'

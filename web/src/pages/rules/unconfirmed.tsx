@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type MailAddress, requestConfirmation } from '../../lib/api/invitations.ts'
 import { errorText } from '../../lib/api/request.ts'
-import { addressesQuery } from '../../lib/queries.ts'
+import { addressesQuery } from '../../lib/project-queries.ts'
 import { Button } from '../../ui/controls.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Section } from '../../ui/section.tsx'

@@ -4,10 +4,10 @@ import { Suspense, useEffect, useMemo } from 'react'
 import { applyPayload } from '../../batch/arrivals.ts'
 import { createBatchContext, InBatch } from '../../batch/context.ts'
 import { ChartsView } from '../../charts/charts-view.tsx'
-import { fetchShared, sharedLogOf, sharedMetricsOf, sharedResourcesOf } from '../../lib/api/batches.ts'
 import { sharedFilesOf } from '../../lib/api/files.ts'
 import { sharedMediaOf } from '../../lib/api/media.ts'
 import { errorText, Refusal } from '../../lib/api/request.ts'
+import { fetchShared, sharedLogOf, sharedMetricsOf, sharedResourcesOf } from '../../lib/api/shared.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { useChannel, useStreamState } from '../../lib/live/stream.ts'
 import { useBatch } from '../../lib/queries.ts'
@@ -31,7 +31,7 @@ const MediaView = part(() => import('../../media/media-view.tsx').then((file) =>
 /** The shared page of a batch: charts, jobs, log and resources, live but without actions. */
 export function SharedPage() {
   const { token } = route.useParams()
-  const search = route.useSearch()
+  const search = route.useSearch({ select: readShareSearch, structuralSharing: true })
   const navigate = useNavigate()
   const stream = useStreamState()
   const shared = useQuery({

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
+import { providersQuery } from '../../lib/account-queries.ts'
 import { startAt } from '../../lib/api/identity.ts'
-import { providersQuery } from '../../lib/queries.ts'
 import { buttonLook } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { faultText } from './faults.ts'
