@@ -186,3 +186,57 @@ test('a link shows files and media; an anonymous one only if its creator says so
   await call('DELETE', `/api/shares/${open.id}`, { token: stage.batchOwner.token })
   expect((await call('GET', items[0].url)).status).toBe(404)
 })
+
+test('media of jobs of several batches come in one answer, without those that the caller does not see', async () => {
+  const at = (batch_id: string, job_id: string, data: Record<string, unknown>) =>
+    makeEvent('job_epoch', { batch_id, job_id, data })
+  await stage.send(stage.batchOwner, [
+    ...['left', 'right'].map((batch_id) => makeEvent('batch_start', { batch_id })),
+    at('left', 'a', { epoch: 1, hist: histogram }),
+    at('left', 'a', { epoch: 2, hist: histogram }),
+    at('left', 'b', { epoch: 2, text: { ...image('t'), _type: 'text' } }),
+    at('right', 'a', { epoch: 5, hist: histogram }),
+    at('right', 'a', { epoch: 6, mask: image(PNG) }),
+  ])
+  await putFile(stage.app, { token: stage.batchOwner.reporter, batch: 'right' }, 'media/two.png', PNG)
+  const jobs = (await get('/api/jobs?limit=100')).items as { batch_id: string; id: string; key: string }[]
+  const keyOf = (batch: string, id: string) =>
+    jobs.find((job) => job.batch_id === batch && job.id === id)?.key as string
+  const [a, b, right] = [keyOf('left', 'a'), keyOf('left', 'b'), keyOf('right', 'a')]
+  const of = `job_keys=${a},${right},999999`
+  const page = await get(`/api/jobs/media?${of}`)
+  expect(
+    page.items.map((one: Record<string, unknown>) => [one.step, one.job_key, one.job_id, one.key]),
+  ).toEqual([
+    [1, a, 'a', 'hist'],
+    [2, a, 'a', 'hist'],
+    [5, right, 'a', 'hist'],
+    [6, right, 'a', 'mask'],
+  ])
+  expect(page.items[3].values[0]).toMatchObject({
+    uploaded: true,
+    url: '/api/batches/right/files/media/two.png',
+  })
+  const first = await get(`/api/jobs/media?${of}&key=hist&limit=2`)
+  const second = await get(`/api/jobs/media?${of}&key=hist&limit=2&cursor=${first.next_cursor}`)
+  expect(second.items.map(({ step }: { step: number }) => step)).toEqual([5])
+  expect(await get(`/api/jobs/media/steps?${of}&key=hist`)).toEqual({ items: [1, 2, 5] })
+  expect(await get(`/api/jobs/media/keys?${of},${b}`)).toEqual({
+    items: [
+      { key: 'hist', type: 'histogram', jobs: 2, points: 3, first_step: 1, last_step: 5 },
+      { key: 'mask', type: 'image', jobs: 1, points: 1, first_step: 6, last_step: 6 },
+      { key: 'text', type: 'text', jobs: 1, points: 1, first_step: 2, last_step: 2 },
+    ],
+    job_keys: [a, b, right].sort((x, y) => Number(x) - Number(y)),
+    next_cursor: null,
+  })
+  for (const what of ['', '/keys', '/steps']) {
+    const path = `/api/jobs/media${what}?${of}`
+    const stranger = await call('GET', path, { token: stage.stranger.token })
+    expect([stranger.status, stranger.body.items]).toEqual([200, []])
+    const many = Array.from({ length: 1_001 }, (_, n) => n + 1).join()
+    expect(
+      (await call('GET', `/api/jobs/media${what}?job_keys=${many}`, { token: stage.viewer.token })).status,
+    ).toBe(422)
+  }
+})

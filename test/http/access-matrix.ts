@@ -970,6 +970,13 @@ export const MATRIX: Row[] = [
     path: ({ batch }) => `/api/jobs/metrics/clip?key=loss&clip=0.1&job_keys=${batch.jobKey}`,
     answers: READERS,
   },
+  ...['', '/keys', '/steps'].map(
+    (what): Row => ({
+      route: `GET /api/jobs/media${what}`,
+      path: ({ batch }) => `/api/jobs/media${what}?job_keys=${batch.jobKey}`,
+      answers: READERS,
+    }),
+  ),
   // With a credential of a person or a program; agents' own answers are in test/agents.
   {
     route: 'POST /api/agents/register',

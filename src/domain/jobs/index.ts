@@ -20,6 +20,7 @@ export {
 } from './job.ts'
 export { JOB_STATES, type JobView, jobFields } from './job-fields.ts'
 export {
+  batchesOfJobs,
   findJobs,
   JOB_PARTS,
   type JobName,

@@ -116,6 +116,13 @@ export async function visibleJobKeys(db: Db, caller: Caller, keys: readonly numb
   return rows.map((row) => row.key)
 }
 
+/** The ids of the batches of these jobs, by their keys. */
+export async function batchesOfJobs(db: Db, jobKeys: readonly number[]): Promise<Map<number, string>> {
+  const rows = await db<{ key: number; id: string }[]>`/* jobs.batches_of */
+    select key, id from batches where key in (select batch_key from jobs where key = any (${[...jobKeys]}::bigint[]))`
+  return new Map(rows.map(({ key, id }) => [key, id]))
+}
+
 /** The jobs with these keys, in no order. The permissions were checked before. */
 export const readJobs = (db: Db, keys: number[]): Promise<JobRow[]> =>
   wideRows(db<JobRow[]>`/* jobs.read_many */

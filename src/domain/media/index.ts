@@ -2,10 +2,12 @@
 export { type NewMedia, storeMedia } from './for-ingest.ts'
 export {
   countMedia,
+  jobsWithMedia,
   listMedia,
   listMediaKeys,
   type MediaAt,
   type MediaFilter,
+  type MediaOwners,
   type MediaPosition,
   mediaKeysOf,
   withContent,

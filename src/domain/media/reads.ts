@@ -19,6 +19,22 @@ export interface MediaPosition {
   key: string
 }
 
+/** Whose media are read: all of these batches, or those of these jobs of theirs. */
+export interface MediaOwners {
+  batches: readonly number[]
+  jobs?: readonly number[]
+}
+
+/** The condition on the rows of `m` that they belong to these owners. */
+export function ownedBy(db: Db, { batches, jobs }: MediaOwners) {
+  const [only] = batches
+  const ofBatches =
+    batches.length === 1 && only !== undefined
+      ? db`m.batch_key = ${only}`
+      : db`m.batch_key = any (${[...batches]}::bigint[])`
+  return jobs === undefined ? ofBatches : db`${ofBatches} and m.job_key = any (${[...jobs]}::bigint[])`
+}
+
 export interface MediaFilter {
   keys: string[] | undefined
   jobs: string[] | undefined
@@ -28,18 +44,18 @@ export interface MediaFilter {
   limit: number
 }
 
-type MediaRow = MediaAt & { job_key: number }
+type MediaRow = MediaAt & { batch_key: number; job_key: number }
 
 export async function listMedia(
   db: Db,
-  batchKey: number,
+  owners: MediaOwners,
   { keys, jobs, from, to, after, limit }: MediaFilter,
 ): Promise<MediaRow[]> {
   const [ofKeys, ofJobs] = [keys?.filter(isStorable), jobs?.filter(isStorable)]
   return db<MediaRow[]>`/* media.list */
-    select j.id job_id, m.job_key, m.key, m.step, m.at, m.vals "values"
+    select j.id job_id, m.batch_key, m.job_key, m.key, m.step, m.at, m.vals "values"
     from media m join jobs j on j.key = m.job_key and j.batch_key = m.batch_key
-    where m.batch_key = ${batchKey}
+    where ${ownedBy(db, owners)}
       and ${ofKeys === undefined ? db`true` : db`m.key = any (${ofKeys}::text[])`}
       and ${ofJobs === undefined ? db`true` : db`j.id = any (${ofJobs}::text[])`}
       and ${from === undefined ? db`true` : db`m.step >= ${from}::bigint`}
@@ -50,25 +66,28 @@ export async function listMedia(
 
 /**
  * Says of everything in the values that names content whether it has arrived, and its address.
- * @param folder the address of the batch's files; null if they are not shown
+ * @param folderOf the address of the files of a batch; null if they are not shown
  */
-export async function withContent(
+export async function withContent<Row extends Pick<MediaRow, 'batch_key' | 'values'>>(
   db: Db,
-  batchKey: number,
-  rows: readonly MediaRow[],
-  folder: string | null,
-): Promise<MediaAt[]> {
-  const hashes = new Set<string>()
-  for (const { values } of rows) eachContent(values, (value) => void hashes.add(value.sha256))
-  const paths = await pathsOf(db, batchKey, [...hashes])
-  return rows.map(({ job_key: _, ...row }) => {
-    eachContent(row.values, (value) => {
-      const path = paths.get(value.sha256)
+  rows: readonly Row[],
+  folderOf: (batchKey: number) => string | null,
+): Promise<void> {
+  const hashes = new Map<number, Set<string>>()
+  for (const { batch_key: batch, values } of rows)
+    eachContent(values, ({ sha256 }) => {
+      hashes.set(batch, (hashes.get(batch) ?? new Set()).add(sha256))
+    })
+  const paths = new Map<number, ReadonlyMap<string, string>>()
+  for (const [batch, own] of hashes) paths.set(batch, await pathsOf(db, batch, [...own]))
+  for (const { batch_key: batch, values } of rows) {
+    const folder = folderOf(batch)
+    eachContent(values, (value) => {
+      const path = paths.get(batch)?.get(value.sha256)
       const url = path === undefined || folder === null ? null : fileUrl(folder, path)
       Object.assign(value, { uploaded: path !== undefined, url })
     })
-    return row
-  })
+  }
 }
 
 /** A part of a value that names content: an image, or a mask of it. */
@@ -105,18 +124,25 @@ export interface MediaKey {
 /** The keys of a batch's media, in order. */
 export const listMediaKeys = (
   db: Db,
-  batchKey: number,
+  owners: MediaOwners,
   { after, limit }: { after: string | undefined; limit: number },
 ): Promise<MediaKey[]> => db<MediaKey[]>`/* media.keys */
-  select k.key, k.type, k.jobs, m.points, m.first_step, m.last_step
+  select k.key, k.type, k.jobs, o.points, o.first_step, o.last_step
   from (
-    select key, min(type) as type, count(*) jobs from media_keys
-    where batch_key = ${batchKey} and ${after === undefined ? db`true` : db`key > ${after}`}
-    group by key order by key limit ${limit}) k
+    select m.key, min(m.type) as type, count(*) jobs from media_keys m
+    where ${ownedBy(db, owners)} and ${after === undefined ? db`true` : db`m.key > ${after}`}
+    group by m.key order by m.key limit ${limit}) k
   cross join lateral (
-    select count(*) points, min(step) first_step, max(step) last_step from media m
-    where m.batch_key = ${batchKey} and m.key = k.key) m
+    select count(*) points, min(m.step) first_step, max(m.step) last_step from media m
+    where ${ownedBy(db, owners)} and m.key = k.key) o
   order by k.key`
+
+/** The jobs that have media. */
+export async function jobsWithMedia(db: Db, owners: MediaOwners): Promise<number[]> {
+  const rows = await db<{ job_key: number }[]>`/* media.jobs */
+    select distinct m.job_key from media_keys m where ${ownedBy(db, owners)} order by m.job_key`
+  return rows.map((row) => row.job_key)
+}
 
 /** The keys of these batches, for messages. */
 export async function mediaKeysOf(db: Db, batchKeys: readonly number[]): Promise<Map<number, string[]>> {

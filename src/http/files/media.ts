@@ -1,18 +1,22 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
+import type { Caller } from '../../domain/caller.ts'
 import { cursorOf } from '../../domain/cursors.ts'
+import { batchesOfJobs, visibleJobKeys } from '../../domain/jobs/index.ts'
 import {
+  jobsWithMedia,
   listMedia,
   listMediaKeys,
   listMediaSteps,
   MAX_STEPS,
+  type MediaOwners,
   type MediaPosition,
   withContent,
 } from '../../domain/media/index.ts'
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
-import { jobsQuery, keysQuery, namesOf } from '../request/names.ts'
+import { jobKeysText, jobsQuery, keysQuery, namesOf } from '../request/names.ts'
 import { numberText } from '../request/number-text.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
@@ -27,19 +31,18 @@ export const mediaQuery = z.strictObject({
   from: step.optional().describe('The first step'),
   to: step.optional().describe('The last step'),
 })
-export const mediaPageShape = pageOf(
-  z.object({
-    job_id: z.string(),
-    key: z.string(),
-    step: z.number(),
-    at: shapes.instant,
-    values: z
-      .array(z.looseObject({}))
-      .describe(
-        'As sent. What names content has `uploaded`, false while it has not arrived, and the `url` of its file',
-      ),
-  }),
-)
+const mediaShape = z.object({
+  job_id: z.string(),
+  key: z.string(),
+  step: z.number(),
+  at: shapes.instant,
+  values: z
+    .array(z.looseObject({}))
+    .describe(
+      'As sent. What names content has `uploaded`, false while it has not arrived, and the `url` of its file',
+    ),
+})
+export const mediaPageShape = pageOf(mediaShape)
 export const mediaKeysQuery = z.strictObject(pageQuery)
 export const mediaKeysShape = pageOf(
   z.object({
@@ -57,9 +60,19 @@ export const mediaStepsShape = z.object({
   items: z.array(z.number()).describe(`Ascending; the last ${MAX_STEPS} if there are more`),
 })
 
-/** Media of a batch (contract §11 "Media"). */
+const ofJobs = { job_keys: jobKeysText }
+const comparedQuery = z.strictObject({ ...ofJobs, ...mediaQuery.omit({ job: true, jobs: true }).shape })
+
+/** Media of a batch (contract §11 "Media"), and of jobs of any batches. */
 export function mediaRoutes(app: FastifyInstance, services: Services): void {
-  addRoutes(app, services, [mediaRoute, mediaKeysRoute, mediaStepsRoute])
+  addRoutes(app, services, [
+    mediaRoute,
+    mediaKeysRoute,
+    mediaStepsRoute,
+    comparedRoute,
+    comparedKeysRoute,
+    comparedStepsRoute,
+  ])
 }
 
 const mediaCursor = cursorOf<MediaPosition>(
@@ -68,15 +81,27 @@ const mediaCursor = cursorOf<MediaPosition>(
 )
 const keysCursor = cursorOf('media keys', z.string())
 
-/** One page of media, with the addresses of its files below `folder`. */
+const folderOf = (batchId: string): string => `/api/batches/${encodeURIComponent(batchId)}/files`
+
+/** One page of media of a batch, with the addresses of its files below `folder`. */
 export async function mediaPage(
-  { sql }: Pick<Services, 'sql'>,
+  services: Pick<Services, 'sql'>,
   batchKey: number,
   folder: string | null,
   query: z.output<typeof mediaQuery>,
 ) {
+  const { items, next_cursor } = await ownedPage(services, { batches: [batchKey] }, () => folder, query)
+  return { items: items.map(({ batch_key: _, job_key: _job, ...item }) => item), next_cursor }
+}
+
+async function ownedPage(
+  { sql }: Pick<Services, 'sql'>,
+  owners: MediaOwners,
+  folderOf: (batchKey: number) => string | null,
+  query: z.output<typeof mediaQuery>,
+) {
   const { limit, cursor, from, to } = query
-  const found = await listMedia(sql, batchKey, {
+  const found = await listMedia(sql, owners, {
     keys: namesOf(query.keys, query.key),
     jobs: namesOf(query.jobs, query.job),
     from,
@@ -89,15 +114,22 @@ export async function mediaPage(
     job,
     key,
   }))
-  return { items: await withContent(sql, batchKey, rows, folder), next_cursor }
+  await withContent(sql, rows, folderOf)
+  return { items: rows, next_cursor }
 }
 
-export async function mediaKeysPage(
-  { sql }: Pick<Services, 'sql'>,
+export const mediaKeysPage = (
+  services: Pick<Services, 'sql'>,
   batchKey: number,
+  query: z.output<typeof mediaKeysQuery>,
+) => ownedKeys(services, { batches: [batchKey] }, query)
+
+async function ownedKeys(
+  { sql }: Pick<Services, 'sql'>,
+  owners: MediaOwners,
   { limit, cursor }: z.output<typeof mediaKeysQuery>,
 ) {
-  const found = await listMediaKeys(sql, batchKey, { after: keysCursor.read(cursor), limit: limit + 1 })
+  const found = await listMediaKeys(sql, owners, { after: keysCursor.read(cursor), limit: limit + 1 })
   const { rows, next_cursor } = pageFrom(found, limit, keysCursor, ({ key }) => key)
   return { items: [...rows], next_cursor }
 }
@@ -117,8 +149,7 @@ function mediaRoute(routes: Routes, services: Services): void {
     },
     async (request) => {
       const batch = await visibleBatch(services.sql, await request.caller(), request.params.id)
-      const folder = `/api/batches/${encodeURIComponent(batch.id)}/files`
-      return mediaPage(services, batch.key, folder, request.query)
+      return mediaPage(services, batch.key, folderOf(batch.id), request.query)
     },
   )
 }
@@ -150,7 +181,7 @@ export async function mediaSteps(
   query: z.output<typeof mediaStepsQuery>,
 ) {
   const wanted = { keys: namesOf(query.keys, query.key), jobs: namesOf(query.jobs, query.job) }
-  return { items: await listMediaSteps(sql, batchKey, wanted) }
+  return { items: await listMediaSteps(sql, { batches: [batchKey] }, wanted) }
 }
 
 function mediaStepsRoute(routes: Routes, services: Services): void {
@@ -169,6 +200,93 @@ function mediaStepsRoute(routes: Routes, services: Services): void {
     async (request) => {
       const batch = await visibleBatch(services.sql, await request.caller(), request.params.id)
       return mediaSteps(services, batch.key, request.query)
+    },
+  )
+}
+
+/** The jobs among these that the caller may see, with their batches. */
+async function seen({ sql }: Services, caller: Caller, jobKeys: readonly number[]) {
+  const jobs = await visibleJobKeys(sql, caller, jobKeys)
+  const batchIds = await batchesOfJobs(sql, jobs)
+  return { owners: { batches: [...batchIds.keys()], jobs }, batchIds }
+}
+
+function comparedRoute(routes: Routes, services: Services): void {
+  routes.get(
+    '/api/jobs/media',
+    {
+      ...readersOnly,
+      schema: {
+        tags,
+        summary: 'Media of jobs of any batches, ordered by step',
+        querystring: comparedQuery,
+        response: {
+          200: pageOf(mediaShape.extend({ job_key: z.string().describe('The `key` of the job') })),
+        },
+      },
+    },
+    async (request) => {
+      const { job_keys: jobKeys, ...query } = request.query
+      const { owners, batchIds } = await seen(services, await request.caller(), jobKeys)
+      const { items, next_cursor } = await ownedPage(
+        services,
+        owners,
+        (batch) => folderOf(batchIds.get(batch) ?? ''),
+        query,
+      )
+      return {
+        items: items.map(({ batch_key: _, job_key: key, ...item }) => ({ ...item, job_key: String(key) })),
+        next_cursor,
+      }
+    },
+  )
+}
+
+function comparedKeysRoute(routes: Routes, services: Services): void {
+  routes.get(
+    '/api/jobs/media/keys',
+    {
+      ...readersOnly,
+      schema: {
+        tags,
+        summary: 'The keys under which jobs of any batches have media',
+        querystring: z.strictObject({ ...ofJobs, ...pageQuery }),
+        response: {
+          200: mediaKeysShape.extend({
+            job_keys: z.array(z.string()).describe('The `key` of each job that has media'),
+          }),
+        },
+      },
+    },
+    async (request) => {
+      const { job_keys: jobKeys, ...query } = request.query
+      const { owners } = await seen(services, await request.caller(), jobKeys)
+      const [page, having] = await Promise.all([
+        ownedKeys(services, owners, query),
+        jobsWithMedia(services.sql, owners),
+      ])
+      return { ...page, job_keys: having.map(String) }
+    },
+  )
+}
+
+function comparedStepsRoute(routes: Routes, services: Services): void {
+  routes.get(
+    '/api/jobs/media/steps',
+    {
+      ...readersOnly,
+      schema: {
+        tags,
+        summary: 'The steps at which jobs of any batches have media',
+        querystring: z.strictObject({ ...ofJobs, ...keysQuery }),
+        response: { 200: mediaStepsShape },
+      },
+    },
+    async (request) => {
+      const { query } = request
+      const { owners } = await seen(services, await request.caller(), query.job_keys)
+      const wanted = { keys: namesOf(query.keys, query.key), jobs: undefined }
+      return { items: await listMediaSteps(services.sql, owners, wanted) }
     },
   )
 }

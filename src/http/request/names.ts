@@ -16,6 +16,16 @@ export const jobsQuery = {
   job: given.optional().describe('One exact job id, commas included; repeatable'),
 }
 
+/** The largest number of jobs in one comparison. */
+export const MAX_JOBS = 1_000
+/** Jobs of any batches. */
+export const jobKeysText = z
+  .string()
+  .regex(/^[1-9]\d{0,14}(,[1-9]\d{0,14})*$/, 'must be keys of jobs, separated by commas')
+  .transform((text) => [...new Set(text.split(',').map(Number))])
+  .refine((keys) => keys.length <= MAX_JOBS, `must be at most ${MAX_JOBS} jobs`)
+  .describe('The `key` of each job, separated by commas; jobs that the caller may not see are left out')
+
 type Given = z.output<typeof given> | undefined
 
 /** @returns the requested names; undefined if none were given, which means all */

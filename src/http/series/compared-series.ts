@@ -14,6 +14,7 @@ import { Problem } from '../../problem.ts'
 import { isFormula, MAX_FORMULA_LENGTH } from '../../query/index.ts'
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
+import { jobKeysText } from '../request/names.ts'
 import { numberText } from '../request/number-text.ts'
 import { readFrom, streamFrom } from '../request/read-from.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
@@ -31,15 +32,8 @@ import {
 import { answerSeries } from './series-frames.ts'
 import type { ShownSeries } from './series-json.ts'
 
-/** The largest number of jobs in one comparison. */
-export const MAX_JOBS = 1_000
 const ofJobs = {
-  job_keys: z
-    .string()
-    .regex(/^[1-9]\d{0,14}(,[1-9]\d{0,14})*$/, 'must be keys of jobs, separated by commas')
-    .transform((text) => [...new Set(text.split(',').map(Number))])
-    .refine((keys) => keys.length <= MAX_JOBS, `must be at most ${MAX_JOBS} jobs`)
-    .describe('The `key` of each job, separated by commas; jobs that the caller may not see are left out'),
+  job_keys: jobKeysText,
   key: z
     .string()
     .refine((key) => key.length <= (isFormula(key) ? MAX_FORMULA_LENGTH : 128), 'is too long')
