@@ -67,8 +67,10 @@ export const links = {
   host: (hostId: string) => linkOptions({ to: '/hosts/$hostId', params: { hostId }, search: {} }),
   view: (viewId: string) => linkOptions({ to: '/v/$viewId', params: { viewId } }),
   agents: () => linkOptions({ to: '/admin/agents' }),
-  compare: (batches: readonly string[], search: Partial<CompareSearch> = {}) =>
-    linkOptions({ to: '/compare', search: { ...search, batches: [...batches] } }),
+  compare: (batches: readonly string[], given: Partial<CompareSearch> = {}) => {
+    const search: CompareSearch = { ...given, batches: [...batches] }
+    return linkOptions({ to: '/compare', search })
+  },
 }
 
 /** The same as strings, for pages with hundreds of rows (ui/row-links.ts). */
