@@ -67,6 +67,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     rolldownOptions: {
+      // Its table of all codecs starts WebAssembly, which the content security policy refuses; the page names those it needs.
+      treeshake: { moduleSideEffects: [{ test: /hyparquet-compressors/, sideEffects: false }] },
       // The app, and the pages for developers at /graphql and /api/docs, which share only libraries with it.
       input: ['index.html', 'graphiql.html', 'api-docs.html'].map((file) => join(import.meta.dirname, file)),
       output: {

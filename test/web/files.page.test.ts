@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { putFile } from '../files/sending-files.ts'
 import { png } from './media-samples.ts'
@@ -80,6 +80,20 @@ test('a CSV file is a table to sort, filter and search, and its cells are text',
   await context.close()
 })
 
+/** A frame of Zstandard whose blocks are not compressed: Node 20 has no Zstandard. */
+function zstd(input: Uint8Array): Uint8Array {
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE(input.length)
+  const parts: Uint8Array[] = [Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0xa0]), length]
+  for (let at = 0; at < input.length; at += 100_000) {
+    const block = input.subarray(at, at + 100_000)
+    const header = Buffer.alloc(3)
+    header.writeUIntLE((block.length << 3) | Number(at + 100_000 >= input.length), 0, 3)
+    parts.push(header, block)
+  }
+  return Buffer.concat(parts)
+}
+
 test('a Parquet file shows its first rows, or its columns and why not its rows', async () => {
   const { parquetWriteBuffer } = await import('hyparquet-writer')
   const rows = Array.from({ length: 5_000 }, (_, i) => i)
@@ -91,17 +105,29 @@ test('a Parquet file shows its first rows, or its columns and why not its rows',
   const put = (path: string, bytes: ArrayBuffer) =>
     putFile(web.app, { token: web.reporter, batch: RAN }, path, Buffer.from(bytes))
   await put('out/rows.parquet', parquetWriteBuffer({ columnData }))
-  const compressors = { GZIP: (input: Uint8Array) => gzipSync(input) }
-  await put('out/packed.parquet', parquetWriteBuffer({ columnData, codec: 'GZIP', compressors }))
+  const compressors = {
+    GZIP: gzipSync,
+    BROTLI: brotliCompressSync,
+    ZSTD: zstd,
+    LZO: (input: Uint8Array) => input,
+  }
+  const codecs = ['GZIP', 'BROTLI', 'ZSTD', 'LZO'] as const
+  for (const codec of codecs)
+    await put(`out/${codec}.parquet`, parquetWriteBuffer({ columnData, codec, compressors }))
   await put('out/broken.parquet', new TextEncoder().encode('PAR1 this is none').buffer as ArrayBuffer)
   const { page, context, complaints } = await open(`/b/${RAN}/files?file=out/rows.parquet`)
   const preview = page.getByRole('region', { name: 'Preview' })
   await preview.getByText('The first 1,000 of 5,000 rows').waitFor()
   const cells = () => preview.locator('tbody tr').nth(1).locator('td').allInnerTexts()
   await expect.poll(cells).toEqual(['1', '1,000', HOSTILE])
-  await page.locator('[data-file="out/packed.parquet"]').click()
-  await preview.getByText('Its rows are compressed with GZIP: download it.').waitFor()
-  await preview.getByRole('list', { name: 'Columns of packed.parquet' }).getByText('label').waitFor()
+  for (const codec of ['GZIP', 'BROTLI', 'ZSTD']) {
+    await page.locator(`[data-file="out/${codec}.parquet"]`).click()
+    await preview.getByRole('region', { name: `${codec}.parquet` }).waitFor()
+    await expect.poll(cells).toEqual(['1', '1,000', HOSTILE])
+  }
+  await page.locator('[data-file="out/LZO.parquet"]').click()
+  await preview.getByText('Its rows are compressed with LZO: download it.').waitFor()
+  await preview.getByRole('list', { name: 'Columns of LZO.parquet' }).getByText('label').waitFor()
   await page.locator('[data-file="out/broken.parquet"]').click()
   await preview.getByText('It cannot be read as Parquet').waitFor()
   expect(await page.title()).not.toBe('1')

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import type { AsyncBuffer, FileMetaData } from 'hyparquet'
+import type { AsyncBuffer, Compressors, FileMetaData } from 'hyparquet'
 import { errorText, getBytes } from '../lib/api/request.ts'
 import { bytesText, count } from '../lib/words.ts'
 import { ShownTable } from '../media/table-content.tsx'
@@ -11,8 +11,9 @@ const MAX_ROWS = 1_000
 /** A group of rows is read whole. */
 const MAX_BYTES = 64 * 1024 * 1024
 const MAX_COLUMNS = 200
-/** What needs no further library. */
-const CODECS = ['UNCOMPRESSED', 'SNAPPY']
+/** What `hyparquet` itself reads. */
+const OWN_CODECS = ['UNCOMPRESSED', 'SNAPPY']
+const CODECS = [...OWN_CODECS, 'GZIP', 'ZSTD', 'BROTLI', 'LZ4', 'LZ4_RAW']
 
 interface Shown {
   table: TableData
@@ -72,14 +73,42 @@ async function readParquet(url: string, size: number, signal: AbortSignal): Prom
   const all = parquetSchema(metadata).children.map(({ element }) => element.name)
   const columns = all.slice(0, MAX_COLUMNS)
   const why = whyNot(metadata)
+  const read = { file, metadata, columns, rowEnd: MAX_ROWS }
   const found =
-    why === undefined ? await parquetReadObjects({ file, metadata, columns, rowEnd: MAX_ROWS }) : []
+    why === undefined ? await parquetReadObjects({ ...read, compressors: await decompressors(metadata) }) : []
   const data = found.map((row) => columns.map((column) => toJson(row[column])))
   return { table: { columns, rows: data }, rows, columns: all.length, why }
 }
 
-function whyNot({ row_groups: [first] }: FileMetaData): string | undefined {
-  const codec = first?.columns.find(({ meta_data: of }) => of && !CODECS.includes(of.codec))?.meta_data?.codec
+/** The library for further codecs, if the file needs one. A page of the file must not claim more than fits. */
+async function decompressors(metadata: FileMetaData): Promise<Compressors> {
+  if (otherCodec(metadata, OWN_CODECS) === undefined) return {}
+  const { decompressBrotli, decompressGzip, decompressLz4, decompressLz4Raw, decompressZstd } = await import(
+    'hyparquet-compressors'
+  )
+  const bounded =
+    (decompress: Decompress): Decompress =>
+    (input, length) => {
+      if (length > MAX_BYTES) throw new Error(`a page of ${bytesText(length)} is too large`)
+      return decompress(input, length)
+    }
+  return {
+    GZIP: bounded(decompressGzip),
+    ZSTD: bounded((input, length) => decompressZstd(input, new Uint8Array(length))),
+    BROTLI: bounded(decompressBrotli),
+    LZ4: bounded(decompressLz4),
+    LZ4_RAW: bounded(decompressLz4Raw),
+  }
+}
+
+type Decompress = (input: Uint8Array, outputLength: number) => Uint8Array
+
+const otherCodec = ({ row_groups: [first] }: FileMetaData, known: readonly string[]): string | undefined =>
+  first?.columns.find(({ meta_data: of }) => of && !known.includes(of.codec))?.meta_data?.codec
+
+function whyNot(metadata: FileMetaData): string | undefined {
+  const [first] = metadata.row_groups
+  const codec = otherCodec(metadata, CODECS)
   if (codec !== undefined) return `Its rows are compressed with ${codec}: download it.`
   const bytes = Number(first?.total_byte_size ?? 0)
   return bytes > MAX_BYTES ? `Its rows are in groups of ${bytesText(bytes)}: download it.` : undefined
