@@ -99,7 +99,7 @@ declare module 'fastify' {
   }
 }
 
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 /** The REST door: every route, and what holds for all of them (contract "General rules"). */
 export async function buildServer(services: Services): Promise<FastifyInstance> {

@@ -761,6 +761,10 @@ export const MATRIX: Row[] = [
     answers: '401 401 403 403 404 403 403 404 404 404',
   },
   {
+    route: 'OPTIONS /api/uploads/:id',
+    answers: '204 204 204 204 204 204 204 204 204 204',
+  },
+  {
     route: 'PATCH /api/uploads/:id',
     path: () => '/api/uploads/00000000-0000-4000-8000-000000000000',
     // Without `Tus-Resumable`.

@@ -2,6 +2,9 @@ import { required } from '../../checked.ts'
 import type { Db, Sql, Tx } from '../../db/sql.ts'
 import type { ObjectStore } from '../../storage/index.ts'
 
+/** After how long content without a reference, and uploads that nothing continues, are removed. */
+export const UNUSED_S = 86_400
+
 /** SQL over `c` of contents: whether something refers to it. */
 const referredTo = (tx: Db) => tx`(
   exists (select from batch_files f where f.content_key = c.key)

@@ -6,6 +6,7 @@ export {
   countCollectable,
   markUnreferenced,
   removeObjects,
+  UNUSED_S,
 } from './collect.ts'
 export { shownType } from './content-type.ts'
 export {

@@ -10,6 +10,7 @@ import { codeOf } from '../../thrown.ts'
 import type { Known } from '../caller.ts'
 import { isUuid } from '../uuid.ts'
 import { contentArrived, type Settle } from './arrive.ts'
+import { UNUSED_S } from './collect.ts'
 import { HEAD_BYTES, inlineTypeOf } from './content-type.ts'
 import type { FileLimits } from './declare.ts'
 import { mayWriteTo } from './project-writer.ts'
@@ -25,9 +26,14 @@ const MAX_HASHES = 1_000
 export interface UploadState {
   size: number
   received: number
+  /** When it is removed if nothing continues it; null once all of it is there. */
+  expires: Date | null
 }
 
-interface UploadRow extends UploadState {
+interface UploadRow {
+  size: number
+  received: number
+  updated_at: string
   id: string
   project_key: number
   sha256: string
@@ -42,10 +48,9 @@ export interface Receiver {
   /**
    * Appends bytes at an offset. What arrived before the client went away counts.
    * @param bytes ends with the request
-   * @returns how much there is now
    * @throws Problem upload_not_found, upload_offset_mismatch, upload_busy, file_too_large, storage_full, content_mismatch
    */
-  append(caller: Known, id: string, offset: number, bytes: Readable): Promise<number>
+  append(caller: Known, id: string, offset: number, bytes: Readable): Promise<UploadState>
 }
 
 export interface ReceiverOptions {
@@ -77,11 +82,10 @@ class UploadReceiver implements Receiver {
   }
 
   async find(caller: Known, id: string): Promise<UploadState> {
-    const { size, received } = await this.#load(caller, id)
-    return { size, received }
+    return stateOf(await this.#load(caller, id))
   }
 
-  async append(caller: Known, id: string, offset: number, bytes: Readable): Promise<number> {
+  async append(caller: Known, id: string, offset: number, bytes: Readable): Promise<UploadState> {
     // A client that lost its connection comes back before this server has noticed that it is gone.
     for (let other = this.#active.get(id); other !== undefined; other = this.#active.get(id)) {
       other.bytes.destroy(new Problem('upload_busy', { detail: 'A later request continues this upload' }))
@@ -97,14 +101,15 @@ class UploadReceiver implements Receiver {
     }
   }
 
-  async #receive(caller: Known, id: string, offset: number, bytes: Readable): Promise<number> {
+  async #receive(caller: Known, id: string, offset: number, bytes: Readable): Promise<UploadState> {
     const found = await this.#load(caller, id)
-    if (found.received === found.size && offset === found.size) return found.size
+    if (found.received === found.size && offset === found.size) return stateOf(found)
     const lock = randomUUID()
     const upload = await this.#take(found, lock)
     try {
       if (offset !== upload.received) throw offsetMismatch(upload.received)
-      return await this.#write(upload, bytes, lock)
+      const received = await this.#write(upload, bytes, lock)
+      return stateOf({ ...upload, received, updated_at: this.#options.now().toISOString() })
     } finally {
       await this.#options.sql`/* uploads.release */
         update uploads set busy_by = null, busy_until = null where id = ${id} and busy_by = ${lock}`.catch(
@@ -119,6 +124,7 @@ class UploadReceiver implements Receiver {
     const [row] = isUuid(id)
       ? await sql<UploadRow[]>`/* uploads.find */
           select u.id, u.project_key, encode(u.sha256, 'hex') sha256, u.size, u.object, u.progress,
+            u.updated_at,
             case when c.key is null then u.received else u.size end received
           from uploads u left join contents c on c.project_key = u.project_key and c.sha256 = u.sha256
           where u.id = ${id} and u.user_id = ${caller.user.id}`
@@ -256,6 +262,12 @@ class UploadReceiver implements Receiver {
     await this.#options.sql`/* uploads.voided */ delete from stored_removals where object = ${object}`
   }
 }
+
+const stateOf = ({ size, received, updated_at }: UploadRow): UploadState => ({
+  size,
+  received,
+  expires: received < size ? new Date(Date.parse(updated_at) + UNUSED_S * 1000) : null,
+})
 
 async function hashOf(store: ObjectStore, name: string): Promise<string> {
   const hash = createHash('sha256')

@@ -1,3 +1,4 @@
+import { UNUSED_S } from '../files/index.ts'
 import { ABSOLUTE_S, IDLE_S } from '../sessions/index.ts'
 
 /** The retention periods (contract §7), in days; undefined: for ever. */
@@ -58,7 +59,7 @@ export function cutoffsOf(days: RetentionDays, now: Date): Cutoffs {
     deleted: ago(days.deleted * DAY_S),
     notifications: ago(days.notification * DAY_S),
     notices: ago(NOTICE_DAYS * DAY_S),
-    unused: ago(DAY_S),
+    unused: ago(UNUSED_S),
     sessionsUsed: ago(IDLE_S),
     sessionsOpened: ago(ABSOLUTE_S),
     now: now.toISOString(),

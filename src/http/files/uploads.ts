@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import { requireSender } from '../../domain/files/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
@@ -21,7 +22,33 @@ export function uploadRoutes(app: FastifyInstance, services: Services): void {
   app.addContentTypeParser(BYTES_TYPE, (_request: FastifyRequest, body: IncomingMessage, done) =>
     done(null, body),
   )
-  addRoutes(app, services, [uploadStateRoute, appendRoute])
+  addRoutes(app, services, [capabilitiesRoute, uploadStateRoute, appendRoute])
+}
+
+function capabilitiesRoute(routes: Routes, { config }: Services): void {
+  routes.options(
+    '/api/uploads/:id',
+    {
+      schema: {
+        tags,
+        summary: 'What of tus the service speaks: its version, its extensions and the largest file',
+        security: [],
+        params: z.object({ id: z.string() }),
+        querystring: shapes.nothing,
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (_request, reply) =>
+      reply
+        .code(204)
+        .headers({
+          'tus-resumable': TUS,
+          'tus-version': TUS,
+          'tus-extension': 'expiration',
+          'tus-max-size': config.files.maxBytes,
+        })
+        .send(null),
+  )
 }
 
 /** Names the version in every answer, refusals too. */
@@ -46,8 +73,9 @@ function uploadStateRoute(routes: Routes, { files }: Services): void {
     },
     async (request, reply) => {
       speakTus(request, reply)
-      const { size, received } = await files.find(requireSender(await request.caller()), request.params.id)
-      reply.header('upload-length', size).header('upload-offset', received)
+      const upload = await files.find(requireSender(await request.caller()), request.params.id)
+      reply.header('upload-length', upload.size).header('upload-offset', upload.received)
+      if (upload.expires !== null) reply.header('upload-expires', upload.expires.toUTCString())
       return reply.send(null)
     },
   )
@@ -74,7 +102,8 @@ function appendRoute(routes: Routes, { files }: Services): void {
         if (request.headers['content-type'] !== BYTES_TYPE) throw new Problem('unsupported_media_type')
         const offset = offsetOf(request)
         const caller = requireSender(await request.caller())
-        const received = await files.append(caller, request.params.id, offset, request.raw)
+        const { received, expires } = await files.append(caller, request.params.id, offset, request.raw)
+        if (expires !== null) reply.header('upload-expires', expires.toUTCString())
         return reply.header('upload-offset', received).code(204).send(null)
       } catch (error) {
         drainRequest(request, reply)
