@@ -40,7 +40,7 @@ export interface SceneBatch {
 }
 
 export interface Row {
-  route: `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
+  route: `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'} /${string}`
   /** The project that the batch is in; a second row shows the effect of its visibility. */
   project?: 'vision' | 'open'
   /** The call ends the caller's session, so it gets its own. */

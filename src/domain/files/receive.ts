@@ -1,12 +1,12 @@
 import { createHash, type Hash, randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { required } from '../../checked.ts'
 import type { Sql } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { contentOf, type ObjectStore, type ObjectWriter } from '../../storage/index.ts'
 import { commit, type Writer } from '../../stream/commit.ts'
-import { codeOf } from '../../thrown.ts'
 import type { Known } from '../caller.ts'
 import { isUuid } from '../uuid.ts'
 import { contentArrived, type Settle } from './arrive.ts'
@@ -14,12 +14,15 @@ import { UNUSED_S } from './collect.ts'
 import { HEAD_BYTES, inlineTypeOf } from './content-type.ts'
 import type { FileLimits } from './declare.ts'
 import { mayWriteTo } from './project-writer.ts'
+import { offsetMismatch, storageFault, tooMuch } from './upload-refusals.ts'
 
 /** Bytes and milliseconds after which received bytes are made durable and noted, so that a crash costs no more. */
 const NOTE_BYTES = 16 * 1024 * 1024
 const NOTE_MS = 5_000
 /** For how long a server that writes to an upload keeps others from it; it renews that with every note. */
 const BUSY_S = 30
+/** How long the bytes of a connection that was cut are waited for, when its client asks where to continue. */
+const LAST_BYTES_MS = 500
 /** Uploads whose hash goes on with the next request; that of others is computed again at their end. */
 const MAX_HASHES = 1_000
 
@@ -82,15 +85,26 @@ class UploadReceiver implements Receiver {
   }
 
   async find(caller: Known, id: string): Promise<UploadState> {
+    const found = await this.#load(caller, id)
+    const active = this.#active.get(found.id)
+    if (active === undefined) return stateOf(found)
+    // A client that lost its connection asks where to continue: its last bytes may still be on their way from a proxy.
+    await Promise.race([active.over, sleep(LAST_BYTES_MS, undefined, { ref: false })])
+    await this.#end(found.id)
     return stateOf(await this.#load(caller, id))
   }
 
-  async append(caller: Known, id: string, offset: number, bytes: Readable): Promise<UploadState> {
-    // A client that lost its connection comes back before this server has noticed that it is gone.
+  /** Ends the request that is being received here; what arrived of it counts. */
+  async #end(id: string): Promise<void> {
     for (let other = this.#active.get(id); other !== undefined; other = this.#active.get(id)) {
       other.bytes.destroy(new Problem('upload_busy', { detail: 'A later request continues this upload' }))
       await other.over
     }
+  }
+
+  async append(caller: Known, id: string, offset: number, bytes: Readable): Promise<UploadState> {
+    // A client that lost its connection comes back before this server has noticed that it is gone.
+    await this.#end(id)
     const work = this.#receive(caller, id, offset, bytes)
     const active: Active = { bytes, over: work.catch(() => {}) }
     this.#active.set(id, active)
@@ -273,19 +287,4 @@ async function hashOf(store: ObjectStore, name: string): Promise<string> {
   const hash = createHash('sha256')
   for await (const chunk of required(await store.read(name))) hash.update(chunk)
   return hash.digest('hex')
-}
-
-const offsetMismatch = (received: number): Problem =>
-  new Problem('upload_offset_mismatch', {
-    detail: `The next byte to send is at offset ${received}`,
-    headers: { 'upload-offset': String(received) },
-  })
-
-const tooMuch = (size: number): Problem =>
-  new Problem('file_too_large', { detail: `The upload was declared with ${size} bytes` })
-
-/** A full disk is a refusal of its own. */
-function storageFault(error: unknown): unknown {
-  const code = codeOf(error)
-  return code === 'ENOSPC' || code === 'EDQUOT' ? new Problem('storage_full', { cause: error }) : error
 }

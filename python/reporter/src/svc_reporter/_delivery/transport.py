@@ -137,13 +137,13 @@ class Transport:
         """Send one request and read the whole response. Raises Unreachable.
 
         If the server has closed the keep-alive connection, the request is sent again on a new one. That is safe because
-        the event id is an idempotency key.
+        the event id is an idempotency key. A part of an upload is not: what arrived of it need not be sent again.
         """
         reused = self._connection is not None
         try:
             return self._once(method, path, body, accept, content_type, headers)
         except Unreachable as error:
-            if not reused or self._aborted or not isinstance(error.__cause__, ConnectionError):
+            if not reused or method == "PATCH" or self._aborted or not isinstance(error.__cause__, ConnectionError):
                 raise
         return self._once(method, path, body, accept, content_type, headers)
 
