@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Config } from '../config.ts'
 import { openSql } from '../db/sql.ts'
-import { copyObjects, eachObject, forgetUploads } from '../domain/files/index.ts'
+import { compareStore, copyObjects, eachObject, forgetUploads } from '../domain/files/index.ts'
 import { type ObjectStore, openStore } from '../storage/index.ts'
 import { onDatabase } from './database.ts'
 import { createProgress } from './progress.ts'
@@ -57,6 +57,41 @@ export async function forgetUploadsOf(url: string): Promise<void> {
   try {
     await forgetUploads(sql)
   } finally {
+    await sql.end({ timeout: 5 })
+  }
+}
+
+/**
+ * After a restore of an earlier moment: brings back content that was deleted since, if there are copies, and compares the
+ * store with the database.
+ * @returns what its reader has to know
+ */
+export async function settleFiles({
+  url,
+  folder,
+  config,
+  signal,
+}: Omit<Copying, 'folder' | 'progress'> & { folder: string | undefined }): Promise<string[]> {
+  const lines: string[] = []
+  if (folder !== undefined) {
+    const { copied } = await restoreFiles({ url, folder, config, signal, progress: () => {} })
+    lines.push(`copied ${copied} files from ${folder}`)
+  }
+  const sql = openSql(url, { name: 'files', max: 1 })
+  const store = await openStore(config.files)
+  try {
+    const { objects, missing, unknown } = await compareStore(sql, store)
+    if (missing.length > 0)
+      lines.push(
+        `${missing.length} of ${objects} contents of files were deleted since and are missing: svc restore --files brings them back from copies; svc doctor names them`,
+      )
+    if (unknown > 0)
+      lines.push(
+        `${unknown} objects in the store of files arrived later; they are kept, and svc doctor counts them`,
+      )
+    return lines
+  } finally {
+    store.close()
     await sql.end({ timeout: 5 })
   }
 }

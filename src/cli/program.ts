@@ -140,13 +140,13 @@ function addRestore(program: Command, { settings }: CommandContext): void {
     .argument('<path>', 'a file that svc backup wrote, or the place of svc wal-archive')
     .option('--replace', 'give up what the database holds; without it, the database must be empty')
     .option('--at <time>', 'of a WAL archive: the moment to restore, such as 2026-03-01T14:30:00Z')
-    .option('--files <folder>', 'of a backup: bring back files of runs that the store lacks from there')
+    .option('--files <folder>', 'bring back files of runs that the store lacks from there')
     .action(async (path: string, options: { replace?: true; at?: string; files?: string }) => {
       const { config } = settings()
       const replace = options.replace === true
       const { isArchive, runRecover } = await import('./wal-archive.ts')
       if (isArchive(path)) {
-        return runRecover(path, { at: options.at, replace }, config)
+        return runRecover(path, { at: options.at, replace, files: options.files }, config)
       }
       if (options.at !== undefined) throw new ConfigError('--at is for the place of svc wal-archive')
       const { runRestore } = await import('./restore.ts')

@@ -7,6 +7,7 @@ import { isS3, storeAt } from '../db/wal-archive/store.ts'
 import { writeArchive } from '../db/wal-archive/write.ts'
 import { copyFromWalArchive, copyToWalArchive, keepCopying, ownArchive } from './archived-objects.ts'
 import { onDatabase } from './database.ts'
+import { forgetUploadsOf, settleFiles } from './file-backup.ts'
 import { createProgress, stopSignal } from './progress.ts'
 
 const DAY_MS = 86_400_000
@@ -80,10 +81,10 @@ export async function runArchive(place: string, choices: ArchiveChoices, config:
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
 
-/** `svc restore PLACE [--at TIME]`: restores an archive into the data folder. */
+/** `svc restore PLACE [--at TIME] [--files FOLDER]`: restores an archive into the data folder. */
 export async function runRecover(
   place: string,
-  { at, replace }: { at: string | undefined; replace: boolean },
+  { at, replace, files }: { at: string | undefined; replace: boolean; files: string | undefined },
   config: Config,
 ): Promise<void> {
   if (config.databaseUrl !== undefined)
@@ -94,11 +95,15 @@ export async function runRecover(
   const begun = performance.now()
   const archive = await archiveAt(place, config, false)
   const own = ownArchive(config)
+  const signal = stopSignal()
   let lacking: string[] = []
+  let fileLines: string[] = []
   const { base, lastCommit, segments, aside } = await recover({
     archive,
     restored: async (url) => {
       if (own !== undefined) lacking = await copyFromWalArchive(url, archive, own)
+      await forgetUploadsOf(url)
+      fileLines = await settleFiles({ url, folder: files, config, signal })
     },
     home: config.dataDir,
     at: momentOf(at),
@@ -106,13 +111,14 @@ export async function runRecover(
     now: new Date(),
     log: (message) => console.error(`svc: ${message}`),
     progress: (text, share) => progress.update(text, share),
-    signal: stopSignal(),
+    signal,
   })
   const seconds = ((performance.now() - begun) / 1000).toFixed(1)
   if (lacking.length > 0)
     console.error(
       `svc: ${lacking.length} archived batches lack objects, such as ${lacking[0]}: copy their archive. Charts and log lines need none`,
     )
+  for (const line of fileLines) console.error(`svc: ${line}`)
   if (aside !== undefined) console.error(`svc: the database that was there is now ${aside}`)
   progress.end(
     `restored the base backup of ${base.startedAt} and ${segments} segments of log in ${seconds} s; the last commit is of ${(lastCommit ?? new Date(base.endedAt)).toISOString()}. svc start serves it from ${config.dataDir}`,

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { TestApp } from '../kit/app.ts'
-import type { Answer } from '../kit/http.ts'
+import type { Answer, Client } from '../kit/http.ts'
+
+/** A server of a test, or a client of one. */
+type App = Pick<Client, 'call'>
 
 export const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex')
 
@@ -15,7 +17,7 @@ export const declaration = (path: string, bytes: Buffer | string, more: Record<s
 const TUS = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' }
 
 export function patch(
-  app: TestApp,
+  app: App,
   token: string,
   url: string,
   offset: number,
@@ -34,12 +36,12 @@ export function patch(
   })
 }
 
-export const head = (app: TestApp, token: string, url: string): Promise<Answer> =>
+export const head = (app: App, token: string, url: string): Promise<Answer> =>
   app.call('HEAD', url, { token, headers: { 'tus-resumable': '1.0.0' } })
 
 /** Declares one file and sends its bytes; returns what the declaration answered. */
 export async function putFile(
-  app: TestApp,
+  app: App,
   { token, batch }: { token: string; batch: string },
   path: string,
   bytes: Buffer | string,

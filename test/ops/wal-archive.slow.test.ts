@@ -1,5 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { createReadStream, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  createReadStream,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,8 +20,10 @@ import { decrypting } from '../../src/db/encryption.ts'
 import { openArchive } from '../../src/db/wal-archive/contents.ts'
 import { folderStore } from '../../src/db/wal-archive/store.ts'
 import { type Cli, isAlive, postmasterOf, runCli } from '../cli/process.ts'
-import { firstToken } from '../faults/server-process.ts'
+import { firstToken, openDatabase } from '../faults/server-process.ts'
+import { declaration, patch, putFile } from '../files/sending-files.ts'
 import { makeEvent } from '../ingest/sending.ts'
+import { PASSWORD } from '../kit/app.ts'
 import { debianPackage } from '../kit/debian.ts'
 import { createClient } from '../kit/http.ts'
 
@@ -273,4 +283,78 @@ test('WAL that the server has removed causes a new base backup, and old ones are
   expect(readdirSync(join(archive, 'wal'))).not.toContain(before)
   expect(await said(svc(newHome(), {}, 'verify', archive))).toMatch(/exit 0$/)
   expect(existsSync(join(archive, 'key.age'))).toBe(false)
+})
+
+test('files that were deleted after the restored moment come back from a copy, and later ones are kept aside', async () => {
+  const home = newHome()
+  const archive = join(root, 'files')
+  const [settings, copy] = [{ SVC_FILES_KEEP_FREE_BYTES: '0' }, join(root, 'files-copy')]
+  let server = svc(home, settings, 'start')
+  let address = await server.address()
+  const token = await firstToken(address)
+  const http = createClient(address)
+  const { body: account } = await http.call('POST', '/api/auth/login', {
+    body: { email: 'person@example.org', password: PASSWORD },
+  })
+  await send(address, token, makeEvent('batch_start', { batch_id: 'runs' }))
+  const to = { token, batch: 'runs' }
+  await putFile({ call: http.call }, to, 'early.bin', 'early')
+  // One that has begun to arrive.
+  const late = { files: [declaration('late.bin', 'arrives late')] }
+  const declared = await http.call('POST', '/api/batches/runs/files', { token, body: late })
+  await patch({ call: http.call }, token, declared.body.items[0].upload_url, 0, 'arrives')
+  cpSync(join(home, 'files'), copy, { recursive: true })
+  expect(await said(svc(home, settings, 'wal-archive', archive, '--once'))).toMatch(/exit 0$/)
+  const moment = await momentAfter()
+
+  expect(await putFile({ call: http.call }, to, 'later.bin', 'later')).toMatchObject({ state: 'missing' })
+  await patch({ call: http.call }, token, declared.body.items[0].upload_url, 7, ' late')
+  await http.call('DELETE', '/api/batches/runs/files/early.bin', { token: account.token })
+  const sql = openDatabase(home)
+  for (let i = 0; i < 2; i++) {
+    expect(await said(svc(home, settings, 'sweep'))).toMatch(/exit 0$/)
+    await sql`update contents set unreferenced_since = unreferenced_since - interval '2 days'`
+  }
+  expect(await said(svc(home, settings, 'sweep'))).toMatch(/exit 0$/)
+  expect(await sql`select from contents`).toHaveLength(2)
+  await sql.end()
+  expect(await said(svc(home, settings, 'wal-archive', archive, '--once'))).toMatch(/exit 0$/)
+  http.close()
+  server.kill('SIGTERM')
+  await server.ended
+
+  const restore = (...more: string[]) =>
+    said(svc(home, settings, 'restore', archive, '--replace', '--at', moment, ...more))
+  const without = await restore()
+  expect(without).toMatch(/1 of 1 contents of files were deleted since and are missing/)
+  expect(without).toMatch(/2 objects in the store of files arrived later[\s\S]*exit 0$/)
+  const whole = await restore('--files', copy)
+  expect(whole).toMatch(/copied 1 files from /)
+  expect(whole).not.toMatch(/are missing/)
+
+  server = svc(home, settings, 'start')
+  address = await server.address()
+  const again = createClient(address)
+  const read = async (path: string) => {
+    const { status, body } = await again.call('GET', `/api/batches/runs/files/${path}`, {
+      token: account.token,
+    })
+    return status === 200 ? String(body) : status
+  }
+  expect([await read('early.bin'), await read('later.bin'), await read('late.bin')]).toEqual([
+    'early',
+    404,
+    404,
+  ])
+  // Their senders declare them again; the upload that had begun starts from its first byte.
+  for (const [path, bytes] of [
+    ['later.bin', 'later'],
+    ['late.bin', 'arrives late'],
+  ] as const) {
+    expect(await putFile({ call: again.call }, to, path, bytes)).toMatchObject({ state: 'missing' })
+    expect(await read(path)).toBe(bytes)
+  }
+  again.close()
+  server.kill('SIGTERM')
+  await server.ended
 })
