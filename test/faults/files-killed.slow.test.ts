@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
+import S3rver from 's3rver'
 import { afterEach, expect, test } from 'vitest'
+import { memoryFolder } from '../../scripts/memory.mjs'
 import { readConfig } from '../../src/config.ts'
 import { compareStore } from '../../src/domain/files/index.ts'
 import { randomFrom } from '../../src/domain/random.ts'
@@ -14,9 +17,16 @@ import { KEEPING, PASSWORD } from '../kit/app.ts'
 import { COMMAND } from '../kit/command.ts'
 import { killRounds, patienceMs, tellSeed } from '../kit/effort.ts'
 import { createClient } from '../kit/http.ts'
-import { firstToken, newHome, openDatabase, type ServerProcess, startServer } from './server-process.ts'
+import {
+  firstToken,
+  killPostmaster,
+  newHome,
+  openDatabase,
+  type ServerProcess,
+  startServer,
+} from './server-process.ts'
 
-// Contract §11 "Bytes": a server and a sweep that are killed at any moment of upload, attach, delete and collect lose no
+// Contract §11 "Bytes": a server, a sweep and PostgreSQL that are killed at any moment of upload, attach, delete and collect lose no
 // file that was acknowledged, and once the sweep has run the store has what the database names, and nothing else.
 
 const cleanUps: (() => Promise<unknown>)[] = []
@@ -56,6 +66,7 @@ async function send(
   const { state, upload_url: url } = declared.body.items[0]
   if (state === 'stored') return true
   const head = await http.call('HEAD', url, { token, headers: TUS })
+  if (head.status !== 200) return false
   let offset = Number(head.headers['upload-offset'])
   for (let status = 204; offset < bytes.length; ) {
     const end = Math.min(bytes.length, offset + Math.ceil(bytes.length / pieces))
@@ -86,7 +97,10 @@ async function work(
         ledger.stored.delete(chosen)
         ledger.deleting.set(chosen, bytes)
         const { status } = await http.call('DELETE', `/api/batches/runs/files/${chosen}`, { token: session })
-        if (status >= 500) continue
+        if (status >= 500) {
+          await sleep(20)
+          continue
+        }
         if (status !== 204) ledger.wrong.push(['delete', chosen, status])
         ledger.deleting.delete(chosen)
         ledger.deleted.add(chosen)
@@ -99,7 +113,7 @@ async function work(
       if (await send(http, token, path, bytes, 1 + Math.floor(draw() * 3))) {
         ledger.unsent.delete(path)
         ledger.stored.set(path, bytes)
-      }
+      } else await sleep(20)
     }
   } catch {
     // The server was killed.
@@ -132,12 +146,61 @@ async function age(home: string, { uploads }: { uploads: boolean }): Promise<voi
   }
 }
 
-test(
-  'kill -9 at any moment of upload, attach, delete and collect loses no file, and a sweep leaves nothing over',
-  async () => {
+/** A bucket of a local S3 API behind a proxy that can break all its connections. */
+async function openBucket(): Promise<{ settings: Record<string, string>; cut(): void }> {
+  const folder = memoryFolder('svc-faults-s3-').path
+  const s3 = new S3rver({
+    port: 0,
+    address: '127.0.0.1',
+    silent: true,
+    directory: folder,
+    configureBuckets: [{ name: 'runs', configs: [] }],
+  })
+  const { port } = (await s3.run()) as AddressInfo
+  const open = new Set<Socket>()
+  const proxy = createServer((client) => {
+    const away = connect(port, '127.0.0.1')
+    for (const socket of [client, away]) {
+      open.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        open.delete(socket)
+        client.destroy()
+        away.destroy()
+      })
+    }
+    client.pipe(away).pipe(client)
+  })
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const cut = (): void => {
+    for (const socket of open) socket.destroy()
+  }
+  cleanUps.push(async () => {
+    proxy.close()
+    cut()
+    await s3.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const settings = {
+    SVC_FILES: 's3://runs/files',
+    SVC_ARCHIVE_S3_ENDPOINT: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    SVC_ARCHIVE_S3_ACCESS_KEY_ID: 'S3RVER',
+    SVC_ARCHIVE_S3_SECRET_ACCESS_KEY: 'S3RVER',
+  }
+  return { settings, cut }
+}
+
+test.each([
+  ['a folder', 8],
+  ['a bucket', 4],
+] as const)(
+  'kill -9 of server, sweep or PostgreSQL at any moment loses no file of %s, and a sweep leaves nothing over',
+  async (kind, rounds) => {
     const draw = randomFrom(tellSeed('files, killed'))
+    const bucket = kind === 'a bucket' ? await openBucket() : undefined
     const { home, remove } = newHome()
-    const settings = { SVC_DATA_DIR: home, SVC_FILES_KEEP_FREE_BYTES: '0' }
+    const settings = { SVC_DATA_DIR: home, SVC_FILES_KEEP_FREE_BYTES: '0', ...bucket?.settings }
     let server: ServerProcess | undefined
     cleanUps.push(async () => {
       server?.kill('SIGKILL')
@@ -168,7 +231,7 @@ test(
       const bytes = Buffer.from(await answer.arrayBuffer())
       return answer.status === 200 ? sha256(bytes) : String(answer.status)
     }
-    const ROUNDS = killRounds(8)
+    const ROUNDS = killRounds(rounds)
     let [cut, unanswered] = [0, 0]
     for (let round = 0; round < ROUNDS; round++) {
       const where = `round ${round}`
@@ -179,8 +242,16 @@ test(
       // Half of the time both are killed within the sweep, which takes longer to start than to work.
       if (draw() < 0.5) await Promise.race([sweeping.ended, sleep(3_000 * draw())])
       else await sleep(30 + draw() * 700)
+      bucket?.cut()
+      const victim = draw()
+      // PostgreSQL before the server, after it, or not at all.
+      if (victim < 0.3) {
+        killPostmaster(home)
+        await sleep(draw() * 100)
+      }
       server.kill('SIGKILL')
       await sleep(draw() * 50)
+      if (victim > 0.7) killPostmaster(home)
       sweeping.child.kill('SIGKILL')
       await Promise.all([...loads, server.ended, sweeping.ended])
       expect(ledger.wrong, where).toEqual([])
@@ -235,10 +306,7 @@ test(
       }
       const { ended, said } = sweep(settings)
       expect(await ended, said()).toBe(0)
-      const store = await openStore({
-        ...readConfig({}).config.files,
-        url: pathToFileURL(join(home, 'files')).href,
-      })
+      const store = await openStore(readConfig(settings).config.files)
       const sql = openDatabase(home)
       try {
         return await compareStore(sql, store)
