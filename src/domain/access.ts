@@ -350,10 +350,14 @@ export function visibleProjectsFilter(db: Db, caller: Caller) {
  * The keys of the projects with exactly these slugs that the caller may see, or of all if none are given; null means
  * every project.
  */
-export async function visibleProjectKeys(db: Db, caller: Caller, slugs: string[]): Promise<number[] | null> {
+export async function visibleProjectKeys(
+  db: Db,
+  caller: Caller,
+  slugs: readonly string[],
+): Promise<number[] | null> {
   const visible = visibleProjectsFilter(db, caller)
   if (slugs.length === 0 && isAdmin(caller)) return null
-  const named = slugs.length === 0 ? db`true` : db`p.slug = any (${slugs}::text[])`
+  const named = slugs.length === 0 ? db`true` : db`p.slug = any (${[...slugs]}::text[])`
   const rows = await db<{ key: number }[]>`/* access.project_keys */
     select p.key from projects p where ${visible} and ${named} order by p.key`
   return rows.map((row) => row.key)

@@ -1,9 +1,12 @@
+import type { Fragment } from 'postgres'
 import { z } from 'zod'
+import type { Db } from '../db/sql.ts'
 
 /**
  * The fields of an entity, each declared once: name, type, meaning, column, and who may see it. The answers of REST and their
  * OpenAPI text (`shapeOf`), the fields of the GraphQL type (graphql/declared.ts), what shares redact (domain/shares), the
- * columns that are read, and those that an event writes follow from the table.
+ * columns that are read, those that an event writes, and what lists find, order, group and show by (domain/lists) follow
+ * from the table.
  */
 
 /**
@@ -41,6 +44,19 @@ export interface Field<Value = unknown> {
   graphql?: string | null
   /** Whether it is absent from answers without a value. */
   optional?: true
+  /** For lists of batches and jobs: its value over a row, if it is no column. Without either, no query finds it. */
+  value?: (db: Db, row: Fragment) => Fragment
+  /** Whether queries compare it as a whole, as a name; they search in other texts. */
+  whole?: true
+  /** A parameter of the list of its entity, in REST and GraphQL: a row must have one of the values that it is given. */
+  filter?: ListFilter
+}
+interface ListFilter {
+  means: string
+  /** If it differs from the name of the field. */
+  name?: string
+  /** Null: not in GraphQL. */
+  graphql?: null
 }
 export type Fields = Readonly<Record<string, Field>>
 
@@ -166,7 +182,9 @@ export function sentBy(fields: Fields, event: 'job_start' | 'job_done') {
 
 /** The name of a field in GraphQL; null: it is not there. */
 export const graphqlName = (name: string, { graphql }: Field): string | null =>
-  graphql === undefined ? name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()) : graphql
+  graphql === undefined ? camelCase(name) : graphql
+export const camelCase = (name: string): string =>
+  name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
 
 /** The names in GraphQL of the fields that `which` selects. */
 export const graphqlNames = (fields: Fields, which: (field: Field) => boolean = () => true): string[] =>

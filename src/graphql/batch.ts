@@ -10,7 +10,6 @@ import { LOOKED_UP, type LookedUp, presentColumns } from '../domain/present.ts'
 import {
   type BatchFilterValue,
   type BatchOrderValue,
-  BatchStatusType,
   batchFilter,
   batchOrder,
   COLUMNS_DESCRIPTION,
@@ -20,7 +19,7 @@ import { builder } from './builder.ts'
 import type { Context } from './context.ts'
 import { BATCH_SERIES, connectionCost, LOOKUP } from './costs.ts'
 import { declared } from './declared.ts'
-import { JobFilterInput, JobOrderInput } from './filters.ts'
+import { BatchStatusType, JobFilterInput, JobOrderInput } from './filters.ts'
 import { JobConnection, type JobParent, jobPages } from './job.ts'
 import { type BatchNode, batchesAt, batchesById } from './nodes.ts'
 import { connectionType, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageOf } from './paging.ts'

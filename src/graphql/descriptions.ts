@@ -172,13 +172,6 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   step: 'What happened',
   payload: 'The message, as at `/api/sse`',
 
-  'BatchFilter.status': 'Only those with this status',
-  'JobFilter.status': 'Only those with this status',
-  'BatchFilter.host': 'Only those of this machine',
-  'BatchFilter.group': 'Only those of this group',
-  'JobFilter.params': 'Conditions on parameters',
-  'JobFilter.dataset': 'Only those whose parameter `dataset` has this value',
-  'JobFilter.model': 'Only those whose parameter `model` has this value',
   'LogLine.level': 'debug, info, warning or error',
   'Resource.values': 'The values, in the order of the times',
 

@@ -1,18 +1,37 @@
 import { z } from 'zod'
-import type { JobStatus } from '../domain/batches/index.ts'
-import type { Comparison, Operator } from '../domain/json-field.ts'
-import { type JobOrder, type JobSearch, nameFault, readQueries } from '../domain/lists/index.ts'
+import { BATCH_STATES } from '../domain/batches/index.ts'
+import { camelCase } from '../domain/field.ts'
+import { JOB_STATES } from '../domain/jobs/index.ts'
+import type { Comparison } from '../domain/json-field.ts'
+import {
+  type FilterOf,
+  JOB_PARAMETERS,
+  type JobOrder,
+  type JobSearch,
+  nameFault,
+  type Parameter,
+  type Parameters,
+  readQueries,
+  type Takes,
+} from '../domain/lists/index.ts'
 import { isStorable } from '../domain/storable-text.ts'
 import { builder } from './builder.ts'
 
-/** Filters of lists of jobs (contract §6 "GraphQL"): the GraphQL inputs, and their conversion for the domain. */
+/**
+ * Filters of lists (contract §6 "GraphQL"): the GraphQL inputs, which follow from the tables of domain/lists/parameters.ts, and
+ * their conversion for the domain; and the order of lists of jobs.
+ */
+
+/** The values of an enum of these words. */
+export const enumValues = <const Word extends string>(words: readonly Word[]) =>
+  // One entry for each word.
+  Object.fromEntries(words.map((value) => [value.toUpperCase(), { value }])) as {
+    [W in Word as Uppercase<W>]: { value: W }
+  }
 
 export const JobStatusType = builder.enumType('JobStatus', {
   values: {
-    RUNNING: { value: 'running' },
-    COMPLETED: { value: 'completed' },
-    FAILED: { value: 'failed' },
-    STOPPED: { value: 'stopped' },
+    ...enumValues(JOB_STATES),
     LOST: { value: 'lost', description: 'Its batch ended, and its own end was never reported' },
   } as const,
 })
@@ -26,11 +45,7 @@ export const word = z
   .min(1, 'a filter must not be empty')
   .max(512)
   .refine(isStorable, 'must be without NUL characters and lone surrogates')
-export const words = z.array(word).max(50, 'a filter takes at most 50 words').nullish()
-
-export type Words = readonly string[] | null | undefined
-
-export const listed = <T>(values: readonly T[] | null | undefined): T[] => [...(values ?? [])]
+const words = z.array(word).max(50, 'a filter takes at most 50 words').nullish()
 
 const OperatorType = builder.enumType('Operator', {
   values: {
@@ -43,7 +58,7 @@ const OperatorType = builder.enumType('Operator', {
   } as const,
 })
 
-export const ComparisonInput = builder
+const ComparisonInput = builder
   .inputType('Comparison', {
     description:
       'A condition on a field, by its name or path (`opt/lr`), with a number or a text. A field that is missing or of the other kind meets none. NaN equals "NaN", and is neither below nor above anything.',
@@ -71,82 +86,104 @@ export const ComparisonInput = builder
       ),
   )
 
-const comparisons = z.array(z.unknown()).max(20, 'at most 20 comparisons').nullish()
-
 const queryText = z
   .string()
   .regex(/\S/, 'a query must not be empty')
   .refine(isStorable, 'must be without NUL characters and lone surrogates')
 /** Queries, which `readQueries` parses. */
-export const queryTexts = z.array(queryText).max(50, 'at most 50 queries').nullish()
-export const WHERE_TEXT =
+const queryTexts = z.array(queryText).max(50, 'at most 50 queries').nullish()
+const WHERE_TEXT =
   'Queries such as `lr<0.01 (optimizer:sgd OR best.val_loss<0.3) NOT status:failed`; all of them together. The page "Queries" of the documentation has the language'
 
-export const JobFilterInput = builder
-  .inputType('JobFilter', {
-    description: 'Any of the words of a field, all comparisons, and all fields together.',
-    fields: (t) => ({
-      status: t.field({ type: [JobStatusType] }),
-      model: t.stringList(),
-      dataset: t.stringList(),
-      tag: t.stringList(),
-      q: t.stringList({ description: 'Text in the id, model or dataset' }),
-      params: t.field({ type: [ComparisonInput] }),
-      finalMetrics: t.field({ type: [ComparisonInput] }),
-      latest: t.field({ type: [ComparisonInput] }),
-      where: t.stringList({ description: WHERE_TEXT }),
-    }),
-  })
-  .validate(
-    z.object({
-      status: z.array(z.unknown()).max(10).nullish(),
-      model: words,
-      dataset: words,
-      tag: words,
-      q: words,
-      params: comparisons,
-      finalMetrics: comparisons,
-      latest: comparisons,
-      where: queryTexts,
-    }) as z.ZodType<JobFilterValue>,
-  )
-
-interface ComparisonValue {
-  key: string
-  op: Operator
+interface ComparisonValue extends Pick<Comparison, 'key' | 'op'> {
   number?: number | null | undefined
   text?: string | null | undefined
 }
-export interface JobFilterValue {
-  status?: readonly JobStatus[] | null | undefined
-  model?: Words
-  dataset?: Words
-  tag?: Words
-  q?: Words
-  params?: readonly ComparisonValue[] | null | undefined
-  finalMetrics?: readonly ComparisonValue[] | null | undefined
-  latest?: readonly ComparisonValue[] | null | undefined
-  where?: Words
+type Given<Value> = Value extends Comparison ? ComparisonValue : Value
+/** A filter as a query has it. */
+export type FilterValue<P extends Parameters> = {
+  [Name in keyof P]?: readonly Given<FilterOf<P>[Name][number]>[] | null | undefined
+} & { where?: readonly string[] | null | undefined }
+
+const atMost = (n: number, message?: string) => z.array(z.unknown()).max(n, message).nullish()
+const VALID: Record<Takes, z.ZodType> = {
+  words,
+  ids: words,
+  states: atMost(10),
+  flags: atMost(2),
+  numbers: atMost(50, 'a filter takes at most 50 numbers'),
+  comparisons: atMost(20, 'at most 20 comparisons'),
+}
+const SCALARS = { words: 'String', ids: 'ID', flags: 'Boolean', numbers: 'Float' } as const
+
+/**
+ * The input of a list: what its parameters are in GraphQL.
+ * @param states the enum of statuses
+ */
+export function filterInput<P extends Parameters>(
+  name: string,
+  description: string,
+  parameters: P,
+  states: typeof JobStatusType | typeof BatchStatusType,
+) {
+  const shown = Object.entries<Parameter>(parameters).flatMap(([own, { graphql, ...parameter }]) =>
+    graphql === null ? [] : [{ name: camelCase(own), ...parameter }],
+  )
+  const typeOf = (takes: Takes) =>
+    takes === 'states' ? states : takes === 'comparisons' ? ComparisonInput : SCALARS[takes]
+  const valid = Object.fromEntries(shown.map(({ name, takes }) => [name, VALID[takes]]))
+  return builder
+    .inputType(name, {
+      description,
+      fields: (t) => ({
+        ...Object.fromEntries(
+          shown.map(({ name, takes, means }) => [
+            name,
+            t.field({ type: [typeOf(takes)] as never, required: false, description: means }),
+          ]),
+        ),
+        where: t.stringList({ description: WHERE_TEXT }),
+      }),
+    })
+    .validate(z.object({ ...valid, where: queryTexts }) as unknown as z.ZodType<FilterValue<P>>)
+}
+const compared = ({ key, op, number, text }: ComparisonValue): Comparison => ({
+  key,
+  op,
+  number: number ?? undefined,
+  text: text ?? undefined,
+})
+
+/** The filter as the domain has it. */
+export function filterOf<P extends Parameters>(
+  listed: 'batch' | 'job',
+  parameters: P,
+  asked: FilterValue<P> | null | undefined,
+): FilterOf<P> {
+  const values = (asked ?? {}) as Readonly<Record<string, readonly never[] | null | undefined>>
+  const filter = Object.entries(parameters).map(([name, { takes }]) => {
+    const given = values[camelCase(name)] ?? []
+    return [
+      name,
+      takes === 'comparisons' ? given.map(compared) : takes === 'ids' ? given.map(String) : [...given],
+    ]
+  })
+  const where = readQueries(listed, values.where ?? [])
+  // One list for each name of the table.
+  return { ...Object.fromEntries(filter), where } as FilterOf<P>
 }
 
-const compared = (list: readonly ComparisonValue[] | null | undefined): Comparison[] =>
-  listed(list).map(({ key, op, number, text }) => ({
-    key,
-    op,
-    number: number ?? undefined,
-    text: text ?? undefined,
-  }))
+export const BatchStatusType = builder.enumType('BatchStatus', { values: enumValues(BATCH_STATES) })
 
+export const JobFilterInput = filterInput(
+  'JobFilter',
+  'Any of the words of a field, all comparisons, and all fields together.',
+  JOB_PARAMETERS,
+  JobStatusType,
+)
+export type JobFilterValue = FilterValue<typeof JOB_PARAMETERS>
 export const jobSearch = (where: JobFilterValue | null | undefined, textless: boolean): JobSearch => ({
-  status: listed(where?.status),
-  model: listed(where?.model),
-  dataset: listed(where?.dataset),
-  tag: listed(where?.tag),
-  q: listed(where?.q),
-  params: compared(where?.params),
-  finalMetrics: compared(where?.finalMetrics),
-  latest: compared(where?.latest),
-  where: readQueries('job', listed(where?.where)),
+  ...filterOf('job', JOB_PARAMETERS, where),
   textless,
 })
 
@@ -154,13 +191,10 @@ export const jobSearch = (where: JobFilterValue | null | undefined, textless: bo
 export const asksNothing = (where: JobFilterValue | null | undefined): boolean =>
   Object.values(where ?? {}).every((list) => list == null || list.length === 0)
 
+const JOB_ORDERS = ['started_at', 'status', 'param', 'final_metric', 'latest', 'field'] as const
 const JobOrderBy = builder.enumType('JobOrderBy', {
   values: {
-    STARTED_AT: { value: 'started_at' },
-    STATUS: { value: 'status' },
-    PARAM: { value: 'param' },
-    FINAL_METRIC: { value: 'final_metric' },
-    LATEST: { value: 'latest' },
+    ...enumValues(JOB_ORDERS),
     FIELD: { value: 'field', description: 'What `key` names, as in queries' },
   } as const,
 })
@@ -178,7 +212,7 @@ export const JobOrderInput = builder
   .validate(
     z
       .object({
-        by: z.enum(['started_at', 'status', 'param', 'final_metric', 'latest', 'field']),
+        by: z.enum(JOB_ORDERS),
         key: z.string().min(1).max(512).refine(isStorable).nullish(),
         direction: z.enum(['asc', 'desc']),
       })

@@ -14,7 +14,7 @@ import { numberIn } from './values.ts'
 export type FieldKind = 'text' | 'word' | 'words' | 'number' | 'flag' | 'time' | 'status'
 export type FieldKinds = Readonly<Record<string, FieldKind>>
 
-export const STATES: readonly string[] = ['running', 'completed', 'failed', 'stopped', 'lost']
+export const STATES = ['running', 'completed', 'failed', 'stopped', 'lost'] as const
 
 /** Other names of fields. */
 const ALIASES: Readonly<Record<string, string>> = {
@@ -27,6 +27,10 @@ export const fieldNamed = (kinds: FieldKinds, key: string): string | undefined =
   const name = Object.hasOwn(ALIASES, key) ? ALIASES[key] : key
   return name !== undefined && Object.hasOwn(kinds, name) ? name : undefined
 }
+
+/** The name under which a field is offered. */
+export const offeredName = (field: string): string =>
+  Object.entries(ALIASES).find(([, name]) => name === field)?.[0] ?? field
 
 /** The start of the day, hour, minute or second that the text names, in UTC unless it says otherwise. */
 export function instantIn(text: string): string | undefined {
@@ -61,7 +65,9 @@ function problemOf({ name, op, value }: Comparison, kinds: FieldKinds): string |
   switch (field && kinds[field]) {
     case 'status':
       if (ORDERED.includes(op)) return `Write ${key}:${value}`
-      return STATES.includes(value.toLowerCase()) ? null : `${value} is not a status: ${STATES.join(', ')}`
+      return STATES.some((state) => state === value.toLowerCase())
+        ? null
+        : `${value} is not a status: ${STATES.join(', ')}`
     case 'flag':
       if (ORDERED.includes(op)) return `Write ${key}:${value}`
       return flagIn(value) === undefined ? `${key} is true or false, not ${value}` : null

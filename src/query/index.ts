@@ -6,6 +6,7 @@ export {
   fieldNamed,
   flagIn,
   instantIn,
+  offeredName,
   STATES,
 } from './fields.ts'
 export {

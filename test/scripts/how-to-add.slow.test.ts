@@ -36,7 +36,7 @@ function run(...args: string[]): void {
   expect(status, `${stdout}\n${stderr}`).toBe(0)
 }
 
-test('a column, a migration and a row of the field table add a field of a job that is stored, documented and in answers', async () => {
+test('a column, a migration and a row of the field table add a field of a job that is stored, documented, found and in answers', async () => {
   edit(
     'prisma/schema.prisma',
     '  gpuCount      Int?     @map("gpu_count")\n',
@@ -56,6 +56,7 @@ test('a column, a migration and a row of the field table add a field of a job th
     column: 'cpu_count',
     sent: { by: 'job_start', accepts: isCount },
     public: 'shown',
+    filter: { means: 'Processor cores' },
   },
 `,
   )
@@ -63,11 +64,17 @@ test('a column, a migration and a row of the field table add a field of a job th
   run('--import', 'tsx', 'scripts/generate.ts')
   run('node_modules/typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.build.json')
 
-  const { components } = JSON.parse(read('schemas/openapi.json'))
+  const { components, paths } = JSON.parse(read('schemas/openapi.json'))
   expect(components.schemas.Job.properties.cpu_count).toMatchObject({
     description: 'How many processor cores its process may use',
   })
+  expect(paths['/api/jobs'].get.parameters).toContainEqual(
+    expect.objectContaining({ name: 'cpu_count', description: 'Processor cores; repeat it for OR' }),
+  )
   expect(read('schemas/schema.graphql')).toMatch(/type Job .*?\n {2}cpuCount: Int\n/s)
+  expect(read('schemas/schema.graphql')).toMatch(/input JobFilter .*?\n {2}cpuCount: \[Float!\]\n/s)
+  // The names that the page completes.
+  expect(read('web/src/__generated__/field-kinds.ts')).toMatch(/OWN_FIELDS = .*"job": \[\s+"cpu_count"/s)
 
   const database = await freshDatabase()
   const server = await startServer({ SVC_DATABASE_URL: database.url, SVC_DATA_DIR: join(copy, 'data') }, [
@@ -83,11 +90,22 @@ test('a column, a migration and a row of the field table add a field of a job th
     for (const event of [
       makeEvent('batch_start', { batch_id: 'b1', source }),
       makeEvent('job_start', { batch_id: 'b1', job_id: 'j1', source, data: { cpu_count: 8, lr: 0.1 } }),
+      makeEvent('job_start', { batch_id: 'b1', job_id: 'j2', source, data: { cpu_count: 2 } }),
     ])
       expect((await call('POST', '/api/events', { token: made.body.token, body: event })).status).toBe(200)
     const jobs = await call('GET', '/api/batches/b1/jobs', { token })
-    expect(jobs.body.items).toMatchObject([{ id: 'j1', cpu_count: 8, params: { lr: 0.1 } }])
-    const query = '{ batch(id: "b1") { jobs { edges { node { jobId cpuCount } } } } }'
+    expect(jobs.body.items).toContainEqual(
+      expect.objectContaining({ id: 'j1', cpu_count: 8, params: { lr: 0.1 } }),
+    )
+    const listed = async (search: string): Promise<string[]> =>
+      (await call('GET', `/api/jobs?${search}`, { token })).body.items.map((job: { id: string }) => job.id)
+    expect(await listed('cpu_count=8')).toEqual(['j1'])
+    expect(await listed('where=cpu_count>4')).toEqual(['j1'])
+    expect(await listed('sort=cpu_count&order=asc')).toEqual(['j2', 'j1'])
+    const columns = await call('GET', '/api/batches?columns=cpu_count', { token })
+    expect(columns.body.items[0].columns).toEqual({ cpu_count: { low: 2, high: 8, n: 2 } })
+    const query =
+      '{ batch(id: "b1") { jobs(where: { cpuCount: [8] }) { edges { node { jobId cpuCount } } } } }'
     const { body } = await call('POST', '/graphql', { token, body: { query } })
     expect(body.data.batch.jobs.edges).toEqual([{ node: { jobId: 'j1', cpuCount: 8 } }])
   } finally {

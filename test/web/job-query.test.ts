@@ -88,6 +88,7 @@ test('names and values complete the last word', () => {
   expect(completions('val', known)).toEqual(['val_loss<'])
   expect(completions('optimizer:', known)).toEqual(['optimizer:sgd', 'optimizer:adamw'])
   expect(completions('tag', known)).toEqual(['tag:'])
+  expect(completions('gpu', known)).toEqual(['gpu_count<'])
   expect(completions('tag:nig', known)).toEqual(['tag:Night'])
   expect(completions('status:f', known)).toEqual(['status:failed'])
   expect(completions('model="res', known)).toEqual(['model="resnet 50"'])

@@ -110,6 +110,10 @@ test('words of a query can be added, removed and completed', () => {
   expect(completions('lr', known).slice(0, 2)).toEqual(['lr=', 'lr_end='])
   expect(completions('optimizer:', known)).toEqual(['optimizer:adamw', 'optimizer:sgd'])
   expect(complete('x tag:n', 'tag:night')).toBe('x tag:night ')
+  // Every declared field is offered, after the names of the project.
+  expect(completions('gpu', known)).toEqual(['gpu_count<'])
+  expect(completions('n_fail', known)).toEqual(['n_failed<'])
+  expect(completions('stop_requested:', known)).toEqual(['stop_requested:true', 'stop_requested:false'])
   const spaced = batchNames({ ...KNOWN, series: ['avg score'] })
   expect(completions('"avg', spaced)[0]).toBe('"avg score"<')
   expect(complete('lr<1 "avg', '"avg score"<')).toBe('lr<1 "avg score"<')

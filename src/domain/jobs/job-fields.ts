@@ -17,6 +17,7 @@ import {
   texts,
   type ViewOf,
 } from '../field.ts'
+import { elapsedValue, progressValue } from '../progress-value.ts'
 
 export const JOB_STATES = BATCH_STATES
 
@@ -30,21 +31,35 @@ const isFlag = (value: unknown): boolean => typeof value === 'boolean'
 
 /** The fields of a job (contract §4); "How to add a field of a job" in docs/architecture.md says what else one needs. */
 export const jobFields = {
-  batch_id: { type: id, part: 'batch', public: 'shown' },
+  batch_id: {
+    type: id,
+    part: 'batch',
+    public: 'shown',
+    value: (db, row) => db`(select fb.id from batches fb where fb.key = ${row}.batch_key)`,
+    whole: true,
+    filter: { name: 'batch', means: 'Id of a batch', graphql: null },
+  },
   id: { type: id, column: 'id', graphql: 'jobId', public: 'shown' },
   key: { type: id, means: 'Of the job across batches, as in /api/jobs/{key}', public: 'shown' },
-  status: { type: own(z.enum(JOB_STATES), 'text'), column: 'status', public: 'shown' },
+  status: {
+    type: own(z.enum(JOB_STATES), 'text'),
+    column: 'status',
+    public: 'shown',
+    filter: { means: 'Status' },
+  },
   model: {
     type: nullable(text),
     column: 'model',
     sent: { by: 'job_start', accepts: isAnything },
     public: 'scrubbed',
+    filter: { means: 'Model' },
   },
   dataset: {
     type: nullable(text),
     column: 'dataset',
     sent: { by: 'job_start', accepts: isAnything },
     public: 'scrubbed',
+    filter: { means: 'Dataset' },
   },
   params: {
     type: json,
@@ -60,8 +75,15 @@ export const jobFields = {
     means: 'Seconds; "NaN" or "Infinity" if its reporter sent that',
     part: 'elapsed',
     public: 'shown',
+    value: elapsedValue('job', (db, row) => db`${row}.reported_s`),
   },
-  epochs: { type: int, means: 'Distinct epochs', part: 'progress', public: 'shown' },
+  epochs: {
+    type: int,
+    means: 'Distinct epochs',
+    part: 'progress',
+    public: 'shown',
+    value: progressValue('job', (db) => db`fp.epochs::float8`),
+  },
   latest: {
     type: jsonOf(
       z.object({ epoch: z.int().nullable() }).catchall(z.union([z.number(), z.string(), z.null()])),
@@ -114,7 +136,13 @@ export const jobFields = {
     sent: { by: 'job_done', accepts: isFlag, otherwise: false },
     public: 'shown',
   },
-  tags: { type: texts, means: 'Set by people', column: 'tags', public: 'scrubbed' },
+  tags: {
+    type: texts,
+    means: 'Set by people',
+    column: 'tags',
+    public: 'scrubbed',
+    filter: { name: 'tag', means: 'Tag' },
+  },
   notes: {
     type: text,
     means: 'Markdown, written by people',

@@ -1,52 +1,27 @@
 import type { Fragment } from 'postgres'
 import type { Db } from '../../db/sql.ts'
-import { type Query, termsOf } from '../../query/index.ts'
-import type { BatchStatus } from '../batches/index.ts'
+import { termsOf } from '../../query/index.ts'
 import { type Caller, isAdmin } from '../caller.ts'
-import { every, oneOf, oneOfAnyCase, some } from '../conditions.ts'
+import { every, oneOf, some } from '../conditions.ts'
 import { batchHasText } from './batch-conditions.ts'
 import { namesField } from './conditions.ts'
+import { BATCH_PARAMETERS, everything, type FilterOf, fieldsMeet } from './parameters.ts'
 
-/** A filter of batches (contract §4): OR within a field, AND between fields; an empty field is no condition. */
-export interface BatchFilter {
-  project: string[]
-  status: BatchStatus[]
-  host: string[]
-  /** Ids of users; addresses if the caller may know them. */
-  owner: string[]
-  tag: string[]
-  group: string[]
-  starred: boolean[]
-  /** If empty: batches that are not archived, unless the filter names ids or selects deleted ones. */
-  archived: boolean[]
-  /** Text in the id, name, group, experiment type, command, notes or tags. */
-  q: string[]
+/**
+ * A filter of batches (contract §4). Owners are ids of users, or addresses if the caller may know them. Without `archived`:
+ * batches that are not archived, unless the filter names ids or selects deleted ones.
+ */
+export type BatchFilter = FilterOf<typeof BATCH_PARAMETERS> & {
   /** Deleted batches that the caller may restore, instead of the others. */
   deleted: boolean
-  /** Exact ids. */
-  id?: string[]
-  /** Queries (docs/query.md); all must hold. */
-  where?: Query[]
 }
-
-export const EVERY_BATCH: BatchFilter = {
-  project: [],
-  status: [],
-  host: [],
-  owner: [],
-  tag: [],
-  group: [],
-  starred: [],
-  archived: [],
-  q: [],
-  deleted: false,
-}
+export const EVERY_BATCH: BatchFilter = { ...everything(BATCH_PARAMETERS), deleted: false }
 
 /**
  * Whether the best plan depends on how common a word is: reading the list in order until a page is full, or using the
  * index of words.
  */
-export const wordDecides = ({ q, where = [] }: BatchFilter): boolean =>
+export const wordDecides = ({ q, where }: BatchFilter): boolean =>
   q.length > 0 || where.some((query) => termsOf(query).some(({ kind }) => kind === 'words'))
 
 /**
@@ -60,20 +35,16 @@ export function conditions(
   owners: string[] | undefined,
 ): Fragment[] {
   const where = filter.deleted ? [restorable(db, caller)] : [db`t.deleted_at is null`]
-  const ids = filter.id ?? []
-  if (filter.status.length > 0) where.push(oneOf(db, db`t.status`, filter.status))
-  if (filter.host.length > 0) where.push(oneOfAnyCase(db, db`t.host`, filter.host))
-  if (owners !== undefined) where.push(oneOf(db, db`t.owner_id`, owners))
-  if (filter.tag.length > 0) where.push(db`filter_texts(t.tags) && filter_texts(${filter.tag}::text[])`)
-  if (ids.length > 0) where.push(db`t.id = any (${ids}::text[])`)
-  if (filter.group.length > 0) where.push(oneOfAnyCase(db, db`t.group_name`, filter.group))
   const isAsked =
     filter.archived.length > 0 ||
-    ids.length > 0 ||
+    filter.id.length > 0 ||
     filter.deleted ||
-    (filter.where ?? []).some((query) => namesField(query, 'batch', 'archived'))
+    filter.where.some((query) => namesField(query, 'batch', 'archived'))
   const archived = isAsked ? filter.archived : [false]
-  where.push(...isMarked(db, db`t.starred`, filter.starred), ...isMarked(db, db`t.archived`, archived))
+  // The project is the scope of the list.
+  const asked = { ...filter, archived, project: [], owner: [] }
+  if (owners !== undefined) where.push(oneOf(db, db`t.owner_id`, owners))
+  where.push(...fieldsMeet(db, 'batch', BATCH_PARAMETERS, asked))
   if (filter.q.length > 0) {
     where.push(
       some(
@@ -84,10 +55,6 @@ export function conditions(
   }
   return where
 }
-
-/** The condition that the mark has one of these values; none if both or neither are given. */
-const isMarked = (db: Db, mark: Fragment, values: readonly boolean[]): Fragment[] =>
-  values.length === 0 || new Set(values).size === 2 ? [] : [values[0] ? mark : db`not ${mark}`]
 
 /** The right to restore a batch is the right to delete it (contract §2). */
 function restorable(db: Db, caller: Caller): Fragment {

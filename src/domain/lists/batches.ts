@@ -19,25 +19,50 @@ import {
 import { batchConditionOf } from './batch-conditions.ts'
 import { type BatchFilter, conditions, wordDecides } from './batch-filter.ts'
 import { fieldOrder } from './columns.ts'
+import { declaredField } from './field-kinds.ts'
 import { MAX_SORTED } from './field-names.ts'
 import type { FoundKey } from './jobs.ts'
 import { type Places, resolveNames } from './places.ts'
 import { type Met, metByStored, storedOrder, unknownFields } from './stored-conditions.ts'
 
-export const BATCH_COLUMNS = [
-  'started_at',
-  'last_seen_at',
-  'status',
-  'host',
-  'owner',
-  'id',
-  'progress',
-  'elapsed',
-] as const
+/** A value that batches are ordered by under a name of its own. */
+type Ordered = (db: Db) => { number?: Fragment; text?: Fragment; joins?: Fragment }
+const withProgress =
+  (number: (db: Db) => Fragment): Ordered =>
+  (db) => ({ number: number(db), joins: db`join batch_progress tp on tp.batch_key = t.key` })
+const byField =
+  (name: string): Ordered =>
+  (db) =>
+    fieldOrder(db, [{ kind: 'field', field: declaredField('batch', name) }], false)
+
+/**
+ * The orders of lists of batches that are not those of a name in queries: in REST, GraphQL and here. Those of `progress` and
+ * `elapsed` change by events alone, so that all pages of a list are of one moment.
+ */
+const ORDERS = {
+  started_at: () => ({}),
+  last_seen_at: withProgress((db) => db`extract(epoch from tp.last_seen_at)::float8`),
+  status: byField('status'),
+  host: byField('host'),
+  owner: (db) => ({
+    text: db`left(tu.name, ${MAX_SORTED})`,
+    joins: db`join users tu on tu.id = t.owner_id`,
+  }),
+  id: byField('id'),
+  progress: withProgress(
+    (db) => db`(tp.n_completed + tp.n_failed + tp.n_stopped)::float8
+      / greatest(t.n_total, tp.n_completed + tp.n_failed + tp.n_stopped, 1)`,
+  ),
+  elapsed: withProgress(
+    (db) => db`extract(epoch from coalesce(t.ended_at, tp.last_seen_at) - t.started_at)::float8`,
+  ),
+} satisfies Record<string, Ordered>
+type BatchColumn = keyof typeof ORDERS
+export const BATCH_COLUMNS = Object.keys(ORDERS) as [BatchColumn, ...BatchColumn[]]
 
 export interface BatchOrder {
   /** A column, or a name as in queries. */
-  by: (typeof BATCH_COLUMNS)[number] | { name: string }
+  by: BatchColumn | { name: string }
   descending: boolean
 }
 
@@ -87,7 +112,7 @@ export const placesOfBatches = (
     caller,
     'batch',
     { column: 'project_key', keys: 'each' in scope ? scope.each : scope.together },
-    filter.where ?? [],
+    filter.where,
     [...(typeof order.by === 'string' ? [] : [order.by.name]), ...columns],
   )
 
@@ -187,7 +212,7 @@ interface Asked {
 }
 
 /** Each part that must hold, so that each can use an index. */
-const metConditions = (db: Db, { where = [] }: BatchFilter, places: Places): Promise<Asked[]> =>
+const metConditions = (db: Db, { where }: BatchFilter, places: Places): Promise<Asked[]> =>
   Promise.all(
     where.flatMap(partsOf).map(async (part) => ({
       computed: batchConditionOf(db, part, places),
@@ -223,38 +248,6 @@ function planOf(
 }
 
 function sortBy(db: Db, { by, descending }: BatchOrder, places: Places): SortBy & { joins?: Fragment } {
-  const joins = db`join batch_progress tp on tp.batch_key = t.key`
   if (typeof by !== 'string') return { ...fieldOrder(db, places.of(by.name), descending), descending }
-  switch (by) {
-    case 'started_at':
-      return { byStart: true, descending }
-    case 'last_seen_at':
-      return { number: db`extract(epoch from tp.last_seen_at)::float8`, descending, joins }
-    case 'status':
-      return { text: db`t.status`, descending }
-    case 'host':
-      return { text: db`left(t.host, ${MAX_SORTED})`, descending }
-    case 'owner':
-      return {
-        text: db`left(tu.name, ${MAX_SORTED})`,
-        descending,
-        joins: db`join users tu on tu.id = t.owner_id`,
-      }
-    case 'id':
-      return { text: db`left(t.id, ${MAX_SORTED})`, descending }
-    case 'progress':
-      // It changes while a batch runs, but only by events, and all pages of a list are of one moment.
-      return {
-        number: db`(tp.n_completed + tp.n_failed + tp.n_stopped)::float8
-          / greatest(t.n_total, tp.n_completed + tp.n_failed + tp.n_stopped, 1)`,
-        descending,
-        joins,
-      }
-    case 'elapsed':
-      return {
-        number: db`extract(epoch from coalesce(t.ended_at, tp.last_seen_at) - t.started_at)::float8`,
-        descending,
-        joins,
-      }
-  }
+  return by === 'started_at' ? { byStart: true, descending } : { ...ORDERS[by](db), descending }
 }

@@ -12,8 +12,8 @@ export {
   searchBatches,
   searchBatchKeys,
 } from './batches.ts'
-export { columnsOf, type FieldValue, type KnownFields, knownFields } from './columns.ts'
-export { FIELD_KINDS } from './field-kinds.ts'
+export { columnsOf, type FieldValue } from './columns.ts'
+export { FIELD_KINDS, OWN_FIELDS, SENT_FIELDS } from './field-kinds.ts'
 export { columnFault, nameFault, namesOfColumn } from './field-names.ts'
 export { groupValueOf } from './grouping.ts'
 export {
@@ -31,5 +31,14 @@ export {
   searchJobKeys,
   searchJobs,
 } from './jobs.ts'
+export { type KnownFields, knownFields } from './known-fields.ts'
+export {
+  BATCH_PARAMETERS,
+  type FilterOf,
+  JOB_PARAMETERS,
+  type Parameter,
+  type Parameters,
+  type Takes,
+} from './parameters.ts'
 export { type Places, readQueries } from './places.ts'
 export { findUnstored, storeFields } from './stored-fields.ts'

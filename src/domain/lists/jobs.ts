@@ -1,13 +1,13 @@
 import type { Fragment, PendingQuery } from 'postgres'
 import { type Db, withCustomPlan } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
-import { partsOf, type Query, termsOf } from '../../query/index.ts'
+import { partsOf, termsOf } from '../../query/index.ts'
 import { type BatchAccess, visibleBatches, visibleProjectKeys } from '../access.ts'
-import type { JobStatus } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
-import { oneOf, oneOfAnyCase, some } from '../conditions.ts'
+import { some } from '../conditions.ts'
+import type { Exposure } from '../field.ts'
 import { JOB_PARTS, type JobPart, type JobRow, jobColumns, jobJoins } from '../jobs/index.ts'
-import { type Comparison, fieldOf, holds } from '../json-field.ts'
+import { fieldOf, holds } from '../json-field.ts'
 import {
   countsOf,
   keysetPages,
@@ -19,23 +19,15 @@ import {
   type SortColumns,
 } from '../keyset-pages.ts'
 import { jobConditionOf, jobHasText, latestOf, valueOfJob } from './job-conditions.ts'
+import { everything, type FilterOf, fieldsMeet, JOB_PARAMETERS } from './parameters.ts'
 import { type Places, resolveNames, type Within } from './places.ts'
 
-/** Searches jobs by parameters and metrics (contract §6: `params`, `finalMetrics`, `latest`). */
+/** A filter of the jobs of all batches: with slugs of projects and exact ids of batches. */
+export type JobFilter = FilterOf<typeof JOB_PARAMETERS>
+export const EVERY_JOB: JobFilter = everything(JOB_PARAMETERS)
 
-/** A filter of jobs: OR within a list of words, AND between conditions; an empty list is no condition. */
-export interface JobSearch {
-  status: JobStatus[]
-  model: string[]
-  dataset: string[]
-  tag: string[]
-  /** Text in the id, model or dataset. */
-  q: string[]
-  params: Comparison[]
-  finalMetrics: Comparison[]
-  latest: Comparison[]
-  /** Queries (docs/query.md); all must hold. */
-  where: Query[]
+/** A filter of the jobs of some parents, whose projects and batches are not looked at. */
+export interface JobSearch extends JobFilter {
   /** Texts of jobs are hidden from the caller, so they cannot be searched. */
   textless: boolean
 }
@@ -140,25 +132,6 @@ function withinOf(parents: JobParents): Within {
 
 const UNSORTED: SortColumns = { sort_rank: 0, sort_number: 0, sort_text: '' }
 
-/** A filter of the jobs of all batches: as `JobSearch`, with slugs of projects and exact ids of batches. */
-export interface JobFilter extends Omit<JobSearch, 'textless'> {
-  project: string[]
-  batch: string[]
-}
-
-const EVERY_SEARCH: Omit<JobSearch, 'textless'> = {
-  status: [],
-  model: [],
-  dataset: [],
-  tag: [],
-  q: [],
-  params: [],
-  finalMetrics: [],
-  latest: [],
-  where: [],
-}
-export const EVERY_JOB: JobFilter = { project: [], batch: [], ...EVERY_SEARCH }
-
 /**
  * The jobs of batches that the caller may see, newest first. Texts are compared without case, ids of batches exactly.
  */
@@ -169,13 +142,13 @@ export async function listJobs(
   page: Page,
   order: JobOrder = NEWEST_FIRST,
 ): Promise<{ rows: FoundJob[]; unknown: readonly string[] }> {
-  const { project, batch, ...asked } = filter
+  const { project, batch } = filter
   const [together, batches] = await Promise.all([
     visibleProjectKeys(db, caller, project),
     batch.length === 0 ? undefined : visibleBatches(db, caller, batch),
   ])
   const scope = { together, batches: batches?.map(({ key }) => key) }
-  const search = { ...asked, textless: false }
+  const search = { ...filter, textless: false }
   const places = await placesOfJobs(db, caller, scope, search, order)
   const rows =
     together?.length === 0 ? [] : await searchJobs(db, scope, search, order, page, JOB_PARTS, places)
@@ -187,7 +160,7 @@ export const listJobsOfBatch = (db: Db, batch: Pick<BatchAccess, 'key'>, page: P
   searchJobs(
     db,
     { together: null, batches: [batch.key] },
-    { ...EVERY_SEARCH, textless: false },
+    { ...EVERY_JOB, textless: false },
     NEWEST_FIRST,
     page,
   )
@@ -215,21 +188,14 @@ function planOf(
   withProgress: boolean,
 ): PagePlan {
   const where: Fragment[] = []
-  // A filter must not reveal what is hidden.
-  const shown = (condition: Fragment): Fragment => (search.textless ? db`false` : condition)
   const { column, scope } = scopeOf(parents)
   if (column === 'project_key') {
     where.push(db`not exists (select from batches d where d.key = t.batch_key and d.deleted_at is not null)`)
   } else if ('together' in parents && parents.together !== null) {
     where.push(db`t.project_key = any (${[...parents.together]}::integer[])`)
   }
-  if (search.status.length > 0) where.push(oneOf(db, db`t.status`, search.status))
-  if (search.model.length > 0) where.push(shown(oneOfAnyCase(db, db`t.model`, search.model)))
-  if (search.dataset.length > 0) where.push(shown(oneOfAnyCase(db, db`t.dataset`, search.dataset)))
-  if (search.tag.length > 0) {
-    const wanted = db`filter_texts(t.tags) && filter_texts(${search.tag}::text[])`
-    where.push(shown(db`t.tags <> '{}' and ${wanted}`))
-  }
+  const isHidden = (exposure: Exposure): boolean => search.textless && exposure !== 'shown'
+  where.push(...fieldsMeet(db, 'job', JOB_PARAMETERS, { ...search, batch: [] }, isHidden))
   if (search.q.length > 0) {
     where.push(
       some(
@@ -240,7 +206,7 @@ function planOf(
   }
   for (const one of search.params)
     where.push(holds(db, fieldOf(db, db`t.params`, one.key, search.textless), one))
-  for (const one of search.finalMetrics) {
+  for (const one of search.final_metrics) {
     where.push(holds(db, fieldOf(db, db`t.metrics`, one.key, search.textless), one))
   }
   for (const one of search.latest) where.push(holds(db, { number: latestOf(db, one.key) }, one))

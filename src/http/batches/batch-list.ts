@@ -2,9 +2,15 @@ import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { itemAt } from '../../checked.ts'
-import { BATCH_STATES, type BatchRow, type BatchView } from '../../domain/batches/index.ts'
+import type { BatchRow, BatchView } from '../../domain/batches/index.ts'
 import { positionOf } from '../../domain/keyset-pages.ts'
-import { type BatchFilter, findBatches, namesOfColumn, readQueries } from '../../domain/lists/index.ts'
+import {
+  BATCH_PARAMETERS,
+  type BatchFilter,
+  findBatches,
+  namesOfColumn,
+  readQueries,
+} from '../../domain/lists/index.ts'
 import { presentBatches, presentColumns } from '../../domain/present.ts'
 import { clockOf, type Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
@@ -13,11 +19,8 @@ import {
   columnsQuery,
   direction,
   listCursor,
-  marked,
-  oneOfStates,
+  listParameters,
   unknownNames,
-  whereQuery,
-  words,
 } from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { asMade, listedBatch } from './batch-shapes.ts'
@@ -41,23 +44,11 @@ export function batchListRoutes(app: FastifyInstance, services: Services): void 
           'Filters ignore case, except `project` and `id`. A batch must match one value of each filter. With `sort`, numbers come before texts, then NaN, then batches without the field, in both directions; among equals the newest first.',
         querystring: z.strictObject({
           ...pageQuery,
-          project: words('Slug of a project'),
-          status: oneOfStates(BATCH_STATES, 'Status'),
-          host: words('Host of the batch'),
-          owner: words('Id of the owner, or an exact email address that you may see'),
-          tag: words('Tag'),
-          group: words('Group'),
-          starred: marked('With or without a star; all if absent'),
-          archived: marked(
-            'Archived or not; give both values for all. Default: not archived, unless `id` or `deleted` is given',
-          ),
-          q: words('Text in its id, name, group, experiment type, command, notes or tags'),
+          ...listParameters(BATCH_PARAMETERS),
           deleted: z
             .enum(['true', 'false'])
             .default('false')
-            .describe('Deleted batches that you may restore, instead of the others'),
-          id: words('Id of a batch, exactly'),
-          where: whereQuery,
+            .describe('Deleted batches that you may restore, archived or not, instead of the others'),
           sort: batchSort,
           order: direction,
           columns: columnsQuery,

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { MAX_NOTES } from '../../domain/batches/index.ts'
-import { editJob, JOB_STATES, readJobs, visibleJob } from '../../domain/jobs/index.ts'
+import { editJob, readJobs, visibleJob } from '../../domain/jobs/index.ts'
 import { positionOf } from '../../domain/keyset-pages.ts'
-import { listJobs, readQueries } from '../../domain/lists/index.ts'
+import { JOB_PARAMETERS, listJobs, readQueries } from '../../domain/lists/index.ts'
 import { presentJobs } from '../../domain/present.ts'
 import { isStorable } from '../../domain/storable-text.ts'
 import { Problem } from '../../problem.ts'
@@ -12,15 +12,12 @@ import { commit } from '../../stream/commit.ts'
 import { asMade, jobShape } from '../batches/batch-shapes.ts'
 import { personOnly, readersOnly } from '../request/credentials.ts'
 import {
-  comparisonsQuery,
   direction,
   jobOrderOf,
   jobSort,
   listCursor,
-  oneOfStates,
+  listParameters,
   unknownNames,
-  whereQuery,
-  words,
 } from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
@@ -47,17 +44,7 @@ function listJobsRoute(routes: Routes, services: Services): void {
           'Filters ignore case, except ids of batches. A job must match one value of each filter and all comparisons.',
         querystring: z.strictObject({
           ...pageQuery,
-          project: words('Slug of a project'),
-          batch: words('Id of a batch'),
-          status: oneOfStates(JOB_STATES, 'Status'),
-          model: words('Model'),
-          dataset: words('Dataset'),
-          tag: words('Tag'),
-          q: words('Text in its id, model or dataset'),
-          params: comparisonsQuery('A condition on a parameter'),
-          final_metrics: comparisonsQuery('A condition on a metric of job_done'),
-          latest: comparisonsQuery('A condition on the last value of a series, or on `epoch`'),
-          where: whereQuery,
+          ...listParameters(JOB_PARAMETERS),
           sort: jobSort,
           order: direction,
         }),
@@ -65,16 +52,8 @@ function listJobsRoute(routes: Routes, services: Services): void {
       },
     },
     async (request) => {
-      const {
-        limit,
-        cursor: text,
-        final_metrics: finalMetrics,
-        sort,
-        order,
-        where,
-        ...others
-      } = request.query
-      const filter = { ...others, finalMetrics, where: readQueries('job', where) }
+      const { limit, cursor: text, sort, order, where, ...asked } = request.query
+      const filter = { ...asked, where: readQueries('job', where) }
       const by = jobOrderOf(sort, order === 'desc')
       const caller = await request.caller()
       const cursor = listCursor('jobs', [filter, by])

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { BATCH_STATES } from '../../domain/batches/index.ts'
 import { lessIsBetter } from '../../domain/metric-goal.ts'
 import { type Fields, listAnswer, objectAnswer, ToolError } from './answer.ts'
 import {
@@ -109,7 +110,7 @@ export const findRuns = tool(
   {
     project,
     where,
-    status: z.enum(['running', 'completed', 'failed', 'stopped', 'lost']).optional(),
+    status: z.enum(BATCH_STATES).optional(),
     sort: z.string().max(200).optional().describe('A name to sort by, such as best.val_loss'),
     order: z.enum(['asc', 'desc']).default('asc').describe('For sort'),
     columns,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { BATCH_STATES } from '../../domain/batches/index.ts'
 import { type Cursor, sortCursor } from '../../domain/cursors.ts'
 import { readComparison } from '../../domain/json-field.ts'
 import type { SortPosition } from '../../domain/keyset-pages.ts'
@@ -7,10 +8,14 @@ import {
   BATCH_COLUMNS,
   type BatchOrder,
   columnFault,
+  type FilterOf,
   type JobOrder,
   nameFault,
+  type Parameters,
+  type Takes,
 } from '../../domain/lists/index.ts'
 import { isStorable } from '../../domain/storable-text.ts'
+import { numberText } from './number-text.ts'
 
 /**
  * Text that a filter accepts. Text that the database cannot store is refused; otherwise the answer would always be
@@ -33,14 +38,6 @@ export const repeatable = <T extends z.ZodType>(item: T, most = MAX_WORDS) =>
 
 /** A filter of a list. It may be repeated; one matching value is enough. */
 export const words = (what: string) => repeatable(filterText).describe(`${what}; repeat it for OR`)
-
-/** A filter with a fixed set of values, in upper or lower case. */
-export const oneOfStates = <const S extends readonly [string, ...string[]]>(states: S, what: string) =>
-  repeatable(z.string().toLowerCase().pipe(z.enum(states))).describe(`${what}; repeat it for OR`)
-
-/** A filter on a mark that a batch may have. With both values it matches all batches. */
-export const marked = (what: string) =>
-  repeatable(z.enum(['true', 'false']).transform((word) => word === 'true')).describe(what)
 
 /** The cursor of a list of batches or jobs. It is valid only for the same order and filters, which are `asked`. */
 export const listCursor = (list: string, asked: unknown): Cursor<SortPosition> =>
@@ -85,7 +82,7 @@ export const columnsQuery = repeatable(column).describe(
 )
 
 /** Queries, which `readQueries` parses: it says at which character one is not understood. */
-export const whereQuery = repeatable(
+const whereQuery = repeatable(
   z
     .string()
     .regex(/\S/, 'must not be empty')
@@ -100,11 +97,29 @@ export const unknownNames = z
   .describe('With `where`, `sort` or `columns`: the names in them that nothing in the list has')
 
 const MAX_COMPARISONS = 20
-/** Conditions on parameters and metrics of a job, the same as in GraphQL's filter of jobs. */
-export const comparisonsQuery = (what: string) =>
-  repeatable(
-    read(readComparison, 'must be a comparison such as lr<0.01 or optimizer=adam'),
-    MAX_COMPARISONS,
-  ).describe(
-    `${what}: a name or path (\`opt/lr\`), <, <=, =, !=, >= or >, and a number or a text. Put a text that looks like a number in double quotes. \`=NaN\` finds NaN. A job without the field, or with a value of the other type, does not match. Repeat it for AND`,
-  )
+const comparison = read(readComparison, 'must be a comparison such as lr<0.01 or optimizer=adam')
+const COMPARISON =
+  'a name or path (`opt/lr`), <, <=, =, !=, >= or >, and a number or a text. Put a text that looks like a number in double quotes. `=NaN` finds NaN. A job without the field, or with a value of the other type, does not match. Repeat it for AND'
+const state = z.string().toLowerCase().pipe(z.enum(BATCH_STATES))
+const flag = z.enum(['true', 'false']).transform((word) => word === 'true')
+
+const PARAMETERS: Record<Takes, (means: string) => z.ZodType> = {
+  words,
+  ids: words,
+  states: (means) => repeatable(state).describe(`${means}; repeat it for OR`),
+  flags: (means) => repeatable(flag).describe(means),
+  numbers: (means) => repeatable(numberText(z.number())).describe(`${means}; repeat it for OR`),
+  comparisons: (means) => repeatable(comparison, MAX_COMPARISONS).describe(`${means}: ${COMPARISON}`),
+}
+
+type Asked<P extends Parameters> = { [Name in keyof P]: z.ZodType<FilterOf<P>[Name]> }
+/** The parameters of a list; each may be repeated. */
+export const listParameters = <P extends Parameters>(
+  parameters: P,
+): Asked<P> & { where: typeof whereQuery } => ({
+  // The entries are those of the table; the type of `Object.fromEntries` does not know that.
+  ...(Object.fromEntries(
+    Object.entries(parameters).map(([name, { takes, means }]) => [name, PARAMETERS[takes](means)]),
+  ) as unknown as Asked<P>),
+  where: whereQuery,
+})

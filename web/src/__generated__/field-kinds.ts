@@ -79,3 +79,61 @@ export const FIELD_KINDS = {
     "pruned": "flag"
   }
 } as const
+export const OWN_FIELDS = {
+  "batch": [
+    "id",
+    "name",
+    "project",
+    "status",
+    "stop_requested",
+    "owner",
+    "host",
+    "user",
+    "commit",
+    "command",
+    "experiment_type",
+    "tags",
+    "notes",
+    "group",
+    "starred",
+    "archived",
+    "n_total",
+    "n_done",
+    "n_failed",
+    "n_running",
+    "started_at",
+    "ended_at",
+    "last_seen_at",
+    "last_received_at",
+    "elapsed_s",
+    "progress",
+    "failure_reason",
+    "traceback",
+    "rerun_of",
+    "sweep_id"
+  ],
+  "job": [
+    "batch_id",
+    "id",
+    "status",
+    "model",
+    "dataset",
+    "started_at",
+    "ended_at",
+    "elapsed_s",
+    "epochs",
+    "failure_reason",
+    "traceback",
+    "step_unit",
+    "gpu_count",
+    "pruned",
+    "tags",
+    "notes"
+  ]
+} as const
+export const SENT_FIELDS = [
+  "model",
+  "dataset",
+  "step_unit",
+  "gpu_count"
+] as const

@@ -43,25 +43,25 @@ export type AttemptStatus =
 
 /** Any of the words of a field, and all fields together; compared without case. */
 export type BatchFilter = {
-  /** Those that are archived, those that are not, or both. Without it those that are not, unless `id` is given */
+  /** Archived or not; give both values for all. Default: not archived, unless `id` is given */
   archived?: Array<boolean> | null | undefined;
-  /** Only those of this group */
+  /** Group */
   group?: Array<string> | null | undefined;
-  /** Only those of this machine */
+  /** Host of the batch */
   host?: Array<string> | null | undefined;
-  /** Ids of batches, as they are written */
+  /** Id of a batch, exactly */
   id?: Array<string | number> | null | undefined;
-  /** Ids of people, or exact addresses where you may know them */
+  /** Id of the owner, or an exact email address that you may see */
   owner?: Array<string> | null | undefined;
-  /** Slugs */
+  /** Slug of a project */
   project?: Array<string> | null | undefined;
-  /** Text in the id, name, group, experiment type, command, notes or tags */
+  /** Text in its id, name, group, experiment type, command, notes or tags */
   q?: Array<string> | null | undefined;
-  /** Those with a star, or those without */
+  /** With or without a star; all if absent */
   starred?: Array<boolean> | null | undefined;
-  /** Only those with this status */
+  /** Status */
   status?: Array<BatchStatus> | null | undefined;
-  /** Only those with this tag */
+  /** Tag */
   tag?: Array<string> | null | undefined;
   /** Queries such as `lr<0.01 (optimizer:sgd OR best.val_loss<0.3) NOT status:failed`; all of them together. The page "Queries" of the documentation has the language */
   where?: Array<string> | null | undefined;
@@ -148,21 +148,21 @@ export type EpochRange = {
 
 /** Any of the words of a field, all comparisons, and all fields together. */
 export type JobFilter = {
-  /** Only those whose parameter `dataset` has this value */
+  /** Dataset */
   dataset?: Array<string> | null | undefined;
-  /** Conditions on the last values of series */
+  /** A condition on a metric of job_done */
   finalMetrics?: Array<Comparison> | null | undefined;
-  /** Conditions on the newest values of series */
+  /** A condition on the last value of a series, or on `epoch` */
   latest?: Array<Comparison> | null | undefined;
-  /** Only those whose parameter `model` has this value */
+  /** Model */
   model?: Array<string> | null | undefined;
-  /** Conditions on parameters */
+  /** A condition on a parameter */
   params?: Array<Comparison> | null | undefined;
-  /** Text in the id, model or dataset */
+  /** Text in its id, model or dataset */
   q?: Array<string> | null | undefined;
-  /** Only those with this status */
+  /** Status */
   status?: Array<JobStatus> | null | undefined;
-  /** Only those with this tag */
+  /** Tag */
   tag?: Array<string> | null | undefined;
   /** Queries such as `lr<0.01 (optimizer:sgd OR best.val_loss<0.3) NOT status:failed`; all of them together. The page "Queries" of the documentation has the language */
   where?: Array<string> | null | undefined;

@@ -4,6 +4,7 @@ import {
   lessIsBetter,
   matches,
   numberIn,
+  offeredName,
   parse,
   printComparison,
   type Query,
@@ -12,18 +13,29 @@ import {
   STATES,
   termsOf,
 } from '../../../src/query/index.ts'
-import { FIELD_KINDS } from '../__generated__/field-kinds.ts'
+import { FIELD_KINDS, OWN_FIELDS } from '../__generated__/field-kinds.ts'
 import type { BatchFilter } from './api/batches.ts'
 import type { Batch } from './api/types.ts'
-import { didYouMean, type QueryNames, wordsOf } from './query.ts'
+import { COMMON_SIGNS, didYouMean, type QueryNames, wordsOf } from './query.ts'
 
 export { lessIsBetter }
 
 /** Queries over batches. The service evaluates them; the page says what is wrong with them. */
 
-const LISTS = ['status', 'tag', 'host', 'owner', 'group', 'project'] as const
-const MARKS = ['starred', 'archived'] as const
-const FILTERS: readonly string[] = [...LISTS, ...MARKS]
+/** The fields that are offered first, and after the names of a project all others. */
+const FIRST: readonly string[] = [
+  'status',
+  'tags',
+  'host',
+  'owner',
+  'group',
+  'project',
+  'starred',
+  'archived',
+]
+const OTHERS = [...new Set([...OWN_FIELDS.batch, ...OWN_FIELDS.job])].filter((one) => !FIRST.includes(one))
+const offer = (field: string): string =>
+  `${offeredName(field)}${COMMON_SIGNS[FIELD_KINDS.batch[field as keyof typeof FIELD_KINDS.batch]]}`
 
 export interface ParsedQuery {
   /** What the service is asked. With a problem it would be refused, so nothing is asked. */
@@ -75,7 +87,7 @@ function unknownName(name: string, known: KnownNames | undefined): string | null
   // Names with spaces are mostly typed without quotation marks.
   const longer = names.find((one) => one.endsWith(` ${name}`))
   return longer === undefined
-    ? `No recent batch has ${name}${didYouMean(name, [...FILTERS, ...names])}`
+    ? `No recent batch has ${name}${didYouMean(name, [...[...FIRST, ...OTHERS].map(offeredName), ...names])}`
     : `No recent batch has ${name}: quote a name with spaces, ${quotedName(longer)}`
 }
 
@@ -133,18 +145,19 @@ export function batchNames(known: KnownNames | undefined, projects?: readonly st
     ['host', known?.hosts ?? []],
     ['owner', known?.owners ?? []],
     ['project', projects ?? []],
-    ['starred', ['true', 'false']],
-    ['archived', ['true', 'false']],
+    ...Object.entries(FIELD_KINDS.batch).flatMap(([name, kind]): [string, readonly string[]][] =>
+      kind === 'flag' ? [[name, ['true', 'false']]] : [],
+    ),
   ])
-  const filters = FILTERS.filter((one) => one !== 'project' || projects !== undefined)
   return {
     names: [
-      ...filters.map((one) => `${one}:`),
+      ...FIRST.filter((one) => one !== 'project' || projects !== undefined).map(offer),
       ...(known?.params ?? []).map((one) => `${quotedName(one)}${values.has(one) ? ':' : '='}`),
       ...(known?.series ?? []).flatMap((one) => [
         `${quotedName(one)}<`,
         ...['best', 'last'].map((of) => `${quotedName(`${of}.${one}`)}<`),
       ]),
+      ...OTHERS.map(offer),
     ],
     valuesOf: (name) => values.get(name.replace(/^param\./, '')) ?? [],
   }

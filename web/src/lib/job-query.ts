@@ -2,6 +2,7 @@ import {
   faultOf,
   fieldNamed,
   matches,
+  offeredName,
   parse,
   possessionOf,
   type Query,
@@ -10,9 +11,9 @@ import {
   STATES,
   termsOf,
 } from '../../../src/query/index.ts'
-import { FIELD_KINDS } from '../__generated__/field-kinds.ts'
+import { FIELD_KINDS, OWN_FIELDS, SENT_FIELDS } from '../__generated__/field-kinds.ts'
 import type { Batch, Job } from './api/types.ts'
-import { didYouMean, type QueryNames } from './query.ts'
+import { COMMON_SIGNS, didYouMean, type QueryNames } from './query.ts'
 
 /** Queries over the jobs of a batch, which the page has loaded. They mean the same as over any list of the service. */
 export interface JobQuery {
@@ -25,8 +26,7 @@ export interface JobQuery {
 }
 
 const KINDS = FIELD_KINDS.job
-/** Fields that name a job, for completion and for columns. */
-const OFFERED = ['status', 'id', 'model', 'dataset', 'tag', 'epochs', 'elapsed', 'reason', 'gpu_count']
+const OFFERED = OWN_FIELDS.job.map(offeredName)
 
 type OfBatch = Pick<Batch, 'config'> & Partial<Batch>
 
@@ -48,8 +48,7 @@ function valuesOf(job: Job, batch: OfBatch | undefined, of: string, key: string)
   switch (of) {
     case 'param':
       return [
-        at(job.params) ??
-          (/^(model|dataset|gpu_count|step_unit)$/.test(key) ? fieldOf(job, batch, key) : undefined),
+        at(job.params) ?? (SENT_FIELDS.some((one) => one === key) ? fieldOf(job, batch, key) : undefined),
       ]
     case 'config':
       return [at(batch?.config)]
@@ -128,8 +127,9 @@ export function jobNames(jobs: readonly Job[], names: readonly string[], batch?:
     all(name).some((value) => typeof value === 'string' && value !== 'NaN')
   return {
     names: names.map((one) => {
-      const isWord = one === 'status' || one === 'tag' || isText(one)
-      return `${quotedName(one)}${isWord ? ':' : '<'}`
+      const field = fieldNamed(KINDS, one)
+      const kind = field === undefined ? undefined : KINDS[field as keyof typeof KINDS]
+      return `${quotedName(one)}${COMMON_SIGNS[kind ?? (isText(one) ? 'text' : 'number')]}`
     }),
     valuesOf: (name) => (name === 'status' ? STATES : [...new Set(all(name).map(String))]),
   }

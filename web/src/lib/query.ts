@@ -1,4 +1,13 @@
-import { parse, partsOf, print, type Query, quoted, quotedName, wordOf } from '../../../src/query/index.ts'
+import {
+  type FieldKind,
+  parse,
+  partsOf,
+  print,
+  type Query,
+  quoted,
+  quotedName,
+  wordOf,
+} from '../../../src/query/index.ts'
 
 /** What the page's query fields do with the text of a query; the language is that of the service (src/query). */
 
@@ -16,6 +25,12 @@ const OR = new Intl.ListFormat('en', { type: 'disjunction' })
 /** Problems as sentences in a row. */
 export const inSentences = (problems: readonly string[]): string =>
   problems.map((one) => (/[.?]$/.test(one) ? one : `${one}.`)).join(' ')
+
+/** The most common operator for a field of this kind. */
+export const COMMON_SIGNS: Record<FieldKind, string> = {
+  ...{ text: ':', word: ':', words: ':', flag: ':', status: ':' },
+  ...{ number: '<', time: '>' },
+}
 
 /** Completions of queries. */
 export interface QueryNames {

@@ -1,4 +1,5 @@
 import {
+  type BatchFilter as Asked,
   BatchesDocument,
   BatchJobsDocument,
   type BatchRowFragment,
@@ -13,24 +14,15 @@ import { get, patch, post } from './request.ts'
 import type { Batch, Job, Page } from './types.ts'
 import { wireRow } from './wire-row.ts'
 
-export interface BatchFilter {
-  project?: readonly string[]
-  status?: readonly string[]
-  host?: readonly string[]
-  owner?: readonly string[]
-  tag?: readonly string[]
-  group?: readonly string[]
-  starred?: readonly boolean[]
-  archived?: readonly boolean[]
-  q?: readonly string[]
-  id?: readonly string[]
-  /** Conditions in the server's syntax: `lr<0.01`. */
-  where?: readonly string[]
+/** As in GraphQL, with statuses as REST and the page write them. */
+export type BatchFilter = {
+  [Name in keyof Asked]?: Name extends 'status' ? readonly string[] : Readonly<Asked[Name]>
 }
 /** Converts the filter to GraphQL variables. */
-export const filterVariables = ({ status, ...words }: BatchFilter) => ({
-  ...Object.fromEntries(Object.entries(words).map(([name, list]) => [name, list && [...list]])),
-  status: status && (status.map((one) => one.toUpperCase()) as BatchStatus[]),
+export const filterVariables = ({ status, ...words }: BatchFilter): Asked => ({
+  // Nothing writes to the lists.
+  ...(words as Asked),
+  status: status?.map((one) => one.toUpperCase() as BatchStatus),
 })
 /** Newest first. Later changes arrive over the stream, which continues from the returned cursor. */
 export async function fetchBatches(
