@@ -5,6 +5,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { longFiles } from './conventions/long-files.ts'
+import { longFunctions } from './conventions/long-functions.ts'
 import { migrationsThatStopEarlierReleases, unsafeMigrations } from './conventions/migrations.ts'
 import { sharedQueryKeys } from './conventions/query-keys.ts'
 import { filesUnder, inSrc, isTest, linesWith, ROOT, read, SOURCE, sources } from './conventions/sources.ts'
@@ -18,6 +19,7 @@ const RULES: readonly [rule: string, places: () => string[]][] = [
   ['every SQL statement begins with its name, and no two have the same', unnamedStatements],
   ['a file is named for what it does, in lower case with hyphens', oddFileNames],
   ['a long file has its reason in a table, and the table names no other file', longFiles],
+  ['the functions of the page of more than 60 lines do not become more', longFunctions],
   ['a migration has a number, can be run twice and drops nothing that holds data', unsafeMigrations],
   [
     'a migration that lets servers of earlier releases run only adds what they need not name',

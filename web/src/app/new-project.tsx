@@ -5,9 +5,8 @@ import { createProject } from '../lib/api/projects.ts'
 import { errorText } from '../lib/api/request.ts'
 import { links } from '../lib/links.ts'
 import { projectsQuery } from '../lib/queries.ts'
-import { Button, Choice, Field } from '../ui/controls.tsx'
-import { Dialog } from '../ui/dialog.tsx'
-import { Failure } from '../ui/notice.tsx'
+import { Choice, Field } from '../ui/controls.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 
 /**
  * Creates a project before any data is sent to it, to add members first, or because scripts may not create projects.
@@ -25,43 +24,36 @@ export function NewProject({ onClose }: { onClose: () => void }) {
     },
   })
   return (
-    <Dialog title="New project" onClose={onClose}>
-      <form
-        className="flex flex-col gap-3"
-        onSubmit={(event) => {
-          event.preventDefault()
-          const form = new FormData(event.currentTarget)
-          const [slug = '', name] = ['slug', 'name'].map((field) => String(form.get(field)).trim())
-          make.mutate({ slug, visibility, ...(name && { display_name: name }) })
-        }}
-      >
-        <Field
-          label="Name"
-          name="slug"
-          required
-          maxLength={128}
-          pattern="[^\/]*"
-          title="Without a slash"
-          hint="Used by scripts and in the page's address. It cannot be changed later."
-        />
-        <Field label="Display name" name="name" maxLength={128} hint="The same as the name if left empty." />
-        <Choice
-          label="Visibility"
-          value={visibility}
-          onChange={setVisibility}
-          options={[
-            ['private', 'only its members'],
-            ['public', 'anyone, without signing in'],
-          ]}
-        />
-        {make.error && <Failure>{errorText(make.error)}</Failure>}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={make.isPending}>
-            Create project
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="New project"
+      yes="Create project"
+      disabled={make.isPending}
+      failure={make.error && errorText(make.error)}
+      onSubmit={(form) => {
+        const [slug = '', name] = ['slug', 'name'].map((field) => String(form.get(field)).trim())
+        make.mutate({ slug, visibility, ...(name && { display_name: name }) })
+      }}
+      onClose={onClose}
+    >
+      <Field
+        label="Name"
+        name="slug"
+        required
+        maxLength={128}
+        pattern="[^\/]*"
+        title="Without a slash"
+        hint="Used by scripts and in the page's address. It cannot be changed later."
+      />
+      <Field label="Display name" name="name" maxLength={128} hint="The same as the name if left empty." />
+      <Choice
+        label="Visibility"
+        value={visibility}
+        onChange={setVisibility}
+        options={[
+          ['private', 'only its members'],
+          ['public', 'anyone, without signing in'],
+        ]}
+      />
+    </FormDialog>
   )
 }

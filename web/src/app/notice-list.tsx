@@ -52,36 +52,37 @@ export function NoticeList({ onLeave }: { onLeave: () => void }) {
         <ul className="min-h-0 overflow-y-auto py-1">
           {notices.items.map((notice) => (
             <li key={notice.id}>
-              <Link
-                {...linkOf(notice)}
-                onClick={() => {
+              <NoticeLink
+                notice={notice}
+                onFollow={() => {
                   if (!notice.read) read.mutate({ ids: [notice.id] })
                   onLeave()
                 }}
-                className="flex gap-2 px-3 py-1.5 hover:bg-hover"
-              >
-                <span
-                  className={`mt-1.5 size-2 shrink-0 rounded-full ${notice.read ? '' : 'bg-accent'}`}
-                  aria-hidden="true"
-                />
-                <span className="min-w-0 flex-1">
-                  {!notice.read && <span className="sr-only">Unread: </span>}
-                  <span className={`block break-words ${notice.read ? 'text-muted' : ''}`}>
-                    {titleOf(notice)}
-                  </span>
-                  {detailOf(notice) && (
-                    <span className="block truncate text-xs text-muted">{detailOf(notice)}</span>
-                  )}
-                  <span className="block text-xs text-muted">
-                    {notice.project} · <RelativeTime at={notice.created_at} />
-                  </span>
-                </span>
-              </Link>
+              />
             </li>
           ))}
         </ul>
       )}
     </>
+  )
+}
+
+function NoticeLink({ notice, onFollow }: { notice: Notice; onFollow: () => void }) {
+  return (
+    <Link {...linkOf(notice)} onClick={onFollow} className="flex gap-2 px-3 py-1.5 hover:bg-hover">
+      <span
+        className={`mt-1.5 size-2 shrink-0 rounded-full ${notice.read ? '' : 'bg-accent'}`}
+        aria-hidden="true"
+      />
+      <span className="min-w-0 flex-1">
+        {!notice.read && <span className="sr-only">Unread: </span>}
+        <span className={`block break-words ${notice.read ? 'text-muted' : ''}`}>{titleOf(notice)}</span>
+        {detailOf(notice) && <span className="block truncate text-xs text-muted">{detailOf(notice)}</span>}
+        <span className="block text-xs text-muted">
+          {notice.project} · <RelativeTime at={notice.created_at} />
+        </span>
+      </span>
+    </Link>
   )
 }
 

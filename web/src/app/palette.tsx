@@ -4,7 +4,7 @@ import { Command } from 'cmdk'
 import { useEffect, useMemo, useState } from 'react'
 import { fetchBatches } from '../lib/api/batches.ts'
 import { type FoundJob, findJobs } from '../lib/api/find-jobs.ts'
-import type { Job, Page, Status } from '../lib/api/types.ts'
+import type { Job, Page, Status, User } from '../lib/api/types.ts'
 import { bestFuzzy } from '../lib/fuzzy.ts'
 import { links } from '../lib/links.ts'
 import { batchStore } from '../lib/live/batches.ts'
@@ -66,22 +66,9 @@ export function Palette({ onClose }: { onClose: () => void }) {
           onValueChange={setText}
         />
         <Command.List label="Found" className="max-h-[50vh] overflow-y-auto py-2">
-          {shown.map((entry) => {
-            const value = `${entry.kind} ${entry.title} ${entry.note ?? ''}`
-            return (
-              <Command.Item
-                key={value}
-                value={value}
-                className="flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 data-[selected=true]:bg-accent-soft"
-                onSelect={() => run(entry)}
-              >
-                {entry.status && <StatusShape status={entry.status} />}
-                <span className="min-w-0 truncate">{entry.title}</span>
-                <span className="min-w-0 flex-1 truncate text-xs text-muted">{entry.note}</span>
-                <span className="text-xs text-muted">{entry.kind}</span>
-              </Command.Item>
-            )
-          })}
+          {shown.map((entry) => (
+            <Found key={entryKey(entry)} entry={entry} onRun={() => run(entry)} />
+          ))}
         </Command.List>
       </Command>
       {shown.length === 0 && (
@@ -91,6 +78,23 @@ export function Palette({ onClose }: { onClose: () => void }) {
       )}
       <p className="text-xs text-muted">↑ ↓ to choose, Enter to open, Esc to close</p>
     </Dialog>
+  )
+}
+
+const entryKey = ({ kind, title, note }: Entry): string => `${kind} ${title} ${note ?? ''}`
+
+function Found({ entry, onRun }: { entry: Entry; onRun: () => void }) {
+  return (
+    <Command.Item
+      value={entryKey(entry)}
+      className="flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 data-[selected=true]:bg-accent-soft"
+      onSelect={onRun}
+    >
+      {entry.status && <StatusShape status={entry.status} />}
+      <span className="min-w-0 truncate">{entry.title}</span>
+      <span className="min-w-0 flex-1 truncate text-xs text-muted">{entry.note}</span>
+      <span className="text-xs text-muted">{entry.kind}</span>
+    </Command.Item>
   )
 }
 
@@ -104,6 +108,39 @@ function useDebounced(value: string): string {
   return debounced
 }
 
+function pagesFor(me: User | null | undefined, navigate: ReturnType<typeof useNavigate>): Entry[] {
+  const page = (title: string, run: () => void): Entry => ({ kind: 'page', title, run })
+  const pages: Entry[] = [page('Home', () => void navigate(links.home()))]
+  if (me) {
+    pages.push(
+      page('Hosts', () => void navigate(links.hosts())),
+      page('Connect a script', () => void navigate(links.connect())),
+      page('Tokens', () => void navigate(links.tokens())),
+      page('Trash', () => void navigate(links.trash())),
+      page('Account', () => void navigate(links.account())),
+    )
+  }
+  if (me?.role === 'admin') {
+    pages.push(
+      page('Users', () => void navigate(links.users())),
+      page('Agents', () => void navigate(links.agents())),
+      page('Signing keys', () => void navigate(links.keys())),
+      page('Audit log', () => void navigate(links.audit())),
+    )
+  }
+  return pages
+}
+
+function actionsFor(me: User | null | undefined, signOut: () => Promise<unknown>): Entry[] {
+  const act = (title: string, run: () => void): Entry => ({ kind: 'action', title, run })
+  return [
+    act('Dark theme', () => chooseTheme('dark')),
+    act('Light theme', () => chooseTheme('light')),
+    act('System theme', () => chooseTheme('system')),
+    ...(me ? [act('Sign out', () => void signOut())] : []),
+  ]
+}
+
 function useEntries(batchIds: readonly string[], jobs: readonly FoundJob[]): Entry[] {
   const navigate = useNavigate()
   const queries = useQueryClient()
@@ -111,32 +148,6 @@ function useEntries(batchIds: readonly string[], jobs: readonly FoundJob[]): Ent
   const views = useQuery({ ...viewsQuery, enabled: me !== null && me !== undefined }).data
   const projects = useQuery(projectsQuery).data
   return useMemo(() => {
-    const page = (title: string, run: () => void): Entry => ({ kind: 'page', title, run })
-    const pages: Entry[] = [page('Home', () => void navigate(links.home()))]
-    if (me) {
-      pages.push(
-        page('Hosts', () => void navigate(links.hosts())),
-        page('Connect a script', () => void navigate(links.connect())),
-        page('Tokens', () => void navigate(links.tokens())),
-        page('Trash', () => void navigate(links.trash())),
-        page('Account', () => void navigate(links.account())),
-      )
-    }
-    if (me?.role === 'admin') {
-      pages.push(
-        page('Users', () => void navigate(links.users())),
-        page('Agents', () => void navigate(links.agents())),
-        page('Signing keys', () => void navigate(links.keys())),
-        page('Audit log', () => void navigate(links.audit())),
-      )
-    }
-    const act = (title: string, run: () => void): Entry => ({ kind: 'action', title, run })
-    const actions = [
-      act('Dark theme', () => chooseTheme('dark')),
-      act('Light theme', () => chooseTheme('light')),
-      act('System theme', () => chooseTheme('system')),
-      ...(me ? [act('Sign out', () => void signOutAndLeave(queries, () => navigate(links.signIn())))] : []),
-    ]
     const known = [...new Set([...batchIds, ...[...batchStore.ids()].reverse().slice(0, LOOKED_AT)])]
     return [
       ...(projects ?? []).map(
@@ -155,8 +166,8 @@ function useEntries(batchIds: readonly string[], jobs: readonly FoundJob[]): Ent
           run: () => void navigate(openView(view)),
         }),
       ),
-      ...pages,
-      ...actions,
+      ...pagesFor(me, navigate),
+      ...actionsFor(me, () => signOutAndLeave(queries, () => navigate(links.signIn()))),
       ...known.flatMap((id): Entry[] => {
         const batch = batchStore.get(id)
         if (batch === undefined || batch.deleted_at !== undefined) return []

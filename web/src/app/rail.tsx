@@ -21,35 +21,8 @@ const OLD_PINS = 'pinned views'
 
 /** The sidebar: projects with counts of running and failed batches. On phones it is a drawer. */
 export function Rail({ me, open, onClose }: { me: User | null; open: boolean; onClose: () => void }) {
-  const projects = useQuery(projectsQuery)
-  const counts = useCounts(me !== null)
-  const views = useQuery({ ...viewsQuery, enabled: me !== null }).data?.filter(
-    (view) => view.owner?.id === me?.id,
-  )
-  const navigate = useNavigate()
-  const queries = useQueryClient()
-  const userId = me?.id
-  useEffect(() => {
-    if (userId === undefined || localStorage.getItem(OLD_PINS) === null) return
-    void import('../lib/move-pins.ts').then(async ({ movePins }) => {
-      const moved = await movePins(OLD_PINS)
-      if (moved) void queries.invalidateQueries({ queryKey: ['views'] })
-    })
-  }, [userId, queries])
   const making = useLater(loadNewProject, 'This could not be loaded: the server cannot be reached.')
-  const rail = useRef<HTMLElement>(null)
-  // Moves focus into the drawer, and back when it closes, as in a dialog.
-  useEffect(() => {
-    if (!open) return
-    const before = document.activeElement
-    rail.current?.querySelector('a')?.focus()
-    const press = ({ key }: KeyboardEvent) => key === 'Escape' && onClose()
-    addEventListener('keydown', press)
-    return () => {
-      removeEventListener('keydown', press)
-      if (before instanceof HTMLElement) before.focus()
-    }
-  }, [open, onClose])
+  const rail = useDrawer(open, onClose)
   return (
     <>
       {open && (
@@ -68,89 +41,139 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
         <Link {...links.home()} className={item} activeProps={active} activeOptions={{ exact: true }}>
           <img src={served('/favicon.svg')} alt="" className="size-4" /> Home
         </Link>
-        <div className="flex items-end justify-between">
-          <p className={heading}>Projects</p>
-          {me && (
-            <button
-              type="button"
-              aria-label="New project"
-              title="New project"
-              aria-haspopup="dialog"
-              className="rounded-sm p-1 text-muted hover:bg-hover hover:text-ink"
-              onClick={making.open}
-            >
-              <Plus className="size-3.5" aria-hidden="true" />
-            </button>
-          )}
-        </div>
-        {projects.data?.length === 0 && <p className="px-2 text-muted">No projects yet</p>}
-        {projects.data?.map((project) => (
-          <Link key={project.slug} {...links.project(project.slug)} className={item} activeProps={active}>
-            <span className="min-w-0 flex-1 truncate">{project.display_name}</span>
-            <Count status="running" n={counts.running.get(project.slug)} said="running" />
-            <Count status="failed" n={counts.failed.get(project.slug)} said="failed within a day" />
-          </Link>
-        ))}
-        {views && views.length > 0 && <p className={heading}>My views</p>}
-        {views?.map((view) => (
-          <a
-            key={view.id}
-            href={served(view.path)}
-            className={item}
-            title={view.project ? `${view.title}, of ${view.project}` : view.title}
-            onClick={(event) => {
-              if (event.metaKey || event.ctrlKey || event.shiftKey) return
-              event.preventDefault()
-              // Its code has the colours of charts, which this page may not have.
-              void import('../lib/open-view.ts').then(
-                ({ openView }) => navigate(openView(view)),
-                () => location.assign(served(view.path)),
-              )
-            }}
-          >
-            <Icon of={Bookmark} />
-            <span className="truncate">{view.title}</span>
-          </a>
-        ))}
-        {me && (
-          <>
-            <p className={heading}>Set up</p>
-            <Link {...links.connect()} className={item} activeProps={active}>
-              <Icon of={Plug} /> Connect a script
-            </Link>
-            <Link {...links.tokens()} className={item} activeProps={active}>
-              <Icon of={KeyRound} /> Tokens
-            </Link>
-            <Link {...links.hosts()} className={item} activeProps={active}>
-              <Icon of={Server} /> Hosts
-            </Link>
-            <Link {...links.trash()} className={item} activeProps={active}>
-              <Icon of={Trash2} /> Trash
-            </Link>
-          </>
-        )}
-        {me?.role === 'admin' && (
-          <>
-            <p className={heading}>Administration</p>
-            <Link {...links.users()} className={item} activeProps={active}>
-              Users
-            </Link>
-            <Link {...links.agents()} className={item} activeProps={active}>
-              Agents
-            </Link>
-            <Link {...links.keys()} className={item} activeProps={active}>
-              Signing keys
-            </Link>
-            <Link {...links.audit()} className={item} activeProps={active}>
-              Audit log
-            </Link>
-          </>
-        )}
+        <Projects me={me} onNew={making.open} />
+        {me && <Views key={me.id} me={me} />}
+        {me && <SetUp />}
+        {me?.role === 'admin' && <Administration />}
       </nav>
       {making.Part && <making.Part onClose={making.close} />}
     </>
   )
 }
+
+/** Moves focus into the drawer, and back when it closes, as in a dialog. */
+function useDrawer(open: boolean, onClose: () => void) {
+  const rail = useRef<HTMLElement>(null)
+  useEffect(() => {
+    if (!open) return
+    const before = document.activeElement
+    rail.current?.querySelector('a')?.focus()
+    const press = ({ key }: KeyboardEvent) => key === 'Escape' && onClose()
+    addEventListener('keydown', press)
+    return () => {
+      removeEventListener('keydown', press)
+      if (before instanceof HTMLElement) before.focus()
+    }
+  }, [open, onClose])
+  return rail
+}
+
+function Projects({ me, onNew }: { me: User | null; onNew: () => void }) {
+  const projects = useQuery(projectsQuery)
+  const counts = useCounts(me !== null)
+  return (
+    <>
+      <div className="flex items-end justify-between">
+        <p className={heading}>Projects</p>
+        {me && (
+          <button
+            type="button"
+            aria-label="New project"
+            title="New project"
+            aria-haspopup="dialog"
+            className="rounded-sm p-1 text-muted hover:bg-hover hover:text-ink"
+            onClick={onNew}
+          >
+            <Plus className="size-3.5" aria-hidden="true" />
+          </button>
+        )}
+      </div>
+      {projects.data?.length === 0 && <p className="px-2 text-muted">No projects yet</p>}
+      {projects.data?.map((project) => (
+        <Link key={project.slug} {...links.project(project.slug)} className={item} activeProps={active}>
+          <span className="min-w-0 flex-1 truncate">{project.display_name}</span>
+          <Count status="running" n={counts.running.get(project.slug)} said="running" />
+          <Count status="failed" n={counts.failed.get(project.slug)} said="failed within a day" />
+        </Link>
+      ))}
+    </>
+  )
+}
+
+/** The saved views of the user. */
+function Views({ me }: { me: User }) {
+  const views = useQuery(viewsQuery).data?.filter((view) => view.owner?.id === me.id)
+  const navigate = useNavigate()
+  const queries = useQueryClient()
+  useEffect(() => {
+    if (localStorage.getItem(OLD_PINS) === null) return
+    void import('../lib/move-pins.ts').then(async ({ movePins }) => {
+      const moved = await movePins(OLD_PINS)
+      if (moved) void queries.invalidateQueries({ queryKey: ['views'] })
+    })
+  }, [queries])
+  return (
+    <>
+      {views && views.length > 0 && <p className={heading}>My views</p>}
+      {views?.map((view) => (
+        <a
+          key={view.id}
+          href={served(view.path)}
+          className={item}
+          title={view.project ? `${view.title}, of ${view.project}` : view.title}
+          onClick={(event) => {
+            if (event.metaKey || event.ctrlKey || event.shiftKey) return
+            event.preventDefault()
+            // Its code has the colours of charts, which this page may not have.
+            void import('../lib/open-view.ts').then(
+              ({ openView }) => navigate(openView(view)),
+              () => location.assign(served(view.path)),
+            )
+          }}
+        >
+          <Icon of={Bookmark} />
+          <span className="truncate">{view.title}</span>
+        </a>
+      ))}
+    </>
+  )
+}
+
+const SetUp = () => (
+  <>
+    <p className={heading}>Set up</p>
+    <Link {...links.connect()} className={item} activeProps={active}>
+      <Icon of={Plug} /> Connect a script
+    </Link>
+    <Link {...links.tokens()} className={item} activeProps={active}>
+      <Icon of={KeyRound} /> Tokens
+    </Link>
+    <Link {...links.hosts()} className={item} activeProps={active}>
+      <Icon of={Server} /> Hosts
+    </Link>
+    <Link {...links.trash()} className={item} activeProps={active}>
+      <Icon of={Trash2} /> Trash
+    </Link>
+  </>
+)
+
+const Administration = () => (
+  <>
+    <p className={heading}>Administration</p>
+    <Link {...links.users()} className={item} activeProps={active}>
+      Users
+    </Link>
+    <Link {...links.agents()} className={item} activeProps={active}>
+      Agents
+    </Link>
+    <Link {...links.keys()} className={item} activeProps={active}>
+      Signing keys
+    </Link>
+    <Link {...links.audit()} className={item} activeProps={active}>
+      Audit log
+    </Link>
+  </>
+)
 
 const Icon = ({ of: Shape }: { of: LucideIcon }) => <Shape className="size-3.5" aria-hidden="true" />
 

@@ -1,10 +1,10 @@
 import { useMutation } from '@tanstack/react-query'
-import { useId, useRef, useState } from 'react'
+import { useId, useState } from 'react'
 import { errorText } from '../lib/api/request.ts'
 import { Button, inputLook } from '../ui/controls.tsx'
 import { Markdown } from '../ui/markdown.tsx'
 import { Failure } from '../ui/notice.tsx'
-import { insertName, suggestedNames } from './mention-text.ts'
+import { useMention } from './use-mention.ts'
 
 /** A field for Markdown that suggests the names of members behind an `@`. */
 export function CommentForm(props: {
@@ -17,22 +17,10 @@ export function CommentForm(props: {
 }) {
   const { label, action, names, onSave, onCancel } = props
   const id = useId()
-  const field = useRef<HTMLTextAreaElement>(null)
-  const [text, setText] = useState(props.text ?? '')
-  const [caret, setCaret] = useState(0)
+  const { field, text, setText, setCaret, suggested, take } = useMention(props.text ?? '', names)
   const [preview, setPreview] = useState(false)
   const save = useMutation({ mutationFn: onSave, onSuccess: () => setText('') })
-  const suggested = suggestedNames(text, caret, names)
   const isEmpty = text.trim() === ''
-  const take = (name: string): void => {
-    const next = insertName(text, caret, name)
-    setText(next.text)
-    setCaret(next.caret)
-    requestAnimationFrame(() => {
-      field.current?.focus()
-      field.current?.setSelectionRange(next.caret, next.caret)
-    })
-  }
   return (
     <form
       className="flex flex-col gap-1.5"
@@ -71,15 +59,7 @@ export function CommentForm(props: {
           {isEmpty ? <p className="text-muted">Nothing yet.</p> : <Markdown text={text} />}
         </section>
       )}
-      {suggested.length > 0 && !preview && (
-        <ul aria-label="People to mention" className="flex flex-wrap gap-1">
-          {suggested.map((name) => (
-            <li key={name}>
-              <Button onClick={() => take(name)}>@{name}</Button>
-            </li>
-          ))}
-        </ul>
-      )}
+      {suggested.length > 0 && !preview && <Suggested names={suggested} onTake={take} />}
       {save.error && <Failure>{errorText(save.error)}</Failure>}
       <div className="flex flex-wrap items-center gap-2">
         <Button type="submit" look="primary" disabled={isEmpty || save.isPending}>
@@ -96,3 +76,13 @@ export function CommentForm(props: {
     </form>
   )
 }
+
+const Suggested = ({ names, onTake }: { names: readonly string[]; onTake: (name: string) => void }) => (
+  <ul aria-label="People to mention" className="flex flex-wrap gap-1">
+    {names.map((name) => (
+      <li key={name}>
+        <Button onClick={() => onTake(name)}>@{name}</Button>
+      </li>
+    ))}
+  </ul>
+)

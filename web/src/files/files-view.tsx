@@ -49,15 +49,7 @@ export function FilesView(props: {
     <div className="flex flex-col gap-4 p-3 lg:flex-row">
       <section aria-label="All files" className="flex min-w-0 flex-col gap-2 lg:w-[30rem] lg:shrink-0">
         <div className="flex items-center gap-3">
-          <input
-            data-search
-            type="search"
-            aria-label="Find files"
-            placeholder="Find files"
-            className={`${inputLook} max-w-56`}
-            value={wanted}
-            onChange={(event) => setWanted(event.target.value)}
-          />
+          <FindFiles value={wanted} onChange={setWanted} />
           <span role="status" className="text-xs text-muted">
             {wanted === ''
               ? some(files.length, 'file')
@@ -66,16 +58,7 @@ export function FilesView(props: {
             {list.isMore && ', and more'}
           </span>
           <span className="flex-1" />
-          {files.length > 1 && files.length <= MAX_ZIP_FILES && !list.isMore && (
-            <a
-              href={served(source.zip)}
-              download
-              className={buttonLook()}
-              title="All files as one ZIP, with their folders"
-            >
-              Download all
-            </a>
-          )}
+          {!list.isMore && <DownloadAll source={source} count={files.length} />}
         </div>
         {list.error && <Failure>{errorText(list.error)}</Failure>}
         <FileTree root={root} shown={shown} onShow={onShow} />
@@ -103,6 +86,18 @@ export function FilesView(props: {
     </div>
   )
 }
+
+const FindFiles = ({ value, onChange }: { value: string; onChange: (text: string) => void }) => (
+  <input
+    data-search
+    type="search"
+    aria-label="Find files"
+    placeholder="Find files"
+    className={`${inputLook} max-w-56`}
+    value={value}
+    onChange={(event) => onChange(event.target.value)}
+  />
+)
 
 /** All files, page by page. */
 function useFiles(of: string, source: FileSource) {
@@ -148,30 +143,7 @@ function ShownFile(props: { file: StoredFile; mayDelete: boolean; of: string; on
           </Button>
         )}
       </div>
-      <dl className="flex flex-wrap gap-x-4 text-xs text-muted">
-        <div className="flex gap-1.5">
-          <dt>Type</dt>
-          <dd className="text-ink">{file.media_type}</dd>
-        </div>
-        {file.job_id !== null && (
-          <div className="flex gap-1.5">
-            <dt>Job</dt>
-            <dd className="text-ink">{file.job_id}</dd>
-          </div>
-        )}
-        <div className="flex gap-1.5">
-          <dt>Saved</dt>
-          <dd className="text-ink">
-            <RelativeTime at={file.created_at} />
-          </dd>
-        </div>
-        <div className="flex min-w-0 gap-1.5">
-          <dt>SHA-256</dt>
-          <dd className="truncate font-mono text-ink" title={file.sha256}>
-            {file.sha256.slice(0, 16)}
-          </dd>
-        </div>
-      </dl>
+      <FileFacts file={file} />
       <Preview file={file} />
       {deleting && (
         <Confirm
@@ -190,5 +162,49 @@ function ShownFile(props: { file: StoredFile; mayDelete: boolean; of: string; on
         </Confirm>
       )}
     </>
+  )
+}
+
+/** All files as one ZIP, if they are not too many. */
+function DownloadAll({ source, count }: { source: FileSource; count: number }) {
+  if (count < 2 || count > MAX_ZIP_FILES) return null
+  return (
+    <a
+      href={served(source.zip)}
+      download
+      className={buttonLook()}
+      title="All files as one ZIP, with their folders"
+    >
+      Download all
+    </a>
+  )
+}
+
+function FileFacts({ file }: { file: StoredFile }) {
+  return (
+    <dl className="flex flex-wrap gap-x-4 text-xs text-muted">
+      <div className="flex gap-1.5">
+        <dt>Type</dt>
+        <dd className="text-ink">{file.media_type}</dd>
+      </div>
+      {file.job_id !== null && (
+        <div className="flex gap-1.5">
+          <dt>Job</dt>
+          <dd className="text-ink">{file.job_id}</dd>
+        </div>
+      )}
+      <div className="flex gap-1.5">
+        <dt>Saved</dt>
+        <dd className="text-ink">
+          <RelativeTime at={file.created_at} />
+        </dd>
+      </div>
+      <div className="flex min-w-0 gap-1.5">
+        <dt>SHA-256</dt>
+        <dd className="truncate font-mono text-ink" title={file.sha256}>
+          {file.sha256.slice(0, 16)}
+        </dd>
+      </div>
+    </dl>
   )
 }

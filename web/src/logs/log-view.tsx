@@ -79,13 +79,7 @@ export function LogView(
       {log.state === 'pending' && log.lines.length === 0 ? (
         <Waiting rows={12} />
       ) : log.lines.length === 0 ? (
-        <Notice title={filtered ? 'No line matches' : 'Nothing has been logged'}>
-          {filtered ? (
-            <Button onClick={() => props.onSearch({})}>Show all lines</Button>
-          ) : (
-            <p>Lines appear here as the script logs them. By default they are kept for 14 days.</p>
-          )}
-        </Notice>
+        <NoLines isFiltered={filtered} onShowAll={() => props.onSearch({})} />
       ) : (
         <LogLines
           lines={log.lines}
@@ -105,3 +99,13 @@ export function LogView(
     </div>
   )
 }
+
+const NoLines = ({ isFiltered, onShowAll }: { isFiltered: boolean; onShowAll: () => void }) => (
+  <Notice title={isFiltered ? 'No line matches' : 'Nothing has been logged'}>
+    {isFiltered ? (
+      <Button onClick={onShowAll}>Show all lines</Button>
+    ) : (
+      <p>Lines appear here as the script logs them. By default they are kept for 14 days.</p>
+    )}
+  </Notice>
+)

@@ -3,13 +3,12 @@ import type { SweepView, Trial } from '../lib/api/sweeps.ts'
 import { drawable, extremes, shareIn } from '../lib/charts/axis-range.ts'
 import { clock, number, some } from '../lib/words.ts'
 import { Choice } from '../ui/controls.tsx'
+import { bestSteps, editsOf, type Over, pointsOf, spanOf } from './best-points.ts'
 
 const W = 600
 const H = 140
 const LEFT = 4
 const TOP = 6
-
-type Over = 'trials' | 'time'
 
 /** The value of each completed trial, and the best one until then, over the numbers of the trials or over time. */
 export function BestSoFar(props: {
@@ -19,40 +18,18 @@ export function BestSoFar(props: {
 }) {
   const { trials, goal } = props
   const [over, setOver] = useState<Over>('trials')
-  const placeOf = ({ number: n, ended_at: at }: Trial): number =>
-    over === 'trials' ? n : at === null ? Number.NaN : Date.parse(at)
-  const points = trials
-    .flatMap((trial) => {
-      const { value, state } = trial
-      const isValue = state === 'completed' && typeof value === 'number' && Number.isFinite(value)
-      const n = placeOf(trial)
-      return isValue && Number.isFinite(n) ? [{ n, value }] : []
-    })
-    .sort((a, b) => a.n - b.n)
+  const points = pointsOf(trials, over)
   const ends = extremes(points.map(({ value }) => value))
   if (points.length < 2 || ends === undefined) return null
   const [low, high] = ends
   const range = low === high ? undefined : drawable(ends)
-  const first = over === 'trials' ? 0 : Math.min(...startsOf(trials), ...points.map(({ n }) => n))
-  const last =
-    over === 'trials'
-      ? Math.max(1, ...trials.map((trial) => trial.number))
-      : Math.max(first + 1, ...points.map(({ n }) => n))
+  const [first, last] = spanOf(trials, points, over)
+  const marks = editsOf(props.edits, over)
   const x = (n: number): number =>
     LEFT + Math.min(1, Math.max(0, (n - first) / (last - first))) * (W - 2 * LEFT)
-  const marks = props.edits.map(({ from_number: from, at }) =>
-    over === 'trials' ? from - 0.5 : Date.parse(at),
-  )
   const y = (v: number): number => TOP + (1 - (range ? shareIn(range, v) : 0.5)) * (H - 2 * TOP)
   const steps = bestSteps(points, goal)
-  const line = steps.map(({ n, value }, i) => {
-    const before = steps[i - 1]
-    return before === undefined
-      ? `${x(n).toFixed(1)},${y(value).toFixed(1)}`
-      : `${x(n).toFixed(1)},${y(before.value).toFixed(1)} ${x(n).toFixed(1)},${y(value).toFixed(1)}`
-  })
   const best = steps.at(-1)
-  const end = best === undefined ? '' : ` ${x(last).toFixed(1)},${y(best.value).toFixed(1)}`
   return (
     <figure className="flex min-w-0 items-start gap-2">
       <figcaption className="sr-only">Best value so far over the trials</figcaption>
@@ -68,35 +45,9 @@ export function BestSoFar(props: {
           role="img"
           aria-label={`Best so far over ${some(points.length, 'completed trial')}: ${number(best?.value)}`}
         >
-          {marks.map((n) => (
-            <line
-              key={`edit ${n}`}
-              x1={x(n)}
-              x2={x(n)}
-              y1={0}
-              y2={H}
-              className="stroke-line-strong"
-              strokeWidth="1"
-              strokeDasharray="4 3"
-              vectorEffect="non-scaling-stroke"
-            />
-          ))}
-          {points.map(({ n, value }, i) => (
-            <line
-              // biome-ignore lint/suspicious/noArrayIndexKey: two trials may end at one time
-              key={i}
-              x1={x(n)}
-              x2={x(n)}
-              y1={y(value)}
-              y2={y(value)}
-              className="stroke-muted"
-              strokeWidth="4"
-              strokeLinecap="round"
-              vectorEffect="non-scaling-stroke"
-            />
-          ))}
+          <Marks edits={marks} points={points} x={x} y={y} />
           <polyline
-            points={line.join(' ') + end}
+            points={stairs(steps, last, x, y)}
             fill="none"
             className="stroke-accent"
             strokeWidth="2"
@@ -125,16 +76,58 @@ export function BestSoFar(props: {
   )
 }
 
-const startsOf = (trials: readonly Trial[]): number[] =>
-  trials.flatMap(({ started_at: at }) => (at === null ? [] : [Date.parse(at)]))
+interface Scales {
+  x: (n: number) => number
+  y: (value: number) => number
+}
 
-/** The points at which the best value changed. */
-function bestSteps(points: readonly { n: number; value: number }[], goal: 'minimize' | 'maximize') {
-  const sign = goal === 'minimize' ? 1 : -1
-  const found: { n: number; value: number }[] = []
-  for (const point of points) {
-    const best = found.at(-1)
-    if (best === undefined || (point.value - best.value) * sign < 0) found.push(point)
-  }
-  return found
+/** The edits of the space as dashed lines, and the trials as dots. */
+function Marks({
+  edits,
+  points,
+  x,
+  y,
+}: Scales & { edits: readonly number[]; points: ReturnType<typeof pointsOf> }) {
+  return (
+    <>
+      {edits.map((n) => (
+        <line
+          key={`edit ${n}`}
+          x1={x(n)}
+          x2={x(n)}
+          y1={0}
+          y2={H}
+          className="stroke-line-strong"
+          strokeWidth="1"
+          strokeDasharray="4 3"
+          vectorEffect="non-scaling-stroke"
+        />
+      ))}
+      {points.map(({ n, value }, i) => (
+        <line
+          // biome-ignore lint/suspicious/noArrayIndexKey: two trials may end at one time
+          key={i}
+          x1={x(n)}
+          x2={x(n)}
+          y1={y(value)}
+          y2={y(value)}
+          className="stroke-muted"
+          strokeWidth="4"
+          strokeLinecap="round"
+          vectorEffect="non-scaling-stroke"
+        />
+      ))}
+    </>
+  )
+}
+
+/** The best value as stairs, up to the end of the axis. */
+function stairs(steps: ReturnType<typeof bestSteps>, last: number, x: Scales['x'], y: Scales['y']): string {
+  const at = (n: number, value: number): string => `${x(n).toFixed(1)},${y(value).toFixed(1)}`
+  const line = steps.flatMap(({ n, value }, i) => {
+    const before = steps[i - 1]
+    return before === undefined ? [at(n, value)] : [at(n, before.value), at(n, value)]
+  })
+  const best = steps.at(-1)
+  return (best === undefined ? line : [...line, at(last, best.value)]).join(' ')
 }

@@ -7,7 +7,7 @@ import { links } from '../lib/links.ts'
 import { Button, buttonLook, Choice, Field } from '../ui/controls.tsx'
 import { Code } from '../ui/copy.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { Failure } from '../ui/notice.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { definitionOf, newParameter, type SweepDraft } from './space-draft.ts'
 import { Preview, SpaceRows } from './space-form.tsx'
 
@@ -58,87 +58,99 @@ function SweepForm({ slug, onClose }: { slug: string; onClose: () => void }) {
   })
   if (create.data !== undefined) return <Created sweep={create.data} onClose={onClose} />
   return (
-    <Dialog title="New sweep" onClose={onClose} size="wide">
-      <form
-        className="flex flex-col gap-3"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (definition !== null) create.mutate()
-        }}
-      >
-        <div className="grid gap-3 sm:grid-cols-2">
-          <Field
-            label="Name"
-            value={draft.name}
-            maxLength={128}
-            placeholder="Sweep"
-            onChange={(event) => change({ name: event.target.value })}
-          />
-          <Choice
-            label="Method"
-            value={draft.method}
-            onChange={(method) => change({ method })}
-            options={METHODS.map((one) => [one, METHOD_TEXT[one]])}
-          />
-          <Field
-            label="Metric"
-            value={draft.metric}
-            maxLength={128}
-            onChange={(event) => change({ metric: event.target.value })}
-          />
-          <div className="flex items-end gap-3">
-            <Choice
-              label="Goal"
-              value={draft.goal}
-              onChange={(goal) => change({ goal })}
-              options={[
-                ['minimize', 'minimize'],
-                ['maximize', 'maximize'],
-              ]}
-            />
-            <Field
-              label="Most trials"
-              inputMode="numeric"
-              value={draft.most}
-              placeholder={draft.method === 'grid' ? 'all' : 'no limit'}
-              onChange={(event) => change({ most: event.target.value })}
-            />
-          </div>
-        </div>
-        <div className="flex flex-wrap items-end gap-3">
-          <Choice
-            label="Early stopping"
-            value={draft.stopping}
-            onChange={(stopping) => change({ stopping })}
-            options={[
-              ['', 'none'],
-              ['median', 'median: worse than half of the others'],
-              ['percentile', 'percentile: not in the best quarter'],
-              ['hyperband', 'hyperband'],
-            ]}
-          />
-          {draft.stopping !== '' && (
-            <Field
-              label="Steps that each trial gets"
-              inputMode="numeric"
-              value={draft.least}
-              placeholder={draft.stopping === 'hyperband' ? '1' : '0'}
-              onChange={(event) => change({ least: event.target.value })}
-            />
-          )}
-        </div>
-        <SpaceRows rows={draft.parameters} onChange={(parameters) => change({ parameters })} />
-        <Preview slug={slug} wanted={definition} />
-        {create.error && <Failure>{errorText(create.error)}</Failure>}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={definition === null || create.isPending}>
-            Create
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="New sweep"
+      size="wide"
+      yes="Create"
+      disabled={definition === null || create.isPending}
+      failure={create.error && errorText(create.error)}
+      noValidate
+      onSubmit={() => definition !== null && create.mutate()}
+      onClose={onClose}
+    >
+      <SearchFields draft={draft} change={change} />
+      <StoppingFields draft={draft} change={change} />
+      <SpaceRows rows={draft.parameters} onChange={(parameters) => change({ parameters })} />
+      <Preview slug={slug} wanted={definition} />
+    </FormDialog>
+  )
+}
+
+interface Part {
+  draft: SweepDraft
+  change: (part: Partial<SweepDraft>) => void
+}
+
+/** The method, and what it optimizes. */
+function SearchFields({ draft, change }: Part) {
+  return (
+    <div className="grid gap-3 sm:grid-cols-2">
+      <Field
+        label="Name"
+        value={draft.name}
+        maxLength={128}
+        placeholder="Sweep"
+        onChange={(event) => change({ name: event.target.value })}
+      />
+      <Choice
+        label="Method"
+        value={draft.method}
+        onChange={(method) => change({ method })}
+        options={METHODS.map((one) => [one, METHOD_TEXT[one]])}
+      />
+      <Field
+        label="Metric"
+        value={draft.metric}
+        maxLength={128}
+        onChange={(event) => change({ metric: event.target.value })}
+      />
+      <div className="flex items-end gap-3">
+        <Choice
+          label="Goal"
+          value={draft.goal}
+          onChange={(goal) => change({ goal })}
+          options={[
+            ['minimize', 'minimize'],
+            ['maximize', 'maximize'],
+          ]}
+        />
+        <Field
+          label="Most trials"
+          inputMode="numeric"
+          value={draft.most}
+          placeholder={draft.method === 'grid' ? 'all' : 'no limit'}
+          onChange={(event) => change({ most: event.target.value })}
+        />
+      </div>
+    </div>
+  )
+}
+
+/** When trials end early. */
+function StoppingFields({ draft, change }: Part) {
+  return (
+    <div className="flex flex-wrap items-end gap-3">
+      <Choice
+        label="Early stopping"
+        value={draft.stopping}
+        onChange={(stopping) => change({ stopping })}
+        options={[
+          ['', 'none'],
+          ['median', 'median: worse than half of the others'],
+          ['percentile', 'percentile: not in the best quarter'],
+          ['hyperband', 'hyperband'],
+        ]}
+      />
+      {draft.stopping !== '' && (
+        <Field
+          label="Steps that each trial gets"
+          inputMode="numeric"
+          value={draft.least}
+          placeholder={draft.stopping === 'hyperband' ? '1' : '0'}
+          onChange={(event) => change({ least: event.target.value })}
+        />
+      )}
+    </div>
   )
 }
 

@@ -66,28 +66,7 @@ function ParameterRow(props: {
           ['json', 'JSON'],
         ]}
       />
-      {row.kind === 'values' || row.kind === 'json' ? (
-        <div className="min-w-40 flex-1">
-          <Field
-            label={row.kind === 'json' ? 'JSON' : 'Values'}
-            value={row[row.kind]}
-            spellCheck={false}
-            placeholder={row.kind === 'json' ? '{"min": 0, "max": 1, "q": 0.1}' : '0.1, 0.01, adam'}
-            onChange={(event) => onChange({ [row.kind]: event.target.value })}
-          />
-        </div>
-      ) : (
-        (['min', 'max'] as const).map((end) => (
-          <div key={end} className="w-24">
-            <Field
-              label={end === 'min' ? 'From' : 'To'}
-              inputMode="decimal"
-              value={row[end]}
-              onChange={(event) => onChange({ [end]: event.target.value })}
-            />
-          </div>
-        ))
-      )}
+      <ValueFields row={row} onChange={onChange} />
       <div className="w-36">
         <Field
           label="Only if"
@@ -104,6 +83,33 @@ function ParameterRow(props: {
         </Button>
       )}
     </div>
+  )
+}
+
+/** The values of a parameter: listed, as JSON, or the ends of a range. */
+function ValueFields(props: { row: ParameterDraft; onChange: (part: Partial<ParameterDraft>) => void }) {
+  const { row, onChange } = props
+  return row.kind === 'values' || row.kind === 'json' ? (
+    <div className="min-w-40 flex-1">
+      <Field
+        label={row.kind === 'json' ? 'JSON' : 'Values'}
+        value={row[row.kind]}
+        spellCheck={false}
+        placeholder={row.kind === 'json' ? '{"min": 0, "max": 1, "q": 0.1}' : '0.1, 0.01, adam'}
+        onChange={(event) => onChange({ [row.kind]: event.target.value })}
+      />
+    </div>
+  ) : (
+    (['min', 'max'] as const).map((end) => (
+      <div key={end} className="w-24">
+        <Field
+          label={end === 'min' ? 'From' : 'To'}
+          inputMode="decimal"
+          value={row[end]}
+          onChange={(event) => onChange({ [end]: event.target.value })}
+        />
+      </div>
+    ))
   )
 }
 

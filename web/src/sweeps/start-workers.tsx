@@ -5,8 +5,7 @@ import { type SweepView, startWorkers, type WorkerCommand } from '../lib/api/swe
 import { sha256Hex } from '../lib/sha256.ts'
 import { some } from '../lib/words.ts'
 import { Button, Choice, Field } from '../ui/controls.tsx'
-import { Dialog } from '../ui/dialog.tsx'
-import { Failure } from '../ui/notice.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { showToast } from '../ui/toasts.tsx'
 
 const MOST = 64
@@ -66,50 +65,43 @@ function StartForm(props: {
     },
   })
   return (
-    <Dialog title="Start workers" onClose={onClose} size="wide">
-      <form
-        className="flex flex-col gap-3"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (valid) start.mutate()
-        }}
-      >
-        <div className="flex flex-wrap gap-3">
-          <Choice
-            label="Machine"
-            value={chosen.id}
-            options={ready.map((one): [string, string] => [one.id, labelOf(one, ready)])}
-            onChange={setId}
+    <FormDialog
+      title="Start workers"
+      size="wide"
+      yes={`Start ${valid ? some(workers, 'worker') : 'workers'}`}
+      disabled={!valid || start.isPending}
+      failure={start.error && errorText(start.error)}
+      noValidate
+      onSubmit={() => valid && start.mutate()}
+      onClose={onClose}
+    >
+      <div className="flex flex-wrap gap-3">
+        <Choice
+          label="Machine"
+          value={chosen.id}
+          options={ready.map((one): [string, string] => [one.id, labelOf(one, ready)])}
+          onChange={setId}
+        />
+        <div className="w-24">
+          <Field
+            label="Workers"
+            inputMode="numeric"
+            value={text}
+            aria-invalid={!valid}
+            onChange={(event) => setText(event.target.value)}
           />
-          <div className="w-24">
-            <Field
-              label="Workers"
-              inputMode="numeric"
-              value={text}
-              aria-invalid={!valid}
-              onChange={(event) => setText(event.target.value)}
-            />
-          </div>
         </div>
-        <p className="text-muted">
-          The agent on {chosen.host} runs the command that a worker recorded there, and no other one:
-        </p>
-        <pre data-command className="font-mono text-xs break-all whitespace-pre-wrap">
-          {chosen.command === HIDDEN ? 'shown to the owner of the sweep only' : chosen.command}
-        </pre>
-        <p className="text-xs text-muted">
-          in <code className="font-mono break-all">{chosen.cwd}</code>
-        </p>
-        {start.error && <Failure>{errorText(start.error)}</Failure>}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={!valid || start.isPending}>
-            Start {valid ? some(workers, 'worker') : 'workers'}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+      </div>
+      <p className="text-muted">
+        The agent on {chosen.host} runs the command that a worker recorded there, and no other one:
+      </p>
+      <pre data-command className="font-mono text-xs break-all whitespace-pre-wrap">
+        {chosen.command === HIDDEN ? 'shown to the owner of the sweep only' : chosen.command}
+      </pre>
+      <p className="text-xs text-muted">
+        in <code className="font-mono break-all">{chosen.cwd}</code>
+      </p>
+    </FormDialog>
   )
 }
 

@@ -4,7 +4,7 @@ import { errorText } from '../lib/api/request.ts'
 import { changeSweep, type Definition, queueTrials, type SweepView } from '../lib/api/sweeps.ts'
 import { count, some } from '../lib/words.ts'
 import { Button, Field } from '../ui/controls.tsx'
-import { Dialog } from '../ui/dialog.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { Failure } from '../ui/notice.tsx'
 import { showToast } from '../ui/toasts.tsx'
 import { spaceAround } from './space-around.ts'
@@ -27,38 +27,14 @@ export function SweepActions({ view }: { view: SweepView }) {
       setEdits(undefined)
     },
   })
-  const queue = useMutation({
-    mutationFn: (wanted: Wanted) => queueTrials(view.id, wanted),
-    onSuccess: ({ numbers }) => {
-      showToast(`${some(numbers.length, 'trial')} queued: the next workers get them.`)
-      return client.invalidateQueries({ queryKey: ['sweep', view.id] })
-    },
-  })
   const [edits, setEdits] = useState<Definition['parameters']>()
-  const { best } = view
-  const set = (state: 'running' | 'paused' | 'stopped') => () => change.mutate({ state })
   return (
     <div className="flex flex-wrap gap-2">
-      {view.state === 'running' && (
-        <Button disabled={change.isPending} onClick={set('paused')}>
-          Pause
-        </Button>
-      )}
-      {(view.state === 'paused' || view.state === 'stopped') && (
-        <Button disabled={change.isPending} onClick={set('running')}>
-          Resume
-        </Button>
-      )}
-      {(view.state === 'running' || view.state === 'paused') && (
-        <Button
-          look="danger"
-          disabled={change.isPending}
-          title="No more trials; those that run go on"
-          onClick={set('stopped')}
-        >
-          Stop handing out
-        </Button>
-      )}
+      <StateButtons
+        state={view.state}
+        disabled={change.isPending}
+        onState={(state) => change.mutate({ state })}
+      />
       {view.n_total !== null && !(view.method === 'grid' && view.max_trials == null) && (
         <Button aria-haspopup="dialog" onClick={() => setExtends(true)}>
           Extend
@@ -67,30 +43,7 @@ export function SweepActions({ view }: { view: SweepView }) {
       <Button aria-haspopup="dialog" onClick={() => setEdits(view.parameters)}>
         Edit space
       </Button>
-      {view.trials.failed > 0 && (
-        <Button disabled={queue.isPending} onClick={() => queue.mutate({ failed: true })}>
-          Run {some(view.trials.failed, 'failed trial')} again
-        </Button>
-      )}
-      {best && (
-        <>
-          <Button
-            aria-haspopup="dialog"
-            title="Narrows the space to the values near the best trial"
-            onClick={() => setEdits(spaceAround(view.parameters, best.params))}
-          >
-            Try around the best
-          </Button>
-          <Button
-            disabled={queue.isPending}
-            title={`The parameters of trial ${best.number} again, with seed ${SEEDS.join(', ')}`}
-            onClick={() => queue.mutate({ trial: best.number, seeds: SEEDS })}
-          >
-            Best with 3 seeds
-          </Button>
-        </>
-      )}
-      {queue.error && <Failure>{errorText(queue.error)}</Failure>}
+      <AgainButtons view={view} onAround={setEdits} />
       {edits && (
         <EditSpace
           view={view}
@@ -115,6 +68,80 @@ export function SweepActions({ view }: { view: SweepView }) {
   )
 }
 
+function StateButtons(props: {
+  state: SweepView['state']
+  disabled: boolean
+  onState: (state: 'running' | 'paused' | 'stopped') => void
+}) {
+  const { state, disabled, onState } = props
+  return (
+    <>
+      {state === 'running' && (
+        <Button disabled={disabled} onClick={() => onState('paused')}>
+          Pause
+        </Button>
+      )}
+      {(state === 'paused' || state === 'stopped') && (
+        <Button disabled={disabled} onClick={() => onState('running')}>
+          Resume
+        </Button>
+      )}
+      {(state === 'running' || state === 'paused') && (
+        <Button
+          look="danger"
+          disabled={disabled}
+          title="No more trials; those that run go on"
+          onClick={() => onState('stopped')}
+        >
+          Stop handing out
+        </Button>
+      )}
+    </>
+  )
+}
+
+/** Queues trials again, and narrows the space to the values near the best trial. */
+function AgainButtons(props: { view: SweepView; onAround: (parameters: Definition['parameters']) => void }) {
+  const { view } = props
+  const { best } = view
+  const client = useQueryClient()
+  const queue = useMutation({
+    mutationFn: (wanted: Wanted) => queueTrials(view.id, wanted),
+    onSuccess: ({ numbers }) => {
+      showToast(`${some(numbers.length, 'trial')} queued: the next workers get them.`)
+      return client.invalidateQueries({ queryKey: ['sweep', view.id] })
+    },
+  })
+  return (
+    <>
+      {view.trials.failed > 0 && (
+        <Button disabled={queue.isPending} onClick={() => queue.mutate({ failed: true })}>
+          Run {some(view.trials.failed, 'failed trial')} again
+        </Button>
+      )}
+      {best && (
+        <>
+          <Button
+            aria-haspopup="dialog"
+            title="Narrows the space to the values near the best trial"
+            onClick={() => props.onAround(spaceAround(view.parameters, best.params))}
+          >
+            Try around the best
+          </Button>
+          <Button
+            disabled={queue.isPending}
+            title={`The parameters of trial ${best.number} again, with seed ${SEEDS.join(', ')}`}
+            onClick={() => queue.mutate({ trial: best.number, seeds: SEEDS })}
+          >
+            Best with 3 seeds
+          </Button>
+        </>
+      )}
+      {queue.error && <Failure>{errorText(queue.error)}</Failure>}
+    </>
+  )
+}
+
 function Extend(props: {
   now: number
   pending: boolean
@@ -126,31 +153,23 @@ function Extend(props: {
   const most = Number(text)
   const valid = Number.isInteger(most) && most >= 1 && most <= 1_000_000
   return (
-    <Dialog title="How many trials in all?" onClose={props.onClose}>
-      <form
-        className="flex flex-col gap-3"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (valid) props.onSave(most)
-        }}
-      >
-        <Field
-          label="Trials"
-          inputMode="numeric"
-          value={text}
-          aria-invalid={!valid}
-          hint={`Now ${count(props.now)}. A finished sweep runs again.`}
-          onChange={(event) => setText(event.target.value)}
-        />
-        {props.error && <Failure>{errorText(props.error)}</Failure>}
-        <div className="flex justify-end gap-2">
-          <Button onClick={props.onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={!valid || props.pending}>
-            Save
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="How many trials in all?"
+      yes="Save"
+      disabled={!valid || props.pending}
+      failure={props.error && errorText(props.error)}
+      onSubmit={() => valid && props.onSave(most)}
+      onClose={props.onClose}
+    >
+      <Field
+        label="Trials"
+        inputMode="numeric"
+        value={text}
+        aria-invalid={!valid}
+        hint={`Now ${count(props.now)}. A finished sweep runs again.`}
+        onChange={(event) => setText(event.target.value)}
+      />
+    </FormDialog>
   )
 }
 
@@ -167,41 +186,34 @@ function EditSpace(props: {
   const [rows, setRows] = useState(() => rowsOf(props.from))
   const parameters = spaceOf(rows)
   return (
-    <Dialog title="Edit the space" onClose={props.onClose} size="wide">
-      <form
-        className="flex flex-col gap-3"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (parameters !== null) props.onSave(parameters)
-        }}
-      >
-        <p className="text-muted">
-          The new space counts for trials from now on.
-          {view.method === 'grid' && ' The grid starts again with it.'}
-        </p>
-        <SpaceRows rows={rows} onChange={setRows} />
-        <Preview
-          slug={view.project}
-          // A grid starts again, so its limit is another one here.
-          wanted={
-            parameters === null
-              ? null
-              : {
-                  method: view.method,
-                  parameters,
-                  max_trials: view.method === 'grid' ? null : (view.max_trials ?? null),
-                }
-          }
-        />
-        {props.error && <Failure>{errorText(props.error)}</Failure>}
-        <div className="flex justify-end gap-2">
-          <Button onClick={props.onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={parameters === null || props.pending}>
-            Save
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="Edit the space"
+      size="wide"
+      yes="Save"
+      disabled={parameters === null || props.pending}
+      failure={props.error && errorText(props.error)}
+      noValidate
+      onSubmit={() => parameters !== null && props.onSave(parameters)}
+      onClose={props.onClose}
+    >
+      <p className="text-muted">
+        The new space counts for trials from now on.
+        {view.method === 'grid' && ' The grid starts again with it.'}
+      </p>
+      <SpaceRows rows={rows} onChange={setRows} />
+      <Preview
+        slug={view.project}
+        // A grid starts again, so its limit is another one here.
+        wanted={
+          parameters === null
+            ? null
+            : {
+                method: view.method,
+                parameters,
+                max_trials: view.method === 'grid' ? null : (view.max_trials ?? null),
+              }
+        }
+      />
+    </FormDialog>
   )
 }

@@ -34,13 +34,7 @@ export function SweepTable(props: {
   const { batchId, rows, axes, allAxes, metric, baseline, strokeOf, focus } = props
   const [all, setAll] = useState(false)
   const shown = rows.slice(-(all ? MAX_ROWS : FIRST)).reverse()
-  const formats = useMemo(
-    () =>
-      new Map(
-        axes.map((axis) => [axis.id, axis.id.startsWith('param.') ? number : fixedLike(rows.map(axis.at))]),
-      ),
-    [axes, rows],
-  )
+  const formats = useFormats(axes, rows)
   const base = rows.find((row) => row.name === baseline)
   const compared = base === undefined ? undefined : metric
   if (rows.length === 0) return <p className="text-muted">No job is within the brush.</p>
@@ -56,64 +50,22 @@ export function SweepTable(props: {
         label="Selected jobs"
       >
         {shown.map((row) => (
-          <tr
+          <SweepRow
             key={row.name}
-            data-job={row.name}
-            className="group/row"
-            onPointerEnter={() => focus.set(row.name)}
-            onPointerLeave={() => focus.set(null)}
-          >
-            <td>
-              <span
-                className="mr-2 inline-block size-2.5 rounded-full"
-                style={{ background: strokeOf(row) }}
-                aria-hidden="true"
-              />
-              <Link {...links.job(batchId, row.job.id)} className="font-medium hover:underline">
-                {row.job.id}
-              </Link>
-              <BaselineButton
-                job={row.job.id}
-                isOn={row === base}
-                onToggle={() => props.onBaseline(row === base ? undefined : row.name)}
-              />
-            </td>
-            <td>
-              <StatusBadge status={row.job.status} />
-            </td>
-            {axes.map((axis) => (
-              <Fragment key={axis.id}>
-                <td className={axis.words === null ? 'text-right' : ''}>
-                  {valueText(axis, axis.at(row), formats.get(axis.id) ?? number)}
-                </td>
-                {axis === compared && base && (
-                  <Delta
-                    axis={axis}
-                    value={axis.at(row)}
-                    base={axis.at(base)}
-                    format={formats.get(axis.id) ?? number}
-                  />
-                )}
-              </Fragment>
-            ))}
-          </tr>
+            row={row}
+            link={links.job(batchId, row.job.id)}
+            axes={axes}
+            formats={formats}
+            base={base}
+            compared={compared}
+            colour={strokeOf(row)}
+            focus={focus}
+            onBaseline={props.onBaseline}
+          />
         ))}
       </Table>
       <div className="flex flex-wrap gap-2">
-        <ExportTable
-          name={`${batchId}-sweep`}
-          rows={() => [
-            ['job', 'status', ...allAxes.map((axis) => axis.title)],
-            ...[...rows].reverse().map((row) => [
-              row.job.id,
-              row.job.status,
-              ...allAxes.map((axis) => {
-                const value = axis.at(row)
-                return value === undefined || axis.words === null ? value : axis.words[value]
-              }),
-            ]),
-          ]}
-        />
+        <ExportSweep name={`${batchId}-sweep`} rows={rows} axes={allAxes} />
         {rows.length > FIRST && (
           <Button look="quiet" className="self-start" onClick={() => setAll(!all)}>
             {all
@@ -125,6 +77,93 @@ export function SweepTable(props: {
         )}
       </div>
     </div>
+  )
+}
+
+/** Every selected job, best first, with every axis. */
+const ExportSweep = (props: { name: string; rows: readonly Compared[]; axes: readonly Axis[] }) => (
+  <ExportTable
+    name={props.name}
+    rows={() => [
+      ['job', 'status', ...props.axes.map((axis) => axis.title)],
+      ...[...props.rows].reverse().map((row) => [
+        row.job.id,
+        row.job.status,
+        ...props.axes.map((axis) => {
+          const value = axis.at(row)
+          return value === undefined || axis.words === null ? value : axis.words[value]
+        }),
+      ]),
+    ]}
+  />
+)
+
+type Formats = ReadonlyMap<string, typeof number>
+
+/** How the values of each axis are written. */
+const useFormats = (axes: readonly Axis[], rows: readonly Compared[]): Formats =>
+  useMemo(
+    () =>
+      new Map(
+        axes.map((axis) => [axis.id, axis.id.startsWith('param.') ? number : fixedLike(rows.map(axis.at))]),
+      ),
+    [axes, rows],
+  )
+
+function SweepRow(props: {
+  row: Compared
+  link: ReturnType<typeof links.job>
+  axes: readonly Axis[]
+  formats: Formats
+  /** The row that this one is compared with, by one axis. */
+  base: Compared | undefined
+  compared: Axis | undefined
+  colour: string
+  focus: Focus
+  onBaseline: (job: string | undefined) => void
+}) {
+  const { row, axes, formats, base, compared, focus } = props
+  return (
+    <tr
+      data-job={row.name}
+      className="group/row"
+      onPointerEnter={() => focus.set(row.name)}
+      onPointerLeave={() => focus.set(null)}
+    >
+      <td>
+        <span
+          className="mr-2 inline-block size-2.5 rounded-full"
+          style={{ background: props.colour }}
+          aria-hidden="true"
+        />
+        <Link {...props.link} className="font-medium hover:underline">
+          {row.job.id}
+        </Link>
+        <BaselineButton
+          job={row.job.id}
+          isOn={row === base}
+          onToggle={() => props.onBaseline(row === base ? undefined : row.name)}
+        />
+      </td>
+      <td>
+        <StatusBadge status={row.job.status} />
+      </td>
+      {axes.map((axis) => (
+        <Fragment key={axis.id}>
+          <td className={axis.words === null ? 'text-right' : ''}>
+            {valueText(axis, axis.at(row), formats.get(axis.id) ?? number)}
+          </td>
+          {axis === compared && base && (
+            <Delta
+              axis={axis}
+              value={axis.at(row)}
+              base={axis.at(base)}
+              format={formats.get(axis.id) ?? number}
+            />
+          )}
+        </Fragment>
+      ))}
+    </tr>
   )
 }
 

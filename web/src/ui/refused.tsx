@@ -7,6 +7,13 @@ import { useMe } from '../lib/queries.ts'
 import { buttonLook } from './controls.tsx'
 import { Notice } from './notice.tsx'
 
+/** Replaces a page of a project that cannot be shown. */
+export const RefusedProject = ({ error }: { error: Error }) => (
+  <Refused error={error}>
+    <p>It may be private, or the address may be mistyped.</p>
+  </Refused>
+)
+
 /**
  * Replaces a page that cannot be shown: the reason, and what to do. `children` explain possible causes of a refusal.
  */

@@ -1,12 +1,20 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { factorsQuery } from '../../lib/account-queries.ts'
-import { beginTotp, confirmTotp, disableTotp, type Proof, renewRecoveryCodes } from '../../lib/api/factors.ts'
+import {
+  beginTotp,
+  confirmTotp,
+  disableTotp,
+  type Factors,
+  type Proof,
+  renewRecoveryCodes,
+} from '../../lib/api/factors.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/availability.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Code } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
+import { FormDialog } from '../../ui/form-dialog.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { ProofFields, proofIn } from '../../ui/proof-fields.tsx'
 import { Qr } from '../../ui/qr.tsx'
@@ -18,12 +26,11 @@ import { Section } from './section.tsx'
 export function Authenticator({ password }: { password: boolean }) {
   const queries = useQueryClient()
   const factors = useQuery(factorsQuery)
-  const [open, setOpen] = useState<'set-up' | 'remove' | 'codes' | null>(null)
+  const [open, setOpen] = useState<Opened | null>(null)
   const [codes, setCodes] = useState<string[] | null>(null)
   const fault = faultOf(factors)
   if (fault) return <Refused error={fault} />
   if (factors.data === undefined) return <Waiting rows={2} />
-  const { totp, recovery_codes_left: left } = factors.data
   const refresh = () => queries.invalidateQueries(factorsQuery)
   const done = async (made: string[] | null) => {
     setOpen(null)
@@ -32,29 +39,7 @@ export function Authenticator({ password }: { password: boolean }) {
   }
   return (
     <Section title="Authenticator app">
-      {totp.enabled ? (
-        <>
-          <p className="text-muted">
-            Signing in with the password asks for a code of your app. Set up{' '}
-            {totp.since && <RelativeTime at={totp.since} />}; {left} of 10 recovery codes left.
-          </p>
-          <div className="flex flex-wrap gap-2">
-            <Button onClick={() => setOpen('codes')}>New recovery codes</Button>
-            <Button look="danger" onClick={() => setOpen('remove')}>
-              Remove the app
-            </Button>
-          </div>
-        </>
-      ) : (
-        <>
-          <p className="text-muted">
-            A second factor: someone who learns your password still needs a code from your phone.
-          </p>
-          <div>
-            <Button onClick={() => setOpen('set-up')}>Set up an authenticator app</Button>
-          </div>
-        </>
-      )}
+      <State factors={factors.data} onOpen={setOpen} />
       {open === 'set-up' && (
         <SetUp password={password} onDone={(made) => void done(made)} onClose={() => setOpen(null)} />
       )}
@@ -80,21 +65,56 @@ export function Authenticator({ password }: { password: boolean }) {
           The old codes stop working.
         </ConfirmIdentity>
       )}
-      {codes && (
-        <Dialog title="Recovery codes" onClose={() => setCodes(null)}>
-          <p className="text-muted">
-            Each code signs you in once without your phone. They are shown only now: print them, or store them
-            in a password manager.
-          </p>
-          <Code text={codes.join('\n')} label="Recovery codes" />
-          <div className="flex justify-end">
-            <Button look="primary" onClick={() => setCodes(null)}>
-              I have saved them
-            </Button>
-          </div>
-        </Dialog>
-      )}
+      {codes && <RecoveryCodes codes={codes} onClose={() => setCodes(null)} />}
     </Section>
+  )
+}
+
+type Opened = 'set-up' | 'remove' | 'codes'
+
+/** Whether an app is set up, and what can be done with it. */
+function State({ factors, onOpen }: { factors: Factors; onOpen: (what: Opened) => void }) {
+  const { totp, recovery_codes_left: left } = factors
+  return totp.enabled ? (
+    <>
+      <p className="text-muted">
+        Signing in with the password asks for a code of your app. Set up{' '}
+        {totp.since && <RelativeTime at={totp.since} />}; {left} of 10 recovery codes left.
+      </p>
+      <div className="flex flex-wrap gap-2">
+        <Button onClick={() => onOpen('codes')}>New recovery codes</Button>
+        <Button look="danger" onClick={() => onOpen('remove')}>
+          Remove the app
+        </Button>
+      </div>
+    </>
+  ) : (
+    <>
+      <p className="text-muted">
+        A second factor: someone who learns your password still needs a code from your phone.
+      </p>
+      <div>
+        <Button onClick={() => onOpen('set-up')}>Set up an authenticator app</Button>
+      </div>
+    </>
+  )
+}
+
+/** Shows the codes once. */
+function RecoveryCodes({ codes, onClose }: { codes: readonly string[]; onClose: () => void }) {
+  return (
+    <Dialog title="Recovery codes" onClose={onClose}>
+      <p className="text-muted">
+        Each code signs you in once without your phone. They are shown only now: print them, or store them in
+        a password manager.
+      </p>
+      <Code text={codes.join('\n')} label="Recovery codes" />
+      <div className="flex justify-end">
+        <Button look="primary" onClick={onClose}>
+          I have saved them
+        </Button>
+      </div>
+    </Dialog>
   )
 }
 
@@ -169,24 +189,17 @@ function ConfirmIdentity<T>(props: {
 }) {
   const act = useMutation({ mutationFn: props.run, onSuccess: props.onDone })
   return (
-    <Dialog title={props.title} onClose={props.onClose}>
-      <form
-        className="flex flex-col gap-3"
-        onSubmit={(event) => {
-          event.preventDefault()
-          act.mutate(proofIn(new FormData(event.currentTarget)))
-        }}
-      >
-        <p className="text-muted">{props.children}</p>
-        <ProofFields password={false} code />
-        {act.error && <Failure>{errorText(act.error)}</Failure>}
-        <div className="flex justify-end gap-2">
-          <Button onClick={props.onClose}>Cancel</Button>
-          <Button look="danger" type="submit" disabled={act.isPending}>
-            {props.yes}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={props.title}
+      yes={props.yes}
+      danger
+      disabled={act.isPending}
+      failure={act.error && errorText(act.error)}
+      onSubmit={(form) => act.mutate(proofIn(form))}
+      onClose={props.onClose}
+    >
+      <p className="text-muted">{props.children}</p>
+      <ProofFields password={false} code />
+    </FormDialog>
   )
 }

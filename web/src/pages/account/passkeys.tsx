@@ -6,8 +6,8 @@ import { addPasskey, deletePasskey, type Passkey, type Proof, renamePasskey } fr
 import { faultOf } from '../../lib/availability.ts'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Button, Field } from '../../ui/controls.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
-import { Failure, Waiting } from '../../ui/notice.tsx'
+import { FormDialog } from '../../ui/form-dialog.tsx'
+import { Waiting } from '../../ui/notice.tsx'
 import { ProofFields, proofIn } from '../../ui/proof-fields.tsx'
 import { Refused } from '../../ui/refused.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
@@ -33,45 +33,8 @@ export function Passkeys({ password }: { password: boolean }) {
         Sign in with a fingerprint, your face or a security key, without password and code. A passkey cannot
         be entered on a wrong page.
       </p>
-      {items.length > 0 && (
-        <Table heads={['Passkey', 'For', 'Added', 'Last used', '']} wide={['For', 'Added']} label="Passkeys">
-          {items.map((passkey) => (
-            <tr key={passkey.id}>
-              <td className="max-w-60 truncate">{passkey.name}</td>
-              <td className="max-sm:hidden">{passkey.host}</td>
-              <td className="max-sm:hidden">
-                <RelativeTime at={passkey.created_at} />
-              </td>
-              <td>{passkey.last_used_at ? <RelativeTime at={passkey.last_used_at} /> : 'never'}</td>
-              <td>
-                <div className="flex justify-end gap-2">
-                  <Button aria-label={`Rename ${passkey.name}`} onClick={() => setRenaming(passkey)}>
-                    Rename
-                  </Button>
-                  <Button
-                    look="danger"
-                    aria-label={`Delete ${passkey.name}`}
-                    onClick={() => setDeleting(passkey)}
-                  >
-                    Delete
-                  </Button>
-                </div>
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
-      {available && browserSupportsWebAuthn() ? (
-        <div>
-          <Button onClick={() => setAdding(true)}>Add a passkey</Button>
-        </div>
-      ) : (
-        <p role="note" className="rounded border border-line bg-surface px-2 py-1.5">
-          Passkeys do not work at this address: browsers allow them only under HTTPS with a host name, or at
-          localhost. Open this page there, or ask your administrator to serve it under HTTPS and to set
-          SVC_PUBLIC_URL.
-        </p>
-      )}
+      {items.length > 0 && <PasskeyTable items={items} onRename={setRenaming} onDelete={setDeleting} />}
+      <AddPasskey isAvailable={available} onAdd={() => setAdding(true)} />
       {adding && (
         <Naming
           title="Add a passkey"
@@ -118,6 +81,55 @@ export function Passkeys({ password }: { password: boolean }) {
   )
 }
 
+function AddPasskey({ isAvailable, onAdd }: { isAvailable: boolean; onAdd: () => void }) {
+  return isAvailable && browserSupportsWebAuthn() ? (
+    <div>
+      <Button onClick={onAdd}>Add a passkey</Button>
+    </div>
+  ) : (
+    <p role="note" className="rounded border border-line bg-surface px-2 py-1.5">
+      Passkeys do not work at this address: browsers allow them only under HTTPS with a host name, or at
+      localhost. Open this page there, or ask your administrator to serve it under HTTPS and to set
+      SVC_PUBLIC_URL.
+    </p>
+  )
+}
+
+function PasskeyTable(props: {
+  items: readonly Passkey[]
+  onRename: (passkey: Passkey) => void
+  onDelete: (passkey: Passkey) => void
+}) {
+  return (
+    <Table heads={['Passkey', 'For', 'Added', 'Last used', '']} wide={['For', 'Added']} label="Passkeys">
+      {props.items.map((passkey) => (
+        <tr key={passkey.id}>
+          <td className="max-w-60 truncate">{passkey.name}</td>
+          <td className="max-sm:hidden">{passkey.host}</td>
+          <td className="max-sm:hidden">
+            <RelativeTime at={passkey.created_at} />
+          </td>
+          <td>{passkey.last_used_at ? <RelativeTime at={passkey.last_used_at} /> : 'never'}</td>
+          <td>
+            <div className="flex justify-end gap-2">
+              <Button aria-label={`Rename ${passkey.name}`} onClick={() => props.onRename(passkey)}>
+                Rename
+              </Button>
+              <Button
+                look="danger"
+                aria-label={`Delete ${passkey.name}`}
+                onClick={() => props.onDelete(passkey)}
+              >
+                Delete
+              </Button>
+            </div>
+          </td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
 function Naming(props: {
   title: string
   yes: string
@@ -133,31 +145,23 @@ function Naming(props: {
     onSuccess: props.onDone,
   })
   return (
-    <Dialog title={props.title} onClose={props.onClose}>
-      <form
-        className="flex flex-col gap-3"
-        onSubmit={(event) => {
-          event.preventDefault()
-          act.mutate(new FormData(event.currentTarget))
-        }}
-      >
-        <Field
-          label="Name of the passkey"
-          name="name"
-          defaultValue={props.name}
-          placeholder="My laptop"
-          required
-          maxLength={128}
-        />
-        {props.proof && <ProofFields password={props.proof.password} />}
-        {act.error && <Failure>{passkeyFaultText(act.error)}</Failure>}
-        <div className="flex justify-end gap-2">
-          <Button onClick={props.onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={act.isPending}>
-            {props.yes}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={props.title}
+      yes={props.yes}
+      disabled={act.isPending}
+      failure={act.error && passkeyFaultText(act.error)}
+      onSubmit={act.mutate}
+      onClose={props.onClose}
+    >
+      <Field
+        label="Name of the passkey"
+        name="name"
+        defaultValue={props.name}
+        placeholder="My laptop"
+        required
+        maxLength={128}
+      />
+      {props.proof && <ProofFields password={props.proof.password} />}
+    </FormDialog>
   )
 }

@@ -34,43 +34,7 @@ export function Agents() {
         no more commands, and its token becomes invalid at once; processes that it started keep running.
       </p>
       {items.length === 0 && <p className="text-muted">No agent has registered yet.</p>}
-      {items.length > 0 && (
-        <Table
-          heads={['Host', 'State', 'Owner', 'Version', 'Last heartbeat', 'Runs', 'Waiting', '']}
-          label="Agents"
-        >
-          {items.map((agent) => (
-            <tr key={agent.id}>
-              <td>
-                <Link {...links.host(agent.id)} className="hover:underline">
-                  {agent.hostname}
-                </Link>
-              </td>
-              <td>
-                <HostState host={agent} />
-              </td>
-              <td>{agent.owner.name}</td>
-              <td className="text-muted">{agent.version}</td>
-              <td>
-                <RelativeTime at={agent.last_seen_at} />
-              </td>
-              <td>{agent.running.length}</td>
-              <td>{agent.pending_commands}</td>
-              <td className="text-right">
-                {agent.revoked_at === null && (
-                  <Button
-                    look="danger"
-                    aria-label={`Revoke ${agent.hostname}`}
-                    onClick={() => setConfirming(agent)}
-                  >
-                    Revoke
-                  </Button>
-                )}
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
+      {items.length > 0 && <AgentTable items={items} onRevoke={setConfirming} />}
       {confirming && (
         <Confirm
           title={`Revoke the agent on ${confirming.hostname}?`}
@@ -87,5 +51,45 @@ export function Agents() {
         </Confirm>
       )}
     </Sheet>
+  )
+}
+
+function AgentTable(props: { items: readonly Host[]; onRevoke: (agent: Host) => void }) {
+  return (
+    <Table
+      heads={['Host', 'State', 'Owner', 'Version', 'Last heartbeat', 'Runs', 'Waiting', '']}
+      label="Agents"
+    >
+      {props.items.map((agent) => (
+        <tr key={agent.id}>
+          <td>
+            <Link {...links.host(agent.id)} className="hover:underline">
+              {agent.hostname}
+            </Link>
+          </td>
+          <td>
+            <HostState host={agent} />
+          </td>
+          <td>{agent.owner.name}</td>
+          <td className="text-muted">{agent.version}</td>
+          <td>
+            <RelativeTime at={agent.last_seen_at} />
+          </td>
+          <td>{agent.running.length}</td>
+          <td>{agent.pending_commands}</td>
+          <td className="text-right">
+            {agent.revoked_at === null && (
+              <Button
+                look="danger"
+                aria-label={`Revoke ${agent.hostname}`}
+                onClick={() => props.onRevoke(agent)}
+              >
+                Revoke
+              </Button>
+            )}
+          </td>
+        </tr>
+      ))}
+    </Table>
   )
 }

@@ -10,6 +10,7 @@ import { Button, buttonLook, Field } from '../../ui/controls.tsx'
 import { Waiting } from '../../ui/notice.tsx'
 import { Refused } from '../../ui/refused.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
+import { ShowMore } from '../../ui/show-more.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
 
 const route = getRouteApi('/admin/audit')
@@ -25,7 +26,6 @@ const FILTERS: Record<keyof AuditSearch, { label: string; example: string }> = {
 export function Audit() {
   const search = readAuditSearch(route.useSearch())
   const filtered = Object.keys(search).length > 0
-  const navigate = useNavigate()
   const entries = useInfiniteQuery({
     queryKey: ['audit', search],
     initialPageParam: undefined as string | undefined,
@@ -40,32 +40,7 @@ export function Audit() {
   const items = entries.data.pages.flatMap((page) => page.items)
   return (
     <Sheet title="Audit log" wide>
-      <form
-        key={JSON.stringify(search)}
-        className="flex flex-wrap items-end gap-2"
-        onSubmit={(event) => {
-          event.preventDefault()
-          const given = Object.fromEntries(new FormData(event.currentTarget))
-          void navigate({ to: '/admin/audit', search: readAuditSearch(given) })
-        }}
-      >
-        {AUDIT_FILTERS.map((name) => (
-          <div key={name} className="w-56 max-w-full">
-            <Field
-              label={FILTERS[name].label}
-              name={name}
-              defaultValue={search[name]}
-              placeholder={FILTERS[name].example}
-            />
-          </div>
-        ))}
-        <Button type="submit">Filter</Button>
-        {filtered && (
-          <Button look="quiet" onClick={() => void navigate(links.audit())}>
-            Show everything
-          </Button>
-        )}
-      </form>
+      <AuditFilters key={JSON.stringify(search)} search={search} filtered={filtered} />
       <p className="flex flex-wrap items-center gap-2">
         <a className={buttonLook()} href={served(withQuery('/api/admin/audit.csv', { ...search }))} download>
           Download CSV
@@ -87,14 +62,39 @@ export function Audit() {
         </p>
       )}
       {items.length > 0 && <Entries items={items} stale={entries.isPlaceholderData} />}
-      {entries.hasNextPage && (
-        <div>
-          <Button disabled={entries.isFetchingNextPage} onClick={() => void entries.fetchNextPage()}>
-            Show more
-          </Button>
-        </div>
-      )}
+      <ShowMore list={entries} />
     </Sheet>
+  )
+}
+
+function AuditFilters({ search, filtered }: { search: AuditSearch; filtered: boolean }) {
+  const navigate = useNavigate()
+  return (
+    <form
+      className="flex flex-wrap items-end gap-2"
+      onSubmit={(event) => {
+        event.preventDefault()
+        const given = Object.fromEntries(new FormData(event.currentTarget))
+        void navigate({ to: '/admin/audit', search: readAuditSearch(given) })
+      }}
+    >
+      {AUDIT_FILTERS.map((name) => (
+        <div key={name} className="w-56 max-w-full">
+          <Field
+            label={FILTERS[name].label}
+            name={name}
+            defaultValue={search[name]}
+            placeholder={FILTERS[name].example}
+          />
+        </div>
+      ))}
+      <Button type="submit">Filter</Button>
+      {filtered && (
+        <Button look="quiet" onClick={() => void navigate(links.audit())}>
+          Show everything
+        </Button>
+      )}
+    </form>
   )
 }
 

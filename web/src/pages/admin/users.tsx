@@ -12,6 +12,7 @@ import { Failure, Waiting } from '../../ui/notice.tsx'
 import { Person } from '../../ui/person.tsx'
 import { Refused } from '../../ui/refused.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
+import { ShowMore } from '../../ui/show-more.tsx'
 import { Flag } from '../../ui/status.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
 import { Notices } from './notices.tsx'
@@ -44,74 +45,18 @@ export function Users() {
         {users.data.pages
           .flatMap((page) => page.items)
           .map((user) => (
-            <tr key={user.id}>
-              <td>
-                <Person name={user.name} email={user.email}>
-                  {user.disabled && <Flag>disabled</Flag>}
-                </Person>
-              </td>
-              <td>
-                {user.id === me?.id ? (
-                  `${user.role} (you)`
-                ) : (
-                  <div className="w-24">
-                    <Choice
-                      label={`Role of ${user.name}`}
-                      hideLabel
-                      value={user.role}
-                      onChange={(role) => setConfirming({ user, change: { role } })}
-                      options={[
-                        ['user', 'user'],
-                        ['admin', 'admin'],
-                      ]}
-                    />
-                  </div>
-                )}
-              </td>
-              <td className="max-sm:hidden">
-                <RelativeTime at={user.created_at} />
-              </td>
-              <td>
-                <div className="flex flex-col items-end justify-end gap-2 sm:flex-row">
-                  {user.id !== me?.id && (
-                    <Button
-                      aria-label={`Reset factors of ${user.name}`}
-                      onClick={() => setConfirming({ user, change: { factors: 'none' } })}
-                    >
-                      Reset factors
-                    </Button>
-                  )}
-                  {user.id !== me?.id &&
-                    (user.disabled ? (
-                      <Button
-                        aria-label={`Enable ${user.name}`}
-                        disabled={enable.isPending}
-                        onClick={() => enable.mutate({ user, change: { disabled: false } })}
-                      >
-                        Enable
-                      </Button>
-                    ) : (
-                      <Button
-                        look="danger"
-                        aria-label={`Disable ${user.name}`}
-                        onClick={() => setConfirming({ user, change: { disabled: true } })}
-                      >
-                        Disable
-                      </Button>
-                    ))}
-                </div>
-              </td>
-            </tr>
+            <UserRow
+              key={user.id}
+              user={user}
+              isMe={user.id === me?.id}
+              isPending={enable.isPending}
+              onEnable={() => enable.mutate({ user, change: { disabled: false } })}
+              onChange={(change) => setConfirming({ user, change })}
+            />
           ))}
       </Table>
       {enable.error && <Failure>{errorText(enable.error)}</Failure>}
-      {users.hasNextPage && (
-        <div>
-          <Button disabled={users.isFetchingNextPage} onClick={() => void users.fetchNextPage()}>
-            Show more
-          </Button>
-        </div>
-      )}
+      <ShowMore list={users} />
       {confirming && (
         <Confirm
           {...wordsFor(confirming.user, confirming.change)}
@@ -120,6 +65,73 @@ export function Users() {
         />
       )}
     </Sheet>
+  )
+}
+
+function UserRow(props: {
+  user: Account
+  isMe: boolean
+  isPending: boolean
+  onEnable: () => void
+  /** Asks before it changes rights. */
+  onChange: (change: Change) => void
+}) {
+  const { user, isMe, onChange } = props
+  return (
+    <tr>
+      <td>
+        <Person name={user.name} email={user.email}>
+          {user.disabled && <Flag>disabled</Flag>}
+        </Person>
+      </td>
+      <td>
+        {isMe ? (
+          `${user.role} (you)`
+        ) : (
+          <div className="w-24">
+            <Choice
+              label={`Role of ${user.name}`}
+              hideLabel
+              value={user.role}
+              onChange={(role) => onChange({ role })}
+              options={[
+                ['user', 'user'],
+                ['admin', 'admin'],
+              ]}
+            />
+          </div>
+        )}
+      </td>
+      <td className="max-sm:hidden">
+        <RelativeTime at={user.created_at} />
+      </td>
+      <td>
+        <div className="flex flex-col items-end justify-end gap-2 sm:flex-row">
+          {!isMe && (
+            <Button
+              aria-label={`Reset factors of ${user.name}`}
+              onClick={() => onChange({ factors: 'none' })}
+            >
+              Reset factors
+            </Button>
+          )}
+          {!isMe &&
+            (user.disabled ? (
+              <Button aria-label={`Enable ${user.name}`} disabled={props.isPending} onClick={props.onEnable}>
+                Enable
+              </Button>
+            ) : (
+              <Button
+                look="danger"
+                aria-label={`Disable ${user.name}`}
+                onClick={() => onChange({ disabled: true })}
+              >
+                Disable
+              </Button>
+            ))}
+        </div>
+      </td>
+    </tr>
   )
 }
 

@@ -44,10 +44,7 @@ export function AliasDialog(props: {
         ...(comment !== '' && { comment }),
       })
     },
-    onSuccess: () => {
-      onDone()
-      onClose()
-    },
+    onSuccess: onDone,
   })
   return (
     <Dialog title={`Aliases of ${name} ${version}`} onClose={onClose}>
@@ -67,25 +64,8 @@ export function AliasDialog(props: {
           hint="Letters, digits, dots, hyphens and underscores. An alias points to one version: it moves here."
           onChange={(event) => setAlias(event.target.value)}
         />
-        {others.length > 0 && (
-          <span className="flex flex-wrap gap-1.5">
-            {others.map((one) => (
-              <Button key={one} className="h-6!" onClick={() => setAlias(one)}>
-                {one}
-              </Button>
-            ))}
-          </span>
-        )}
-        {own.length > 0 && (
-          <fieldset className="flex flex-wrap gap-x-4 gap-y-1">
-            <legend className="text-muted">Remove</legend>
-            {own.map((one) => (
-              <label key={one} className="flex items-center gap-1.5">
-                <input type="checkbox" name="remove" value={one} /> {one}
-              </label>
-            ))}
-          </fieldset>
-        )}
+        {others.length > 0 && <KnownAliases names={others} onTake={setAlias} />}
+        {own.length > 0 && <RemovedAliases names={own} />}
         <Field label="Comment" name="comment" maxLength={500} placeholder="Passed the review of Friday" />
         {change.error && <Failure>{errorText(change.error)}</Failure>}
         <div>
@@ -97,3 +77,24 @@ export function AliasDialog(props: {
     </Dialog>
   )
 }
+
+const RemovedAliases = ({ names }: { names: readonly string[] }) => (
+  <fieldset className="flex flex-wrap gap-x-4 gap-y-1">
+    <legend className="text-muted">Remove</legend>
+    {names.map((one) => (
+      <label key={one} className="flex items-center gap-1.5">
+        <input type="checkbox" name="remove" value={one} /> {one}
+      </label>
+    ))}
+  </fieldset>
+)
+
+const KnownAliases = ({ names, onTake }: { names: readonly string[]; onTake: (name: string) => void }) => (
+  <span className="flex flex-wrap gap-1.5">
+    {names.map((one) => (
+      <Button key={one} className="h-6!" onClick={() => onTake(one)}>
+        {one}
+      </Button>
+    ))}
+  </span>
+)

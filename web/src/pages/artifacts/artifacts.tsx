@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { fetchArtifacts } from '../../lib/api/artifacts.ts'
+import { type Artifact, fetchArtifacts } from '../../lib/api/artifacts.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/availability.ts'
 import { links } from '../../lib/links.ts'
@@ -8,7 +8,7 @@ import { projectQuery } from '../../lib/queries.ts'
 import { bytesText, count } from '../../lib/words.ts'
 import { Choice, inputLook } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
-import { Refused } from '../../ui/refused.tsx'
+import { RefusedProject } from '../../ui/refused.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Table } from '../../ui/table.tsx'
 import { useTyped } from '../../ui/use-typed.ts'
@@ -29,20 +29,10 @@ export function Artifacts() {
     placeholderData: (before) => before,
     refetchOnMount: 'always',
   })
-  const [text, setText] = useTyped(
-    q,
-    (next) => go({ q: next, type }),
-    (given) => given.trim(),
-  )
   const go = (next: { q: string; type: string }): void =>
     void navigate({ ...links.artifacts(slug, next), replace: true })
   const fault = faultOf(project)
-  if (fault)
-    return (
-      <Refused error={fault}>
-        <p>It may be private, or the address may be mistyped.</p>
-      </Refused>
-    )
+  if (fault) return <RefusedProject error={fault} />
   if (!project.data) return <Waiting />
   const rows = list.data?.items ?? []
   const types = [...new Set([...rows.map((one) => one.type), ...(type ? [type] : [])])].sort()
@@ -51,15 +41,7 @@ export function Artifacts() {
       <h1 className="text-base font-semibold">Artifacts of {project.data.display_name}</h1>
       <ProjectTabs slug={slug} />
       <div className="flex flex-wrap items-center gap-2">
-        <input
-          data-search
-          type="search"
-          aria-label="Find artifacts"
-          placeholder="Find artifacts"
-          className={`${inputLook} max-w-56`}
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
+        <FindArtifacts q={q} onChange={(next) => go({ q: next, type })} />
         <Choice
           label="Type"
           hideLabel
@@ -79,42 +61,61 @@ export function Artifacts() {
           </p>
         </Notice>
       )}
-      {rows.length > 0 && (
-        <Table
-          label="Artifacts"
-          heads={['Name', 'Type', 'Versions', 'Aliases', 'Size', 'Changed']}
-          numeric={['Versions', 'Size']}
-          wide={['Type', 'Versions', 'Size']}
-        >
-          {rows.map((one) => (
-            <tr key={one.name} data-row>
-              <td>
-                <Link {...links.artifact(slug, one.name)} data-open className="font-medium hover:underline">
-                  {one.name}
-                </Link>
-              </td>
-              <td className="text-muted max-sm:hidden">{one.type}</td>
-              <td className="text-right max-sm:hidden">{count(one.versions)}</td>
-              <td>
-                <span className="flex flex-wrap gap-1">
-                  {Object.entries(one.aliases).map(([alias, version]) => (
-                    <Aliases key={alias} names={[alias]} of={version} />
-                  ))}
-                </span>
-              </td>
-              <td className="text-right text-muted max-sm:hidden">{bytesText(one.size)}</td>
-              <td className="text-muted">
-                <RelativeTime at={one.updated_at} />
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
+      {rows.length > 0 && <ArtifactTable slug={slug} rows={rows} />}
       {list.data?.next_cursor && (
         <p className="text-xs text-muted">
           The first {count(rows.length)} are listed. Search to find others.
         </p>
       )}
     </div>
+  )
+}
+
+function FindArtifacts({ q, onChange }: { q: string; onChange: (q: string) => void }) {
+  const [text, setText] = useTyped(q, onChange, (given) => given.trim())
+  return (
+    <input
+      data-search
+      type="search"
+      aria-label="Find artifacts"
+      placeholder="Find artifacts"
+      className={`${inputLook} max-w-56`}
+      value={text}
+      onChange={(event) => setText(event.target.value)}
+    />
+  )
+}
+
+function ArtifactTable({ slug, rows }: { slug: string; rows: readonly Artifact[] }) {
+  return (
+    <Table
+      label="Artifacts"
+      heads={['Name', 'Type', 'Versions', 'Aliases', 'Size', 'Changed']}
+      numeric={['Versions', 'Size']}
+      wide={['Type', 'Versions', 'Size']}
+    >
+      {rows.map((one) => (
+        <tr key={one.name} data-row>
+          <td>
+            <Link {...links.artifact(slug, one.name)} data-open className="font-medium hover:underline">
+              {one.name}
+            </Link>
+          </td>
+          <td className="text-muted max-sm:hidden">{one.type}</td>
+          <td className="text-right max-sm:hidden">{count(one.versions)}</td>
+          <td>
+            <span className="flex flex-wrap gap-1">
+              {Object.entries(one.aliases).map(([alias, version]) => (
+                <Aliases key={alias} names={[alias]} of={version} />
+              ))}
+            </span>
+          </td>
+          <td className="text-right text-muted max-sm:hidden">{bytesText(one.size)}</td>
+          <td className="text-muted">
+            <RelativeTime at={one.updated_at} />
+          </td>
+        </tr>
+      ))}
+    </Table>
   )
 }

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { useMemo, useState } from 'react'
+import { type ReactNode, useMemo, useState } from 'react'
 import { FileTree } from '../../files/file-tree.tsx'
 import { Preview } from '../../files/preview.tsx'
 import { nameOf, treeOf } from '../../files/tree.ts'
@@ -48,39 +48,16 @@ export function Version(props: {
 }) {
   const { slug, name, version, before, other } = props
   const content = useQuery(contentQuery(slug, name, version))
-  const lineage = useQuery({
-    queryKey: ['artifact', slug, name, 'lineage', version],
-    queryFn: () => fetchLineage(slug, name, version),
-  })
   const [open, setOpen] = useState<'aliases' | 'delete'>()
   const navigate = useNavigate()
   if (content.error) return <Failure>{errorText(content.error)}</Failure>
   if (content.data === undefined) return <Waiting rows={4} />
-  const { aliases, state, metadata, batch_id, job_id } = content.data
   return (
     <>
-      <section aria-label={`${name} ${version}`} className="flex flex-wrap items-center gap-2">
-        <h2 className="font-semibold">
-          {name} {version}
-        </h2>
-        <Aliases names={aliases} />
-        {state === 'pending' && <span className="text-amber">Some of its files have not arrived yet.</span>}
-        {batch_id !== null && (
-          <span className="text-muted">
-            made by{' '}
-            <Link
-              {...(job_id === null ? links.batch(batch_id) : links.job(batch_id, job_id))}
-              className="text-accent underline"
-            >
-              {job_id === null ? batch_id : `${batch_id}, ${job_id}`}
-            </Link>
-          </span>
-        )}
-        <span className="flex-1" />
-        <Copy text={`${name}:${version}`} label="Copy name" />
+      <VersionHeader content={content.data}>
         {props.mayWrite && (
           <>
-            <Button disabled={state === 'pending'} onClick={() => setOpen('aliases')}>
+            <Button disabled={content.data.state === 'pending'} onClick={() => setOpen('aliases')}>
               Move an alias
             </Button>
             <Button look="danger" onClick={() => setOpen('delete')}>
@@ -88,22 +65,21 @@ export function Version(props: {
             </Button>
           </>
         )}
-      </section>
+      </VersionHeader>
       <Files {...props} content={content.data} before={before} />
-      <Metadata metadata={metadata} />
-      {lineage.data && (
-        <Section id="lineage" title="Lineage">
-          <LineageGraph lineage={lineage.data} slug={slug} />
-        </Section>
-      )}
+      <Metadata metadata={content.data.metadata} />
+      <Lineage slug={slug} name={name} version={version} />
       {open === 'aliases' && (
         <AliasDialog
           slug={slug}
           name={name}
           version={version}
-          aliases={aliases}
+          aliases={content.data.aliases}
           known={props.known}
-          onDone={props.onChanged}
+          onDone={() => {
+            props.onChanged()
+            setOpen(undefined)
+          }}
           onClose={() => setOpen(undefined)}
         />
       )}
@@ -122,6 +98,47 @@ export function Version(props: {
         />
       )}
     </>
+  )
+}
+
+function Lineage({ slug, name, version }: { slug: string; name: string; version: string }) {
+  const { data } = useQuery({
+    queryKey: ['artifact', slug, name, 'lineage', version],
+    queryFn: () => fetchLineage(slug, name, version),
+  })
+  if (data === undefined) return null
+  return (
+    <Section id="lineage" title="Lineage">
+      <LineageGraph lineage={data} slug={slug} />
+    </Section>
+  )
+}
+
+/** The name of the version, its aliases, and the run that made it. */
+function VersionHeader({ content, children }: { content: ArtifactContent; children: ReactNode }) {
+  const { name, version, aliases, state, batch_id, job_id } = content
+  return (
+    <section aria-label={`${name} ${version}`} className="flex flex-wrap items-center gap-2">
+      <h2 className="font-semibold">
+        {name} {version}
+      </h2>
+      <Aliases names={aliases} />
+      {state === 'pending' && <span className="text-amber">Some of its files have not arrived yet.</span>}
+      {batch_id !== null && (
+        <span className="text-muted">
+          made by{' '}
+          <Link
+            {...(job_id === null ? links.batch(batch_id) : links.job(batch_id, job_id))}
+            className="text-accent underline"
+          >
+            {job_id === null ? batch_id : `${batch_id}, ${job_id}`}
+          </Link>
+        </span>
+      )}
+      <span className="flex-1" />
+      <Copy text={`${name}:${version}`} label="Copy name" />
+      {children}
+    </section>
   )
 }
 

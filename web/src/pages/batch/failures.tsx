@@ -21,11 +21,11 @@ import { StatusShape } from '../../ui/status.tsx'
 import { Traceback } from '../../ui/traceback.tsx'
 import { useKeptOpen } from '../../ui/use-kept-open.ts'
 import { useLater } from '../../ui/use-later.ts'
+import { stderrOf } from './stderr.ts'
 import { useJobs } from './use-jobs.ts'
 
 /** Groups shown initially. */
 const FIRST = 2
-const STDERR_LINES = 12
 const rerunDialog = () => import('./rerun-dialog.tsx').then((file) => file.RerunBatch)
 
 /** The error of the script itself, what it adds to that, and the failed jobs grouped by their errors. */
@@ -159,21 +159,7 @@ function Opened({ group, batchId }: { group: FailureGroup<Job>; batchId: string 
   return (
     <div className="flex flex-col gap-2 border-t border-line p-2">
       {job.traceback ? (
-        <Traceback
-          text={job.traceback}
-          of={job.id}
-          stderr={
-            log === null
-              ? undefined
-              : {
-                  key: job.key,
-                  read: async () =>
-                    (await log({ job_id: job.id, stream: 'stderr', tail: STDERR_LINES })).map(
-                      ({ line }) => line,
-                    ),
-                }
-          }
-        />
+        <Traceback text={job.traceback} of={job.id} stderr={log === null ? undefined : stderrOf(job, log)} />
       ) : (
         <>
           <p className="font-mono text-xs whitespace-pre-wrap">{group.error}</p>

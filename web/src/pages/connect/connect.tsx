@@ -24,41 +24,8 @@ const CLOCKS_APART_MS = 60_000
 
 /** The guide to a first run: a token, a script, and the page opens the batch by itself. */
 export function Connect() {
-  const queries = useQueryClient()
-  const navigate = useNavigate()
-  const me = useMe()
-  const [kind, setKind] = useState<keyof typeof KINDS>('line')
-  const wheel = useQuery(reporterWheelQuery).data
-  const make = useMutation({
-    mutationFn: async () => {
-      const running = await fetchBatches({ status: ['running'] }, { limit: 500 })
-      const token = await createToken({
-        name: `script of ${new Date().toLocaleDateString('en-GB')}`,
-        scope: 'reporter',
-      })
-      return { ...token, running: new Set(running.items.map((batch) => batch.id)) }
-    },
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['tokens'] }),
-  })
-  // The user's first batch that reports after the token was created. Both times are of the server's clocks, because a
-  // script may send old runs. The store is no indication: the sidebar may have fetched the batch before this message
-  // arrived.
-  useChannel('dashboard', ({ batches }) => {
-    if (make.data === undefined) return
-    const { created_at: since, running } = make.data
-    const fresh = (batches as Batch[]).find(
-      ({ id, owner, last_received_at: at }) =>
-        owner?.id === me?.id &&
-        !running.has(id) &&
-        at !== null &&
-        Date.parse(at) > Date.parse(since) - CLOCKS_APART_MS,
-    )
-    if (fresh === undefined) return
-    void invalidateQueries({ queryKey: projectsQuery.queryKey })
-    void navigate(links.batch(fresh.id))
-  })
+  const make = useFirstToken()
   const token = make.data?.token
-  const url = serviceAddress()
   return (
     <div className="mx-auto flex max-w-3xl flex-col gap-6 px-4 py-8">
       <div>
@@ -89,47 +56,7 @@ export function Connect() {
         )}
       </Step>
       <Step n={2} title="Run this" done={false} waits={token === undefined}>
-        {token !== undefined && (
-          <>
-            <div className="flex gap-1" role="group" aria-label="Language">
-              {(['line', 'python', 'curl'] as const).map((one) => (
-                <Button
-                  key={one}
-                  look={one === kind ? 'primary' : 'plain'}
-                  aria-pressed={one === kind}
-                  onClick={() => setKind(one)}
-                >
-                  {KINDS[one]}
-                </Button>
-              ))}
-            </div>
-            {kind === 'python' && (
-              <>
-                <p className="text-muted">
-                  Install the reporter from this service (Python 3.10 or newer, no dependencies):
-                </p>
-                <Code label="Command that installs the reporter" text={installCommand('svc-reporter', url)} />
-                <p className="text-muted">Then run this script:</p>
-              </>
-            )}
-            {kind === 'line' ? (
-              <>
-                <p className="text-muted">
-                  Paste this line into a shell with curl and Python 3.10 or newer. It installs nothing, and
-                  trains a small model for half a minute:
-                </p>
-                {wheel !== undefined && (
-                  <Code label="Command for a first run" text={firstRunCommand(url, token, wheel)} />
-                )}
-              </>
-            ) : (
-              <Code
-                label={`Snippet for ${kind}`}
-                text={kind === 'python' ? pythonSnippet(url, token) : shellSnippet(url, token)}
-              />
-            )}
-          </>
-        )}
+        {token !== undefined && <Command token={token} />}
       </Step>
       <Step n={3} title="Watch it arrive" done={false} waits={token === undefined}>
         {token !== undefined && (
@@ -140,6 +67,90 @@ export function Connect() {
         )}
       </Step>
     </div>
+  )
+}
+
+/** Makes a token, and opens the first batch that reports after it. */
+function useFirstToken() {
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const me = useMe()
+  const make = useMutation({
+    mutationFn: async () => {
+      const running = await fetchBatches({ status: ['running'] }, { limit: 500 })
+      const token = await createToken({
+        name: `script of ${new Date().toLocaleDateString('en-GB')}`,
+        scope: 'reporter',
+      })
+      return { ...token, running: new Set(running.items.map((batch) => batch.id)) }
+    },
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['tokens'] }),
+  })
+  // The user's first batch that reports after the token was created. Both times are of the server's clocks, because a
+  // script may send old runs. The store is no indication: the sidebar may have fetched the batch before this message
+  // arrived.
+  useChannel('dashboard', ({ batches }) => {
+    if (make.data === undefined) return
+    const { created_at: since, running } = make.data
+    const fresh = (batches as Batch[]).find(
+      ({ id, owner, last_received_at: at }) =>
+        owner?.id === me?.id &&
+        !running.has(id) &&
+        at !== null &&
+        Date.parse(at) > Date.parse(since) - CLOCKS_APART_MS,
+    )
+    if (fresh === undefined) return
+    void invalidateQueries({ queryKey: projectsQuery.queryKey })
+    void navigate(links.batch(fresh.id))
+  })
+  return make
+}
+
+/** What to run, in the language of choice. */
+function Command({ token }: { token: string }) {
+  const [kind, setKind] = useState<keyof typeof KINDS>('line')
+  const wheel = useQuery(reporterWheelQuery).data
+  const url = serviceAddress()
+  return (
+    <>
+      <div className="flex gap-1" role="group" aria-label="Language">
+        {(['line', 'python', 'curl'] as const).map((one) => (
+          <Button
+            key={one}
+            look={one === kind ? 'primary' : 'plain'}
+            aria-pressed={one === kind}
+            onClick={() => setKind(one)}
+          >
+            {KINDS[one]}
+          </Button>
+        ))}
+      </div>
+      {kind === 'python' && (
+        <>
+          <p className="text-muted">
+            Install the reporter from this service (Python 3.10 or newer, no dependencies):
+          </p>
+          <Code label="Command that installs the reporter" text={installCommand('svc-reporter', url)} />
+          <p className="text-muted">Then run this script:</p>
+        </>
+      )}
+      {kind === 'line' ? (
+        <>
+          <p className="text-muted">
+            Paste this line into a shell with curl and Python 3.10 or newer. It installs nothing, and trains a
+            small model for half a minute:
+          </p>
+          {wheel !== undefined && (
+            <Code label="Command for a first run" text={firstRunCommand(url, token, wheel)} />
+          )}
+        </>
+      ) : (
+        <Code
+          label={`Snippet for ${kind}`}
+          text={kind === 'python' ? pythonSnippet(url, token) : shellSnippet(url, token)}
+        />
+      )}
+    </>
   )
 }
 

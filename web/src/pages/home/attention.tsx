@@ -9,9 +9,10 @@ import { part } from '../../ui/part.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusShape } from '../../ui/status.tsx'
 import { useKeptOpen } from '../../ui/use-kept-open.ts'
+import type { Need } from './needs.ts'
 import { Section } from './section.tsx'
 import { useDismissed } from './use-dismissed.ts'
-import { type Need, useNeeds } from './use-needs.ts'
+import { useNeeds } from './use-needs.ts'
 
 const RerunFrom = part(() => import('../batch/rerun-from.tsx').then((file) => file.RerunFrom))
 const MAX_ROWS = 40

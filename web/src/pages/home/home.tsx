@@ -4,6 +4,7 @@ import { fetchBatches } from '../../lib/api/batches.ts'
 import { fetchSummary } from '../../lib/api/dashboard.ts'
 import { fetchTable } from '../../lib/api/projects.ts'
 import { errorText } from '../../lib/api/request.ts'
+import type { Batch } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { useLiveBatches } from '../../lib/live/use-live-batches.ts'
@@ -83,6 +84,16 @@ export function Home() {
         <Found q={q} />
       </div>
     )
+  return <Overview batches={batches} ranges={running.data} />
+}
+
+/** What runs, what needs attention and what has ended. */
+function Overview(props: {
+  batches: readonly Batch[]
+  /** The ETAs of running batches, as read last. */
+  ranges: Awaited<ReturnType<typeof runningQuery.queryFn>> | undefined
+}) {
+  const { batches, ranges } = props
   const now = batches.filter((batch) => batch.status === 'running' && !batch.stalled)
   const done = batches
     .filter((batch) => batch.status === 'completed' || batch.status === 'stopped')
@@ -91,7 +102,7 @@ export function Home() {
   return (
     <div className="flex flex-col gap-6 p-4">
       <h1 className="sr-only">Home</h1>
-      <Find q={q} />
+      <Find q="" />
       {/* On very wide screens there are two columns, because long rows are hard to read. */}
       <div className="flex flex-col gap-6 min-[120rem]:grid min-[120rem]:grid-cols-[3fr_2fr] min-[120rem]:items-start min-[120rem]:gap-x-10">
         <div className="flex min-w-0 flex-col gap-6">
@@ -104,7 +115,7 @@ export function Home() {
                 key={batch.id}
                 id={batch.id}
                 watched={now.indexOf(batch) < 12}
-                range={running.data?.get(batch.id)}
+                range={ranges?.get(batch.id)}
               />
             ))}
           </Section>

@@ -47,27 +47,7 @@ export function Hosts() {
         <Waiting rows={4} />
       ) : (
         <>
-          {ids.length > 0 && (
-            // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
-            <section className="fade-end relative overflow-x-auto" tabIndex={0} aria-label="Hosts">
-              <table className="w-full border-y border-line text-left [&_td]:px-2 [&_td]:py-1.5 [&_td]:whitespace-nowrap [&_tr]:border-t [&_tr]:border-line">
-                <thead className="bg-surface text-xs text-muted">
-                  <tr>
-                    {['Host', 'State', 'Agent’s processes', 'Load, 6 h', 'Owner', 'Version'].map((head) => (
-                      <th key={head} scope="col" className="px-2 py-1.5 font-normal whitespace-nowrap">
-                        {head}
-                      </th>
-                    ))}
-                  </tr>
-                </thead>
-                <tbody>
-                  {ids.map((id) => (
-                    <Row key={id} id={id} store={store} mine={me?.id} />
-                  ))}
-                </tbody>
-              </table>
-            </section>
-          )}
+          {ids.length > 0 && <HostTable ids={ids} store={store} mine={me?.id} />}
           {all.every((host) => host.agent_id === null) ? (
             <StartAgent first />
           ) : (
@@ -81,6 +61,34 @@ export function Hosts() {
         </>
       )}
     </Sheet>
+  )
+}
+
+function HostTable(props: {
+  ids: readonly string[]
+  store: ReturnType<typeof createRowStore<Host>>
+  mine: string | undefined
+}) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+    <section className="fade-end relative overflow-x-auto" tabIndex={0} aria-label="Hosts">
+      <table className="w-full border-y border-line text-left [&_td]:px-2 [&_td]:py-1.5 [&_td]:whitespace-nowrap [&_tr]:border-t [&_tr]:border-line">
+        <thead className="bg-surface text-xs text-muted">
+          <tr>
+            {['Host', 'State', 'Agent’s processes', 'Load, 6 h', 'Owner', 'Version'].map((head) => (
+              <th key={head} scope="col" className="px-2 py-1.5 font-normal whitespace-nowrap">
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {props.ids.map((id) => (
+            <Row key={id} id={id} store={props.store} mine={props.mine} />
+          ))}
+        </tbody>
+      </table>
+    </section>
   )
 }
 

@@ -5,7 +5,7 @@ import { useBatchContext } from '../../batch/context.ts'
 import { fetchJobsWhere } from '../../lib/api/find-jobs.ts'
 import type { Host } from '../../lib/api/hosts.ts'
 import { errorText } from '../../lib/api/request.ts'
-import type { Series } from '../../lib/api/types.ts'
+import type { Batch, Series } from '../../lib/api/types.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { links } from '../../lib/links.ts'
 import type { Point } from '../../lib/live/points.ts'
@@ -31,20 +31,7 @@ interface Sample {
 export function RunningNow({ host }: { host: Host }) {
   const isOnHost = ranOn(host)
   const batches = useLiveBatches((batch) => batch.status === 'running' && isOnHost(batch))
-  // Jobs are fetched again when the counts of one of these batches change.
-  const state = batches.map(({ id, n_running, n_done, n_failed }) => [id, n_running, n_done, n_failed])
-  const jobs = useQuery({
-    queryKey: ['running on host', host.id, state],
-    enabled: batches.length > 0,
-    placeholderData: (before) => before,
-    queryFn: async () =>
-      (
-        await fetchJobsWhere(
-          { status: ['RUNNING'], batches: batches.map((batch) => batch.id) },
-          { limit: MAX_JOBS },
-        )
-      ).items,
-  })
+  const jobs = useJobsOf(host, batches)
   const samples = useSamples(batches.map((batch) => batch.id).join('\n'))
   const rows = batches.flatMap((batch) => {
     const own = (jobs.data ?? []).filter((job) => job.batch_id === batch.id)
@@ -66,28 +53,7 @@ export function RunningNow({ host }: { host: Host }) {
       ) : (
         <Table label="Jobs that run here" heads={HEADS} wide={['Batch', 'Sampled']}>
           {rows.map(({ batch, job, sample }) => (
-            <tr key={`${batch.id} ${job}`} data-running={job ?? batch.id}>
-              <td>
-                {job === null ? (
-                  <Link {...links.resources(batch.id)} className="hover:underline">
-                    all jobs of {batchName(batch)}
-                  </Link>
-                ) : (
-                  <Link {...links.job(batch.id, job)} className="hover:underline">
-                    {job}
-                  </Link>
-                )}
-                {job !== null && (
-                  <span className="block text-xs text-muted sm:hidden">{batchName(batch)}</span>
-                )}
-              </td>
-              <td className="max-sm:hidden">
-                <Link {...links.batch(batch.id)} className="hover:underline">
-                  {batchName(batch)}
-                </Link>
-              </td>
-              <Use sample={sample} />
-            </tr>
+            <Running key={`${batch.id} ${job}`} batch={batch} job={job} sample={sample} />
           ))}
         </Table>
       )}
@@ -95,6 +61,49 @@ export function RunningNow({ host }: { host: Host }) {
         <p className="text-xs text-muted">Only the first {MAX_JOBS} running jobs are listed.</p>
       )}
     </section>
+  )
+}
+
+/** Jobs of these batches that run now, fetched again when the counts of one change. */
+function useJobsOf(host: Host, batches: readonly Batch[]) {
+  const state = batches.map(({ id, n_running, n_done, n_failed }) => [id, n_running, n_done, n_failed])
+  return useQuery({
+    queryKey: ['running on host', host.id, state],
+    enabled: batches.length > 0,
+    placeholderData: (before) => before,
+    queryFn: async () =>
+      (
+        await fetchJobsWhere(
+          { status: ['RUNNING'], batches: batches.map((batch) => batch.id) },
+          { limit: MAX_JOBS },
+        )
+      ).items,
+  })
+}
+
+/** A row: a job, or a batch whose samples name no job. */
+function Running({ batch, job, sample }: { batch: Batch; job: string | null; sample: Sample | undefined }) {
+  return (
+    <tr data-running={job ?? batch.id}>
+      <td>
+        {job === null ? (
+          <Link {...links.resources(batch.id)} className="hover:underline">
+            all jobs of {batchName(batch)}
+          </Link>
+        ) : (
+          <Link {...links.job(batch.id, job)} className="hover:underline">
+            {job}
+          </Link>
+        )}
+        {job !== null && <span className="block text-xs text-muted sm:hidden">{batchName(batch)}</span>}
+      </td>
+      <td className="max-sm:hidden">
+        <Link {...links.batch(batch.id)} className="hover:underline">
+          {batchName(batch)}
+        </Link>
+      </td>
+      <Use sample={sample} />
+    </tr>
   )
 }
 

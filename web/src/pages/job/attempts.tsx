@@ -50,58 +50,76 @@ export function Attempts(props: {
           </thead>
           <tbody>
             {attempts.map((one) => (
-              <tr
+              <AttemptRow
                 key={`${one.batch_id} ${one.n}`}
-                className="border-t border-line align-top"
-                data-attempt={one.n}
-              >
-                <th scope="row" className="py-1 pr-4 font-medium whitespace-nowrap">
-                  {isOf(job)(one) ? (
-                    count(one.n)
-                  ) : (
-                    <Link {...links.job(one.batch_id, job.id)} className="text-accent underline">
-                      {count(one.n)} in {one.batch_id}
-                    </Link>
-                  )}
-                </th>
-                <td className="py-1 pr-4">
-                  {one.status === 'superseded' ? (
-                    <span
-                      className="text-muted"
-                      title="The next attempt began, and the end of this one was never reported"
-                    >
-                      superseded
-                    </span>
-                  ) : (
-                    <StatusBadge status={one.status} reason={one.failure_reason} />
-                  )}
-                  {!one.complete && <p className="text-xs text-muted">some of its events were purged</p>}
-                </td>
-                <td className="py-1 pr-4 whitespace-nowrap">
-                  <RelativeTime at={one.started_at} />
-                </td>
-                <td className="py-1 pr-4 whitespace-nowrap">{duration(one.elapsed_s)}</td>
-                <td className="py-1 pr-4 whitespace-nowrap">{epochsOf(one)}</td>
-                <td className="py-1 pr-4">{supersededOf(one)}</td>
-                <td className="py-1">
-                  {isOf(job)(one) && one.n === latest && <span className="text-muted">current</span>}
-                  {isOf(job)(one) && one.n !== latest && one.epochs > 0 && (
-                    <button
-                      type="button"
-                      className={buttonLook(one.n === shown ? 'primary' : 'plain')}
-                      aria-pressed={one.n === shown}
-                      onClick={() => onShow(one.n === shown ? undefined : one.n)}
-                    >
-                      {one.n === shown ? 'Hide' : 'Show'} attempt {count(one.n)}
-                    </button>
-                  )}
-                </td>
-              </tr>
+                attempt={one}
+                job={job}
+                isLatest={one.n === latest}
+                isShown={one.n === shown}
+                onShow={onShow}
+              />
             ))}
           </tbody>
         </table>
       </div>
     </section>
+  )
+}
+
+function AttemptRow(props: {
+  attempt: Attempt
+  job: Job
+  /** Whether it is the latest one of the job's own batch. */
+  isLatest: boolean
+  isShown: boolean
+  onShow: (n: number | undefined) => void
+}) {
+  const { attempt: one, job, isLatest, isShown, onShow } = props
+  const isOwn = isOf(job)(one)
+  return (
+    <tr className="border-t border-line align-top" data-attempt={one.n}>
+      <th scope="row" className="py-1 pr-4 font-medium whitespace-nowrap">
+        {isOwn ? (
+          count(one.n)
+        ) : (
+          <Link {...links.job(one.batch_id, job.id)} className="text-accent underline">
+            {count(one.n)} in {one.batch_id}
+          </Link>
+        )}
+      </th>
+      <td className="py-1 pr-4">
+        {one.status === 'superseded' ? (
+          <span
+            className="text-muted"
+            title="The next attempt began, and the end of this one was never reported"
+          >
+            superseded
+          </span>
+        ) : (
+          <StatusBadge status={one.status} reason={one.failure_reason} />
+        )}
+        {!one.complete && <p className="text-xs text-muted">some of its events were purged</p>}
+      </td>
+      <td className="py-1 pr-4 whitespace-nowrap">
+        <RelativeTime at={one.started_at} />
+      </td>
+      <td className="py-1 pr-4 whitespace-nowrap">{duration(one.elapsed_s)}</td>
+      <td className="py-1 pr-4 whitespace-nowrap">{epochsOf(one)}</td>
+      <td className="py-1 pr-4">{supersededOf(one)}</td>
+      <td className="py-1">
+        {isOwn && isLatest && <span className="text-muted">current</span>}
+        {isOwn && !isLatest && one.epochs > 0 && (
+          <button
+            type="button"
+            className={buttonLook(isShown ? 'primary' : 'plain')}
+            aria-pressed={isShown}
+            onClick={() => onShow(isShown ? undefined : one.n)}
+          >
+            {isShown ? 'Hide' : 'Show'} attempt {count(one.n)}
+          </button>
+        )}
+      </td>
+    </tr>
   )
 }
 

@@ -11,6 +11,7 @@ import { Copy } from '../../ui/copy.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
 import { Traceback } from '../../ui/traceback.tsx'
+import { stderrOf } from '../batch/stderr.ts'
 import { useJobs } from '../batch/use-jobs.ts'
 
 /** The job's status, last and final values, and params, those that differ between jobs first. */
@@ -24,8 +25,45 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
   )
   const last = Object.entries(job.latest).filter(([name]) => name !== 'epoch')
   const final = Object.entries(flat(job.metrics))
-  const reason = unsaidReason(job.failure_reason, [job.traceback ?? ''])
-  const facts: [string, React.ReactNode][] = [
+  return (
+    <div className="flex flex-col gap-3 px-4">
+      {job.traceback && (
+        <Traceback text={job.traceback} of={job.id} stderr={log === null ? undefined : stderrOf(job, log)} />
+      )}
+      <dl className="flex flex-wrap items-center gap-x-4 gap-y-1 sm:gap-x-6">
+        {factsOf(job)
+          .filter(([, value]) => value)
+          .map(([name, value]) => (
+            <div key={name} className="flex items-center gap-1.5">
+              <dt className="text-muted">{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+      </dl>
+      <Ending job={job} />
+      <div className="grid gap-x-8 gap-y-3 md:grid-cols-3 min-[90rem]:grid-cols-[repeat(3,minmax(0,28rem))]">
+        <Numbers
+          title="Results"
+          rows={final}
+          none={
+            job.status === 'running' ? 'Results appear when the job ends.' : 'The job reported no results.'
+          }
+        />
+        <Numbers title="Last values" rows={last} none="No epoch has been reported yet." />
+        <Numbers
+          title="Parameters"
+          rows={params}
+          none="The job has no parameters."
+          strong={others.length > 1 ? varies : undefined}
+        />
+      </div>
+    </div>
+  )
+}
+
+/** The facts of a job by their titles; those without a value are not shown. */
+function factsOf(job: Job): [string, React.ReactNode][] {
+  return [
     [
       'Status',
       <span key="status" className="flex items-center gap-2">
@@ -54,33 +92,13 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
     ],
     ['GPUs', job.gpu_count === null ? null : count(job.gpu_count)],
   ]
+}
+
+/** Why the job ended, if its traceback does not say it. */
+function Ending({ job }: { job: Job }) {
+  const reason = unsaidReason(job.failure_reason, [job.traceback ?? ''])
   return (
-    <div className="flex flex-col gap-3 px-4">
-      {job.traceback && (
-        <Traceback
-          text={job.traceback}
-          of={job.id}
-          stderr={
-            log === null
-              ? undefined
-              : {
-                  key: job.key,
-                  read: async () =>
-                    (await log({ job_id: job.id, stream: 'stderr', tail: 12 })).map(({ line }) => line),
-                }
-          }
-        />
-      )}
-      <dl className="flex flex-wrap items-center gap-x-4 gap-y-1 sm:gap-x-6">
-        {facts
-          .filter(([, value]) => value)
-          .map(([name, value]) => (
-            <div key={name} className="flex items-center gap-1.5">
-              <dt className="text-muted">{name}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-      </dl>
+    <>
       {reason !== undefined && (
         <div
           className={`flex items-start gap-2 rounded px-2 py-1 ${job.status === 'stopped' ? 'bg-surface text-muted' : 'bg-failed-soft text-failed'}`}
@@ -97,23 +115,7 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
           to run it again.
         </p>
       )}
-      <div className="grid gap-x-8 gap-y-3 md:grid-cols-3 min-[90rem]:grid-cols-[repeat(3,minmax(0,28rem))]">
-        <Numbers
-          title="Results"
-          rows={final}
-          none={
-            job.status === 'running' ? 'Results appear when the job ends.' : 'The job reported no results.'
-          }
-        />
-        <Numbers title="Last values" rows={last} none="No epoch has been reported yet." />
-        <Numbers
-          title="Parameters"
-          rows={params}
-          none="The job has no parameters."
-          strong={others.length > 1 ? varies : undefined}
-        />
-      </div>
-    </div>
+    </>
   )
 }
 

@@ -17,7 +17,7 @@ import { Notice } from '../../ui/notice.tsx'
 import { ResourcesView } from '../batch/resources-view.tsx'
 import { Attempts, useAttempts } from './attempts.tsx'
 import { JobCharts } from './charts.tsx'
-import { epochAt, timesOfEpoch } from './epochs.ts'
+import { epochAt, type Times, timesOfEpoch } from './epochs.ts'
 import { JobFacts } from './facts.tsx'
 import { epochTimesQuery } from './machine-series.ts'
 import { JobNotes } from './notes.tsx'
@@ -46,32 +46,12 @@ export function JobPage() {
 function OneJob({ job, batchId }: { job: Job; batchId: string }) {
   const search = route.useSearch({ select: readJobSearch, structuralSharing: true })
   const navigate = useNavigate()
-  const { colourOf, jobs } = useBatchContext()
+  const { jobs } = useBatchContext()
   const attempts = useAttempts(job)
   // An attempt that the job does not have is ignored, even if a link names it.
   const known = attempts.some((one) => one.batch_id === batchId && one.n === search.attempt)
   const before = known ? search.attempt : undefined
   const attempt = attempts.find((one) => one.batch_id === batchId && one.n === before)
-  const colour = colourOf(job.id, useTheme())
-  const epochs = useQuery({
-    ...epochTimesQuery(batchId, job.id),
-    refetchOnMount: 'always',
-    enabled: job.epochs > 0,
-  })
-  // New log lines are assigned to epochs, so the times of epochs are fetched again.
-  const { refetch } = epochs
-  useEffect(() => {
-    if (job.status !== 'running') return
-    const timer = setInterval(() => void refetch(), 15_000)
-    return () => clearInterval(timer)
-  }, [job.status, refetch])
-  // A URL that names a line scrolls to it.
-  const logAt = useRef<HTMLElement>(null)
-  const comesFor = useRef(search.line)
-  useEffect(() => {
-    if (comesFor.current !== undefined) logAt.current?.scrollIntoView()
-  }, [])
-  const unit = stepUnit([job])
   const own = useMemo(() => [job.id], [job.id])
   // Over time, the charts of metrics and of resources share one cursor and one zoom.
   const clock = `clock of ${batchId} ${job.id}`
@@ -83,24 +63,9 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
       resetScroll: false,
     })
   }
-  const times = epochs.data
-  const epochOf = (line: LogLine): number | undefined =>
-    times === undefined ? undefined : epochAt(times, Date.parse(line.timestamp))
   return (
     <div className="flex flex-col gap-5 pb-4">
-      <div className="flex flex-wrap items-center gap-x-3 gap-y-2 px-4 pt-3">
-        <span className="flex min-w-0 items-baseline gap-3">
-          <span aria-hidden="true" className="size-3 shrink-0 rounded-full" style={{ background: colour }} />
-          <h2 className="min-w-0 text-base font-semibold break-all">{job.id}</h2>
-        </span>
-        <Neighbours batchId={batchId} job={job.id} />
-        <span className="flex-1" />
-        <TagJob job={job} />
-        {!job.notes && <JobNotes job={job} />}
-        <Link {...links.batch(batchId, { solo: job.id })} className={buttonLook()}>
-          In the batch’s charts
-        </Link>
-      </div>
+      <JobHeader job={job} batchId={batchId} />
       {job.notes && <JobNotes job={job} />}
       <JobFacts job={job} store={jobs} />
       <Attempts attempts={attempts} job={job} shown={before} onShow={(attempt) => go({ attempt })} />
@@ -108,44 +73,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
       <div className="px-3 empty:hidden">
         <JobsMedia title="Media" jobs={own} search={search} onSearch={go} />
       </div>
-      <section ref={logAt} aria-label="Log" className="flex scroll-mt-14 flex-col">
-        <div className="flex flex-wrap items-center gap-3 px-3">
-          <h3 className="font-medium">Log</h3>
-          {times && times.epochs.length > 0 && (
-            <LinesOf
-              batchId={batchId}
-              job={job.id}
-              unit={unit}
-              times={times}
-              onLine={(line) => go({ line })}
-            />
-          )}
-        </div>
-        <LogView
-          search={search}
-          onSearch={(next) =>
-            go({
-              level: undefined,
-              stream: undefined,
-              q: undefined,
-              line: undefined,
-              wrap: undefined,
-              context: undefined,
-              ...next,
-            })
-          }
-          addressOf={(line) => links.line(batchId, line.db_id)}
-          batchId={`${batchId} ${job.id}`}
-          job={job.id}
-          epochOf={epochOf}
-          unit={unit}
-          onEpoch={(epoch) => {
-            go({ x: undefined, zoom: around(epoch, times?.epochs ?? []) })
-            document.querySelector('[data-chart]')?.scrollIntoView({ block: 'center' })
-          }}
-          height="h-96"
-        />
-      </section>
+      <JobLog job={job} batchId={batchId} search={search} go={go} />
       <section aria-label="Resources">
         <h3 className="px-3 font-medium">Resources</h3>
         {search.x === 'wall' ? (
@@ -160,6 +88,93 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
         )}
       </section>
     </div>
+  )
+}
+
+function JobHeader({ job, batchId }: { job: Job; batchId: string }) {
+  const colour = useBatchContext().colourOf(job.id, useTheme())
+  return (
+    <div className="flex flex-wrap items-center gap-x-3 gap-y-2 px-4 pt-3">
+      <span className="flex min-w-0 items-baseline gap-3">
+        <span aria-hidden="true" className="size-3 shrink-0 rounded-full" style={{ background: colour }} />
+        <h2 className="min-w-0 text-base font-semibold break-all">{job.id}</h2>
+      </span>
+      <Neighbours batchId={batchId} job={job.id} />
+      <span className="flex-1" />
+      <TagJob job={job} />
+      {!job.notes && <JobNotes job={job} />}
+      <Link {...links.batch(batchId, { solo: job.id })} className={buttonLook()}>
+        In the batch’s charts
+      </Link>
+    </div>
+  )
+}
+
+/** The times of the job's epochs. New log lines are assigned to epochs, so while it runs they are read again. */
+function useEpochTimes(job: Job, batchId: string): Times | undefined {
+  const { data, refetch } = useQuery({
+    ...epochTimesQuery(batchId, job.id),
+    refetchOnMount: 'always',
+    enabled: job.epochs > 0,
+  })
+  useEffect(() => {
+    if (job.status !== 'running') return
+    const timer = setInterval(() => void refetch(), 15_000)
+    return () => clearInterval(timer)
+  }, [job.status, refetch])
+  return data
+}
+
+/** The log of the job. A URL that names a line scrolls to it. */
+function JobLog(props: {
+  job: Job
+  batchId: string
+  search: JobPageSearch
+  go: (part: SearchChange<JobPageSearch>) => void
+}) {
+  const { job, batchId, search, go } = props
+  const times = useEpochTimes(job, batchId)
+  const logAt = useRef<HTMLElement>(null)
+  const comesFor = useRef(search.line)
+  useEffect(() => {
+    if (comesFor.current !== undefined) logAt.current?.scrollIntoView()
+  }, [])
+  const unit = stepUnit([job])
+  const epochOf = (line: LogLine): number | undefined =>
+    times === undefined ? undefined : epochAt(times, Date.parse(line.timestamp))
+  return (
+    <section ref={logAt} aria-label="Log" className="flex scroll-mt-14 flex-col">
+      <div className="flex flex-wrap items-center gap-3 px-3">
+        <h3 className="font-medium">Log</h3>
+        {times && times.epochs.length > 0 && (
+          <LinesOf batchId={batchId} job={job.id} unit={unit} times={times} onLine={(line) => go({ line })} />
+        )}
+      </div>
+      <LogView
+        search={search}
+        onSearch={(next) =>
+          go({
+            level: undefined,
+            stream: undefined,
+            q: undefined,
+            line: undefined,
+            wrap: undefined,
+            context: undefined,
+            ...next,
+          })
+        }
+        addressOf={(line) => links.line(batchId, line.db_id)}
+        batchId={`${batchId} ${job.id}`}
+        job={job.id}
+        epochOf={epochOf}
+        unit={unit}
+        onEpoch={(epoch) => {
+          go({ x: undefined, zoom: around(epoch, times?.epochs ?? []) })
+          document.querySelector('[data-chart]')?.scrollIntoView({ block: 'center' })
+        }}
+        height="h-96"
+      />
+    </section>
   )
 }
 
@@ -203,7 +218,7 @@ function LinesOf(props: {
   batchId: string
   job: string
   unit: string
-  times: { epochs: number[]; times: number[] }
+  times: Times
   onLine: (line: number) => void
 }) {
   const { times } = props

@@ -39,6 +39,22 @@ interface Edited {
   block: ReportBlock
 }
 
+type Choices = ReturnType<typeof useReportChoices>
+
+function newBlock(kind: NewKind, choices: Choices): ReportBlock {
+  if (kind === 'text') return { kind, text: '' }
+  if (kind === 'runs') return { kind, query: 'status:completed' }
+  if (kind === 'view') return { kind, id: choices.views[0]?.[0] ?? '' }
+  const id = choices.batches[0]?.[0] ?? ''
+  return kind === 'chart' || kind === 'media' ? { kind, id, series: [] } : { kind, id }
+}
+
+/** Whether the project has nothing that such a block could show. */
+const isWithoutChoice = (kind: NewKind, choices: Choices): boolean =>
+  kind === 'view'
+    ? choices.views.length === 0
+    : kind !== 'text' && kind !== 'runs' && choices.batches.length === 0
+
 /** The blocks of a report, each edited in its place, moved by mouse or keyboard. The text stays Markdown with embeds. */
 export function ReportEditor(props: { project: string; body: string; onBody: (body: string) => void }) {
   const { project, onBody } = props
@@ -55,17 +71,7 @@ export function ReportEditor(props: { project: string; body: string; onBody: (bo
     useSensor(PointerSensor),
     useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
   )
-  const newBlock = (kind: NewKind): ReportBlock => {
-    if (kind === 'text') return { kind, text: '' }
-    if (kind === 'runs') return { kind, query: 'status:completed' }
-    if (kind === 'view') return { kind, id: choices.views[0]?.[0] ?? '' }
-    const id = choices.batches[0]?.[0] ?? ''
-    return kind === 'chart' || kind === 'media' ? { kind, id, series: [] } : { kind, id }
-  }
-  const isMissing = (kind: NewKind): boolean =>
-    kind === 'view'
-      ? choices.views.length === 0
-      : kind !== 'text' && kind !== 'runs' && choices.batches.length === 0
+  const isMissing = (kind: NewKind): boolean => isWithoutChoice(kind, choices)
   return (
     <div className="flex flex-col gap-3">
       <DndContext
@@ -102,7 +108,7 @@ export function ReportEditor(props: { project: string; body: string; onBody: (bo
                   <AddBetween
                     place={i + 1}
                     isMissing={isMissing}
-                    onAdd={(kind) => set(blocks.toSpliced(i + 1, 0, keyed(newBlock(kind))))}
+                    onAdd={(kind) => set(blocks.toSpliced(i + 1, 0, keyed(newBlock(kind, choices))))}
                   />
                 )}
               </Fragment>
@@ -110,30 +116,37 @@ export function ReportEditor(props: { project: string; body: string; onBody: (bo
           </ol>
         </SortableContext>
       </DndContext>
-      <div role="group" aria-label="Add a block" className="flex flex-wrap items-center gap-1.5">
-        {KINDS.map((kind) => (
-          <Button
-            key={kind}
-            aria-label={`Add ${LABELS[kind].toLowerCase()}`}
-            disabled={isMissing(kind)}
-            title={isMissing(kind) ? 'The project has none yet' : undefined}
-            onClick={() => set([...blocks, keyed(newBlock(kind))])}
-          >
-            <Plus className="size-3.5" aria-hidden="true" />
-            {LABELS[kind]}
-          </Button>
-        ))}
-      </div>
+      <AddAtEnd isMissing={isMissing} onAdd={(kind) => set([...blocks, keyed(newBlock(kind, choices))])} />
+    </div>
+  )
+}
+
+interface Adding {
+  isMissing: (kind: NewKind) => boolean
+  onAdd: (kind: NewKind) => void
+}
+
+function AddAtEnd({ isMissing, onAdd }: Adding) {
+  return (
+    <div role="group" aria-label="Add a block" className="flex flex-wrap items-center gap-1.5">
+      {KINDS.map((kind) => (
+        <Button
+          key={kind}
+          aria-label={`Add ${LABELS[kind].toLowerCase()}`}
+          disabled={isMissing(kind)}
+          title={isMissing(kind) ? 'The project has none yet' : undefined}
+          onClick={() => onAdd(kind)}
+        >
+          <Plus className="size-3.5" aria-hidden="true" />
+          {LABELS[kind]}
+        </Button>
+      ))}
     </div>
   )
 }
 
 /** Adds a block below another one. A native list costs one row per gap, and needs no space of its own for eight buttons. */
-function AddBetween(props: {
-  place: number
-  isMissing: (kind: NewKind) => boolean
-  onAdd: (kind: NewKind) => void
-}) {
+function AddBetween(props: Adding & { place: number }) {
   const { place, isMissing, onAdd } = props
   return (
     <li className="-my-2 flex justify-center">
@@ -162,7 +175,7 @@ function EditedBlock(props: {
   place: number
   block: ReportBlock
   project: string
-  choices: ReturnType<typeof useReportChoices>
+  choices: Choices
   onBlock: (block: ReportBlock) => void
   onRemove: () => void
 }) {

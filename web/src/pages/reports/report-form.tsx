@@ -30,7 +30,6 @@ export function ReportForm(props: {
 }) {
   const [body, setBody] = useState(props.body)
   const [isText, setIsText] = useState(false)
-  const id = useId()
   return (
     <form
       className="flex flex-col gap-3"
@@ -62,33 +61,46 @@ export function ReportForm(props: {
           <ReportEditor project={props.project} body={body} onBody={setBody} />
         </Suspense>
       )}
-      <div className="grid gap-4 xl:grid-cols-2" hidden={!isText}>
-        <div className="flex flex-col gap-1">
-          <label htmlFor={id} className="text-muted">
-            Text, in Markdown
-          </label>
-          <textarea
-            id={id}
-            rows={24}
-            value={body}
-            onChange={(event) => setBody(event.target.value)}
-            className={`${inputLook} h-auto py-1 font-mono`}
-          />
-          <dl className="grid grid-cols-[auto_1fr] gap-x-3 text-xs text-muted">
-            {EMBEDS.map(([line, what]) => (
-              <div key={line} className="contents">
-                <dt>
-                  <code>{line}</code>
-                </dt>
-                <dd>{what}; alone on a line</dd>
-              </div>
-            ))}
-          </dl>
-        </div>
-        <section aria-label="Preview" className="min-w-0 rounded-md border border-line p-3">
-          {isText && <ReportBody body={body} project={props.project} />}
-        </section>
-      </div>
+      <MarkdownFields project={props.project} body={body} onBody={setBody} isShown={isText} />
     </form>
+  )
+}
+
+/** The text of a report, how to embed runs in it, and a preview. */
+function MarkdownFields(props: {
+  project: string
+  body: string
+  onBody: (body: string) => void
+  isShown: boolean
+}) {
+  const id = useId()
+  return (
+    <div className="grid gap-4 xl:grid-cols-2" hidden={!props.isShown}>
+      <div className="flex flex-col gap-1">
+        <label htmlFor={id} className="text-muted">
+          Text, in Markdown
+        </label>
+        <textarea
+          id={id}
+          rows={24}
+          value={props.body}
+          onChange={(event) => props.onBody(event.target.value)}
+          className={`${inputLook} h-auto py-1 font-mono`}
+        />
+        <dl className="grid grid-cols-[auto_1fr] gap-x-3 text-xs text-muted">
+          {EMBEDS.map(([line, what]) => (
+            <div key={line} className="contents">
+              <dt>
+                <code>{line}</code>
+              </dt>
+              <dd>{what}; alone on a line</dd>
+            </div>
+          ))}
+        </dl>
+      </div>
+      <section aria-label="Preview" className="min-w-0 rounded-md border border-line p-3">
+        {props.isShown && <ReportBody body={props.body} project={props.project} />}
+      </section>
+    </div>
   )
 }

@@ -37,7 +37,7 @@ export function ReportPage() {
 function OneReport({ report }: { report: Report }) {
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const [open, setOpen] = useState<'edit' | 'share' | 'delete' | null>(null)
+  const [open, setOpen] = useState<Opened | null>(null)
   const close = (): void => setOpen(null)
   const refresh = () => {
     void queries.invalidateQueries({ queryKey: ['reports', report.project] })
@@ -74,43 +74,9 @@ function OneReport({ report }: { report: Report }) {
     )
   return (
     <article className="mx-auto flex max-w-5xl flex-col gap-4 p-4">
-      <header className="flex flex-wrap items-start gap-2">
-        <div className="min-w-0 flex-1 basis-64">
-          <h1 className="text-xl font-semibold break-words">{report.title}</h1>
-          <p className="text-xs text-muted">
-            <Link {...links.reports(report.project)} className="hover:underline">
-              {report.project}
-            </Link>
-            {report.owner && ` · ${report.owner.name}`} · changed <RelativeTime at={report.updated_at} />
-          </p>
-        </div>
-        <div className="flex flex-wrap gap-2 print:hidden">
-          {report.can_edit && <Button onClick={() => setOpen('edit')}>Edit</Button>}
-          <Button onClick={() => print()}>
-            <Printer className="size-4" aria-hidden="true" /> Print
-          </Button>
-          {report.can_share && (
-            <>
-              <Button aria-haspopup="dialog" onClick={() => setOpen('share')}>
-                Share
-              </Button>
-              <Button look="danger" aria-haspopup="dialog" onClick={() => setOpen('delete')}>
-                Delete
-              </Button>
-            </>
-          )}
-        </div>
-      </header>
+      <ReportHeader report={report} onOpen={setOpen} />
       <ReportBody body={report.body} project={report.project} />
-      <div id="comments" className="border-t border-line pt-4 print:hidden">
-        <Section id="report-comments" title="Comments">
-          <Comments
-            subject={{ of: 'reports', id: report.id }}
-            project={report.project}
-            mayWrite={report.can_edit}
-          />
-        </Section>
-      </div>
+      <ReportComments report={report} />
       {open === 'share' && <ShareReport report={report} onChange={() => void refresh()} onClose={close} />}
       {open === 'delete' && (
         <Confirm
@@ -126,5 +92,54 @@ function OneReport({ report }: { report: Report }) {
         </Confirm>
       )}
     </article>
+  )
+}
+
+type Opened = 'edit' | 'share' | 'delete'
+
+/** The title of a report, and what may be done with it. */
+function ReportHeader({ report, onOpen }: { report: Report; onOpen: (what: Opened) => void }) {
+  return (
+    <header className="flex flex-wrap items-start gap-2">
+      <div className="min-w-0 flex-1 basis-64">
+        <h1 className="text-xl font-semibold break-words">{report.title}</h1>
+        <p className="text-xs text-muted">
+          <Link {...links.reports(report.project)} className="hover:underline">
+            {report.project}
+          </Link>
+          {report.owner && ` · ${report.owner.name}`} · changed <RelativeTime at={report.updated_at} />
+        </p>
+      </div>
+      <div className="flex flex-wrap gap-2 print:hidden">
+        {report.can_edit && <Button onClick={() => onOpen('edit')}>Edit</Button>}
+        <Button onClick={() => print()}>
+          <Printer className="size-4" aria-hidden="true" /> Print
+        </Button>
+        {report.can_share && (
+          <>
+            <Button aria-haspopup="dialog" onClick={() => onOpen('share')}>
+              Share
+            </Button>
+            <Button look="danger" aria-haspopup="dialog" onClick={() => onOpen('delete')}>
+              Delete
+            </Button>
+          </>
+        )}
+      </div>
+    </header>
+  )
+}
+
+function ReportComments({ report }: { report: Report }) {
+  return (
+    <div id="comments" className="border-t border-line pt-4 print:hidden">
+      <Section id="report-comments" title="Comments">
+        <Comments
+          subject={{ of: 'reports', id: report.id }}
+          project={report.project}
+          mayWrite={report.can_edit}
+        />
+      </Section>
+    </div>
   )
 }

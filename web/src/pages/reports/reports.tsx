@@ -9,7 +9,7 @@ import { projectQuery, useMe } from '../../lib/queries.ts'
 import { draftOf } from '../../lib/report-blocks.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
-import { Refused } from '../../ui/refused.tsx'
+import { RefusedProject } from '../../ui/refused.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Table } from '../../ui/table.tsx'
 import { ProjectTabs } from '../project/tabs.tsx'
@@ -25,7 +25,6 @@ export function Reports() {
   const navigate = useNavigate()
   const queries = useQueryClient()
   const project = useQuery(projectQuery(slug))
-  const reports = useQuery({ queryKey: ['reports', slug], queryFn: () => fetchReports(slug) })
   const [writing, setWriting] = useState(about !== undefined)
   const create = useMutation({
     mutationFn: (report: { title: string; body: string }) => createReport({ ...report, project: slug }),
@@ -35,12 +34,7 @@ export function Reports() {
     },
   })
   const fault = faultOf(project)
-  if (fault)
-    return (
-      <Refused error={fault}>
-        <p>It may be private, or the address may be mistyped.</p>
-      </Refused>
-    )
+  if (fault) return <RefusedProject error={fault} />
   if (!project.data) return <Waiting />
   const { role } = project.data
   const mayWrite = role === 'owner' || role === 'member' || me?.role === 'admin'
@@ -59,44 +53,53 @@ export function Reports() {
           onCancel={() => setWriting(false)}
         />
       ) : (
-        <>
-          {mayWrite && (
-            <div>
-              <Button look="primary" onClick={() => setWriting(true)}>
-                New report
-              </Button>
-            </div>
-          )}
-          {reports.error && <Failure>{errorText(reports.error)}</Failure>}
-          {reports.isPending && <Waiting rows={4} />}
-          {reports.data?.length === 0 && (
-            <Notice title="No reports yet">
-              <p>
-                A report is text with live charts and tables of runs in it, to show others what was found.
-                {mayWrite ? ' Write one here, or select batches in the table and choose Report.' : ''}
-              </p>
-            </Notice>
-          )}
-          {reports.data && reports.data.length > 0 && (
-            <Table label="Reports" heads={['Title', 'By', 'Changed', 'Link']} wide={['By', 'Link']}>
-              {reports.data.map((report) => (
-                <tr key={report.id} data-row>
-                  <td>
-                    <Link {...links.report(report.id)} data-open className="font-medium hover:underline">
-                      {report.title}
-                    </Link>
-                  </td>
-                  <td className="text-muted max-sm:hidden">{report.owner?.name ?? '–'}</td>
-                  <td className="text-muted">
-                    <RelativeTime at={report.updated_at} />
-                  </td>
-                  <td className="text-muted max-sm:hidden">{report.shared ? 'public link' : '–'}</td>
-                </tr>
-              ))}
-            </Table>
-          )}
-        </>
+        <ReportList slug={slug} mayWrite={mayWrite} onNew={() => setWriting(true)} />
       )}
     </div>
+  )
+}
+
+/** The reports, newest first, or how to start one. */
+function ReportList(props: { slug: string; mayWrite: boolean; onNew: () => void }) {
+  const { slug, mayWrite, onNew } = props
+  const reports = useQuery({ queryKey: ['reports', slug], queryFn: () => fetchReports(slug) })
+  return (
+    <>
+      {mayWrite && (
+        <div>
+          <Button look="primary" onClick={onNew}>
+            New report
+          </Button>
+        </div>
+      )}
+      {reports.error && <Failure>{errorText(reports.error)}</Failure>}
+      {reports.isPending && <Waiting rows={4} />}
+      {reports.data?.length === 0 && (
+        <Notice title="No reports yet">
+          <p>
+            A report is text with live charts and tables of runs in it, to show others what was found.
+            {mayWrite ? ' Write one here, or select batches in the table and choose Report.' : ''}
+          </p>
+        </Notice>
+      )}
+      {reports.data && reports.data.length > 0 && (
+        <Table label="Reports" heads={['Title', 'By', 'Changed', 'Link']} wide={['By', 'Link']}>
+          {reports.data.map((report) => (
+            <tr key={report.id} data-row>
+              <td>
+                <Link {...links.report(report.id)} data-open className="font-medium hover:underline">
+                  {report.title}
+                </Link>
+              </td>
+              <td className="text-muted max-sm:hidden">{report.owner?.name ?? '–'}</td>
+              <td className="text-muted">
+                <RelativeTime at={report.updated_at} />
+              </td>
+              <td className="text-muted max-sm:hidden">{report.shared ? 'public link' : '–'}</td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </>
   )
 }

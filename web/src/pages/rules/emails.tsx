@@ -1,16 +1,39 @@
 import { useId, useState } from 'react'
 import { Button, inputLook } from '../../ui/controls.tsx'
 
-/** An editable list of email addresses. */
-export function Emails(props: {
+interface Addresses {
   label: string
   value: readonly string[]
   onChange: (emails: string[]) => void
   /** Suggestions while typing. */
   known: readonly string[]
   disabled?: boolean
-}) {
-  const { label, value, onChange, known, disabled = false } = props
+}
+
+/** An editable list of email addresses. */
+export function Emails(props: Addresses) {
+  const { label, value, onChange, disabled = false } = props
+  return (
+    <div className="flex flex-col gap-1.5">
+      {value.length > 0 && (
+        <ul aria-label={label} className="flex flex-wrap gap-1.5">
+          {value.map((email) => (
+            <Address
+              key={email}
+              email={email}
+              disabled={disabled}
+              onRemove={() => onChange(value.filter((one) => one !== email))}
+            />
+          ))}
+        </ul>
+      )}
+      <NewAddress {...props} />
+    </div>
+  )
+}
+
+/** Adds an address, if it is one. */
+function NewAddress({ label, value, onChange, known, disabled = false }: Addresses) {
   const id = useId()
   const [text, setText] = useState('')
   const [fault, setFault] = useState('')
@@ -26,28 +49,7 @@ export function Emails(props: {
     if (!value.some((one) => one.toLowerCase() === email.toLowerCase())) onChange([...value, email])
   }
   return (
-    <div className="flex flex-col gap-1.5">
-      {value.length > 0 && (
-        <ul aria-label={label} className="flex flex-wrap gap-1.5">
-          {value.map((email) => (
-            <li
-              key={email}
-              className="flex min-w-0 items-center gap-1 rounded-full border border-line bg-surface pl-2 text-xs"
-            >
-              <span className="truncate">{email}</span>
-              <button
-                type="button"
-                aria-label={`Remove ${email}`}
-                disabled={disabled}
-                className="rounded-full px-1.5 py-0.5 text-muted hover:text-ink"
-                onClick={() => onChange(value.filter((one) => one !== email))}
-              >
-                ×
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
+    <>
       <div className="flex max-w-sm gap-1.5">
         <input
           aria-label={`${label}: another address`}
@@ -84,6 +86,23 @@ export function Emails(props: {
           {fault}
         </p>
       )}
-    </div>
+    </>
+  )
+}
+
+function Address(props: { email: string; disabled: boolean; onRemove: () => void }) {
+  return (
+    <li className="flex min-w-0 items-center gap-1 rounded-full border border-line bg-surface pl-2 text-xs">
+      <span className="truncate">{props.email}</span>
+      <button
+        type="button"
+        aria-label={`Remove ${props.email}`}
+        disabled={props.disabled}
+        className="rounded-full px-1.5 py-0.5 text-muted hover:text-ink"
+        onClick={props.onRemove}
+      >
+        ×
+      </button>
+    </li>
   )
 }

@@ -1,29 +1,18 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import { errorText } from '../../lib/api/request.ts'
-import {
-  type ChannelWish,
-  type Condition,
-  changeRule,
-  createRule,
-  OPS,
-  type Op,
-  type Rule,
-  type RuleFields,
-  TRIGGERS,
-  type Trigger,
-} from '../../lib/api/rules.ts'
+import { changeRule, createRule, type Rule, TRIGGERS, type Trigger } from '../../lib/api/rules.ts'
 import { membersQuery } from '../../lib/project-queries.ts'
-import { fieldsQuery } from '../../lib/queries.ts'
 import { duration, some } from '../../lib/words.ts'
-import { Button, Choice, Field, inputLook } from '../../ui/controls.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
-import { Failure } from '../../ui/notice.tsx'
-import { ChannelsField, draftsOf, isWhole, wishOf } from './channels-field.tsx'
+import { Choice, Field } from '../../ui/controls.tsx'
+import { FormDialog } from '../../ui/form-dialog.tsx'
+import { ChannelsField } from './channels-field.tsx'
 import { MailTo } from './mail-to.tsx'
+import { MetricFields } from './metric-fields.tsx'
 import { QuietField } from './quiet-field.tsx'
 import { usePreview } from './use-preview.ts'
-import { isNamed, KINDS, operatorText, ruleName, standardName } from './words.ts'
+import { useRuleDraft } from './use-rule-draft.ts'
+import { KINDS, ruleName } from './words.ts'
 
 const COOLDOWNS = [0, 60, 600, 3600, 6 * 3600, 86_400]
 
@@ -39,224 +28,117 @@ export function RuleForm(props: {
   onClose: () => void
 }) {
   const { slug, rule, usual, personal, onDone, onClose } = props
-  const members = useQuery(membersQuery(slug)).data?.items ?? []
-  const [name, setName] = useState(rule !== null && isNamed(rule) ? rule.name : '')
-  const [trigger, setTrigger] = useState<Trigger>(rule?.trigger ?? 'job_failed')
-  const [metric, setMetric] = useState(() => draftOf(rule?.condition ?? null))
-  const [cooldown, setCooldown] = useState<number | null>(rule?.cooldown_s ?? null)
-  const [own, setOwn] = useState(rule?.recipients != null)
-  const [emails, setEmails] = useState<string[]>(rule?.recipients ?? [])
-  const [mails, setMails] = useState(rule?.channels.some(({ kind }) => kind === 'mail') ?? true)
-  const [channels, setChannels] = useState(() => draftsOf(rule?.channels ?? []))
-  const [mine, setMine] = useState(rule === null ? personal : rule.own_runs === true)
-  const [quiet, setQuiet] = useState(rule?.quiet ?? null)
+  const form = useRuleDraft(rule, personal)
   const [submitted, setSubmitted] = useState(false)
-
-  const kind = KINDS[trigger]
-  const condition = trigger === 'metric' ? conditionOf(metric) : null
-  const whole = trigger !== 'metric' || condition !== null
-  // A cooldown that the user did not choose follows the trigger.
-  const cooldown_s = cooldown ?? kind.cooldown
-  const preview = usePreview(
-    slug,
-    whole ? { trigger, condition, cooldown_s, personal, own_runs: mine } : null,
-  )
-  const standard = standardName({ trigger, condition })
   const save = useMutation({
-    mutationFn: () => {
-      const mail = rule?.channels.find(({ kind, id }) => kind === 'mail' && id !== null)
-      const fields: Omit<RuleFields, 'enabled'> & { channels: ChannelWish[] } = {
-        name: name.trim() || standard.slice(0, 100),
-        trigger,
-        condition,
-        recipients: own && emails.length > 0 ? emails : null,
-        cooldown_s,
-        own_runs: mine,
-        quiet,
-        channels: [
-          ...(mails ? [{ kind: 'mail' as const, ...(mail?.id != null && { id: mail.id }) }] : []),
-          ...channels.map(wishOf),
-        ],
-      }
-      return rule === null ? createRule(slug, { ...fields, personal }) : changeRule(rule.id, fields)
-    },
+    mutationFn: () =>
+      rule === null ? createRule(slug, { ...form.fields(), personal }) : changeRule(rule.id, form.fields()),
     onSuccess: onDone,
   })
-  const submit = (): void => {
-    setSubmitted(true)
-    if (whole && (mails || channels.length > 0) && channels.every(isWhole)) save.mutate()
-  }
   return (
-    <Dialog
+    <FormDialog
       title={rule === null ? (personal ? 'My new rule' : 'New rule') : `Change “${ruleName(rule)}”`}
-      onClose={onClose}
       size="wide"
+      yes={rule === null ? 'Make the rule' : 'Save'}
+      disabled={save.isPending}
+      failure={save.error && `${errorText(save.error)} Nothing was saved.`}
+      noValidate
+      onSubmit={() => {
+        setSubmitted(true)
+        if (form.isReady) save.mutate()
+      }}
+      onClose={onClose}
     >
-      <form
-        className="flex flex-col gap-3"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          submit()
-        }}
-      >
-        <div className="flex flex-col gap-1">
-          <Choice
-            label="Mail when"
-            value={trigger}
-            onChange={setTrigger}
-            options={TRIGGERS.map((one) => [one, KINDS[one].title])}
-          />
-          <p className="text-xs text-muted">{kind.fires}</p>
-        </div>
-        {trigger === 'metric' && (
-          <MetricFields slug={slug} draft={metric} onChange={setMetric} asked={submitted} />
-        )}
-        {personal && (
-          <label className="flex items-center gap-1.5">
-            <input type="checkbox" checked={mine} onChange={() => setMine(!mine)} />
-            <span>Only for my runs</span>
-          </label>
-        )}
-        <Field
-          label="Name, shown in the mail"
-          value={name}
-          maxLength={100}
-          placeholder={standard}
-          onChange={(event) => setName(event.target.value)}
-        />
-        <Cooldown value={cooldown_s} suggested={kind.cooldown} why={kind.why} onChange={setCooldown} />
-        <label className="flex items-center gap-1.5">
-          <input type="checkbox" checked={mails} onChange={() => setMails(!mails)} />
-          <span>{personal ? `Send mail to ${usual}` : 'Send mail'}</span>
-        </label>
-        {mails && !personal && (
-          <MailTo
-            usual={usual}
-            own={own}
-            onOwn={setOwn}
-            emails={emails}
-            onEmails={setEmails}
-            known={members.map((member) => member.email)}
-          />
-        )}
-        <ChannelsField value={channels} onChange={setChannels} asked={submitted} />
-        <QuietField value={quiet} onChange={setQuiet} />
-        {submitted && !mails && channels.length === 0 && (
-          <p role="alert" className="text-failed">
-            Send mail, or add a channel.
-          </p>
-        )}
-        <Counted preview={preview} />
-        {save.error && <Failure>{errorText(save.error)} Nothing was saved.</Failure>}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={save.isPending}>
-            {rule === null ? 'Make the rule' : 'Save'}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+      <Fields slug={slug} usual={usual} personal={personal} form={form} submitted={submitted} />
+    </FormDialog>
   )
 }
 
-interface Draft {
-  key: string
-  op: Op
-  value: string
-}
-const draftOf = (condition: Condition | null): Draft => ({
-  key: condition?.key ?? '',
-  op: condition?.op ?? 'is_nan',
-  value: condition?.value == null ? '' : String(condition.value),
-})
-/** Null: incomplete. */
-function conditionOf({ key, op, value }: Draft): Condition | null {
-  if (key.trim() === '') return null
-  if (op === 'is_nan') return { key: key.trim(), op }
-  const limit = Number(value)
-  return value.trim() === '' || !Number.isFinite(limit) ? null : { key: key.trim(), op, value: limit }
+function Fields(props: {
+  slug: string
+  usual: string
+  personal: boolean
+  form: ReturnType<typeof useRuleDraft>
+  submitted: boolean
+}) {
+  const { slug, usual, personal, submitted } = props
+  const { draft, change, standard, cooldown_s, counted, sendsNowhere } = props.form
+  const { trigger, mails } = draft
+  const members = useQuery(membersQuery(slug)).data?.items ?? []
+  const preview = usePreview(slug, counted)
+  return (
+    <>
+      <TriggerField value={trigger} onChange={(trigger) => change({ trigger })} />
+      {trigger === 'metric' && (
+        <MetricFields
+          slug={slug}
+          draft={draft.metric}
+          onChange={(metric) => change({ metric })}
+          asked={submitted}
+        />
+      )}
+      {personal && <Check label="Only for my runs" isOn={draft.mine} onChange={(mine) => change({ mine })} />}
+      <Field
+        label="Name, shown in the mail"
+        value={draft.name}
+        maxLength={100}
+        placeholder={standard}
+        onChange={(event) => change({ name: event.target.value })}
+      />
+      <Cooldown value={cooldown_s} trigger={trigger} onChange={(cooldown) => change({ cooldown })} />
+      <Check
+        label={personal ? `Send mail to ${usual}` : 'Send mail'}
+        isOn={mails}
+        onChange={(mails) => change({ mails })}
+      />
+      {mails && !personal && (
+        <MailTo
+          usual={usual}
+          own={draft.own}
+          onOwn={(own) => change({ own })}
+          emails={draft.emails}
+          onEmails={(emails) => change({ emails })}
+          known={members.map((member) => member.email)}
+        />
+      )}
+      <ChannelsField value={draft.channels} onChange={(channels) => change({ channels })} asked={submitted} />
+      <QuietField value={draft.quiet} onChange={(quiet) => change({ quiet })} />
+      {submitted && sendsNowhere && (
+        <p role="alert" className="text-failed">
+          Send mail, or add a channel.
+        </p>
+      )}
+      <Counted preview={preview} />
+    </>
+  )
 }
 
-function MetricFields(props: {
-  slug: string
-  draft: Draft
-  onChange: (draft: Draft) => void
-  /** Whether saving was tried, so that missing fields are marked. */
-  asked: boolean
-}) {
-  const { draft, onChange } = props
-  const id = useId()
-  const known = useQuery(fieldsQuery(props.slug)).data?.series ?? []
-  const key = draft.key.trim()
-  const strange = key !== '' && known.length > 0 && !known.includes(key)
+function TriggerField(props: { value: Trigger; onChange: (trigger: Trigger) => void }) {
   return (
     <div className="flex flex-col gap-1">
-      <div className="grid grid-cols-[1fr_auto] items-end gap-2 sm:grid-cols-[1fr_auto_8rem]">
-        <div className="max-sm:col-span-2">
-          <Field
-            label="Series"
-            list={`${id}-series`}
-            value={draft.key}
-            maxLength={128}
-            placeholder="val_loss"
-            autoComplete="off"
-            spellCheck={false}
-            aria-invalid={props.asked && key === ''}
-            onChange={(event) => onChange({ ...draft, key: event.target.value })}
-          />
-          <datalist id={`${id}-series`}>
-            {known.map((one) => (
-              <option key={one} value={one} />
-            ))}
-          </datalist>
-        </div>
-        <div className={draft.op === 'is_nan' ? 'max-sm:col-span-2' : ''}>
-          <Choice
-            label="Comparison"
-            value={draft.op}
-            onChange={(op) => onChange({ ...draft, op })}
-            options={OPS.map((op) => [op, operatorText[op]])}
-          />
-        </div>
-        {draft.op !== 'is_nan' && (
-          <div>
-            <label htmlFor={`${id}-value`} className="mb-1 block text-muted">
-              Value
-            </label>
-            <input
-              id={`${id}-value`}
-              inputMode="decimal"
-              className={`${inputLook} text-right`}
-              value={draft.value}
-              placeholder="0.5"
-              aria-invalid={props.asked && conditionOf(draft) === null}
-              onChange={(event) => onChange({ ...draft, value: event.target.value })}
-            />
-          </div>
-        )}
-      </div>
-      {strange && (
-        <p className="text-xs text-amber">
-          No recent job of this project has reported “{key}”. The rule fires once one does.
-        </p>
-      )}
-      {props.asked && conditionOf(draft) === null && (
-        <p role="alert" className="text-failed">
-          {key === '' ? 'Enter the series to watch.' : 'Enter a number to compare with.'}
-        </p>
-      )}
+      <Choice
+        label="Mail when"
+        value={props.value}
+        onChange={props.onChange}
+        options={TRIGGERS.map((one) => [one, KINDS[one].title])}
+      />
+      <p className="text-xs text-muted">{KINDS[props.value].fires}</p>
     </div>
   )
 }
 
-function Cooldown(props: {
-  value: number
-  suggested: number
-  why: string
-  onChange: (seconds: number) => void
-}) {
-  const { value, suggested, onChange } = props
+function Check(props: { label: string; isOn: boolean; onChange: (isOn: boolean) => void }) {
+  return (
+    <label className="flex items-center gap-1.5">
+      <input type="checkbox" checked={props.isOn} onChange={() => props.onChange(!props.isOn)} />
+      <span>{props.label}</span>
+    </label>
+  )
+}
+
+function Cooldown(props: { value: number; trigger: Trigger; onChange: (seconds: number) => void }) {
+  const { value, onChange } = props
+  const { cooldown: suggested, why } = KINDS[props.trigger]
   const offered = [...new Set([...COOLDOWNS, suggested, value])].sort((a, b) => a - b)
   return (
     <div className="flex flex-col gap-1">
@@ -269,7 +151,7 @@ function Cooldown(props: {
           `${seconds === 0 ? 'no time: a mail each time' : duration(seconds)}${seconds === suggested ? ' (suggested)' : ''}`,
         ])}
       />
-      <p className="text-xs text-muted">{props.why} The next mail says how many were held back.</p>
+      <p className="text-xs text-muted">{why} The next mail says how many were held back.</p>
     </div>
   )
 }

@@ -1,20 +1,18 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { errorText } from '../../lib/api/request.ts'
-import { changeRule, createRule, deleteRule, type Rule, type Rules, testRule } from '../../lib/api/rules.ts'
-import { ownRulesQuery, rulesQuery } from '../../lib/project-queries.ts'
+import type { Rule } from '../../lib/api/rules.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
-import { showToast } from '../../ui/toasts.tsx'
 import { Deliveries } from './deliveries.tsx'
+import { useRuleActions } from './use-rule-actions.ts'
 import {
-  channelTitle,
   conditionText,
   cooldownText,
   KINDS,
   quietText,
+  type Recipients,
+  recipientsOf,
   ruleName,
   standardName,
 } from './words.ts'
@@ -23,68 +21,11 @@ import {
 export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }) {
   const { rule, usual, onEdit } = props
   const name = ruleName(rule)
-  const queries = useQueryClient()
-  const { queryKey } = (rule.personal ? ownRulesQuery : rulesQuery)(rule.project)
-  const [asking, setAsking] = useState(false)
-  const [reading, setReading] = useState(false)
-  const refresh = () => queries.invalidateQueries({ queryKey })
-  const change = (next: (items: Rule[]) => Rule[]): void => {
-    queries.setQueryData<Rules>(queryKey, (rules) => rules && { ...rules, items: next(rules.items) })
-  }
-  const put = (enabled: boolean): void =>
-    change((items) => items.map((one) => (one.id === rule.id ? { ...one, enabled } : one)))
-  const toggle = useMutation({
-    mutationFn: (enabled: boolean) => changeRule(rule.id, { enabled }),
-    onMutate: async (enabled) => {
-      await queries.cancelQueries({ queryKey })
-      put(enabled)
-    },
-    onError: (error, enabled) => {
-      put(!enabled)
-      showToast(`“${name}” was not switched ${enabled ? 'on' : 'off'}: ${errorText(error)}`, {
-        bad: true,
-      })
-    },
-  })
-  const test = useMutation({
-    mutationFn: () => testRule(rule.id),
-    onSuccess: ({ mail }) =>
-      showToast(
-        others.length > 0
-          ? `A test of “${name}” is on its way to ${places}.`
-          : mail.configured
-            ? `A test mail of “${name}” is on its way to ${to}.`
-            : `The test mail of “${name}” was only written to the service’s log: no mail server is set.`,
-      ),
-    onError: (error) => showToast(`No test mail was sent: ${errorText(error)}`, { bad: true }),
-  })
-  const again = async (): Promise<void> => {
-    const { id: _id, project, created_at: _at, channels: _mail, ...fields } = rule
-    try {
-      await createRule(project, fields)
-      await refresh()
-    } catch (error) {
-      showToast(`“${name}” was not made again: ${errorText(error)}`, { bad: true })
-    }
-  }
-  const drop = useMutation({
-    mutationFn: () => deleteRule(rule.id),
-    onSuccess: () => {
-      setAsking(false)
-      change((items) => items.filter((one) => one.id !== rule.id))
-      // The addresses of channels are not known here, so such a rule cannot be made again.
-      if (others.length > 0) showToast(`“${name}” deleted.`)
-      else showToast(`“${name}” deleted.`, { action: { label: 'Undo', run: () => void again() } })
-    },
-    onError: (error) => showToast(`“${name}” was not deleted: ${errorText(error)}`, { bad: true }),
-  })
-  const to = rule.recipients === null ? usual : rule.recipients.join(', ')
-  const others = rule.channels.filter(({ kind }) => kind !== 'mail')
-  const mails = others.length < rule.channels.length
-  const places = [
-    ...others.map(({ kind, url }) => `${channelTitle(kind)} (${hostIn(url)})`),
-    ...(mails ? [to] : []),
-  ].join(', ')
+  const recipients = recipientsOf(rule, usual)
+  const { hasChannels } = recipients
+  const { toggle, test, drop } = useRuleActions(rule, recipients)
+  const [open, setOpen] = useState<'delete' | 'messages' | null>(null)
+  const close = (): void => setOpen(null)
   return (
     <li
       data-rule={rule.id}
@@ -96,86 +37,109 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
         onTurn={(enabled) => toggle.mutate(enabled)}
         disabled={toggle.isPending}
       />
-      <div className={`min-w-0 flex-1 basis-52 ${rule.enabled ? '' : 'text-muted'}`}>
-        <p className="font-medium break-words">
-          {name}
-          {!rule.enabled && <span className="font-normal text-muted"> · off</span>}
-        </p>
-        <p className="text-muted">
-          {name === standardName(rule) ? (
-            <span className="inline-block first-letter:uppercase">{cooldownText(rule.cooldown_s)}</span>
-          ) : (
-            <>
-              When{' '}
-              {rule.condition === null ? (
-                KINDS[rule.trigger].title
-              ) : (
-                <code className="font-mono text-xs">{conditionText(rule.condition)}</code>
-              )}
-              , {cooldownText(rule.cooldown_s)}
-            </>
-          )}
-        </p>
-        {(rule.own_runs || rule.quiet) && (
-          <p className="text-muted">
-            {[rule.own_runs && 'My runs only', rule.quiet && quietText(rule.quiet)]
-              .filter(Boolean)
-              .join(' · ')}
-          </p>
-        )}
-        <p className="truncate text-muted" title={places}>
-          To{' '}
-          {others.length > 0
-            ? places
-            : rule.recipients !== null && rule.recipients.length > 2
-              ? `${some(rule.recipients.length, 'address', 'addresses')}: ${to}`
-              : to}
-        </p>
-      </div>
+      <RuleText rule={rule} recipients={recipients} />
       <span className="w-36 text-xs text-muted max-lg:hidden">
         made <RelativeTime at={rule.created_at} />
       </span>
       <div className="flex flex-wrap gap-1.5">
         <Button
-          aria-label={`Send a test ${others.length > 0 ? 'message' : 'mail'} of ${name}`}
+          aria-label={`Send a test ${hasChannels ? 'message' : 'mail'} of ${name}`}
           disabled={test.isPending}
           onClick={() => test.mutate()}
         >
-          {test.isPending ? 'Sending …' : others.length > 0 ? 'Send a test' : 'Send a test mail'}
+          {test.isPending ? 'Sending …' : hasChannels ? 'Send a test' : 'Send a test mail'}
         </Button>
-        <Button aria-label={`Messages of ${name}`} onClick={() => setReading(true)}>
+        <Button aria-label={`Messages of ${name}`} onClick={() => setOpen('messages')}>
           Messages
         </Button>
         <Button aria-label={`Change ${name}`} onClick={onEdit}>
           Change
         </Button>
-        <Button look="danger" aria-label={`Delete ${name}`} onClick={() => setAsking(true)}>
+        <Button look="danger" aria-label={`Delete ${name}`} onClick={() => setOpen('delete')}>
           Delete
         </Button>
       </div>
-      {reading && <Deliveries rule={rule} onClose={() => setReading(false)} />}
-      {asking && (
-        <Dialog title={`Delete “${name}”?`} onClose={() => setAsking(false)}>
-          <p className="text-muted">
-            It no longer fires, and its pending messages are not sent.{' '}
-            {others.length === 0
-              ? 'Undo, in the note at the foot of the page, creates the same rule again.'
-              : 'The addresses and secrets of its channels are deleted too.'}{' '}
-            To silence it for a while, switch it off instead.
-          </p>
-          <div className="flex justify-end gap-2">
-            <Button onClick={() => setAsking(false)}>Keep it</Button>
-            <Button look="danger" disabled={drop.isPending} onClick={() => drop.mutate()}>
-              Delete it
-            </Button>
-          </div>
-        </Dialog>
+      {open === 'messages' && <Deliveries rule={rule} onClose={close} />}
+      {open === 'delete' && (
+        <DeleteRule
+          name={name}
+          hasChannels={hasChannels}
+          isPending={drop.isPending}
+          onDelete={() => drop.mutate(undefined, { onSuccess: close })}
+          onClose={close}
+        />
       )}
     </li>
   )
 }
 
-const hostIn = (url: string | null): string => (url !== null && URL.canParse(url) ? new URL(url).host : '')
+/** When the rule fires, how often, and who gets its messages. */
+function RuleText({ rule, recipients }: { rule: Rule; recipients: Recipients }) {
+  const name = ruleName(rule)
+  const { mail, all, hasChannels } = recipients
+  return (
+    <div className={`min-w-0 flex-1 basis-52 ${rule.enabled ? '' : 'text-muted'}`}>
+      <p className="font-medium break-words">
+        {name}
+        {!rule.enabled && <span className="font-normal text-muted"> · off</span>}
+      </p>
+      <p className="text-muted">
+        {name === standardName(rule) ? (
+          <span className="inline-block first-letter:uppercase">{cooldownText(rule.cooldown_s)}</span>
+        ) : (
+          <>
+            When{' '}
+            {rule.condition === null ? (
+              KINDS[rule.trigger].title
+            ) : (
+              <code className="font-mono text-xs">{conditionText(rule.condition)}</code>
+            )}
+            , {cooldownText(rule.cooldown_s)}
+          </>
+        )}
+      </p>
+      {(rule.own_runs || rule.quiet) && (
+        <p className="text-muted">
+          {[rule.own_runs && 'My runs only', rule.quiet && quietText(rule.quiet)].filter(Boolean).join(' · ')}
+        </p>
+      )}
+      <p className="truncate text-muted" title={all}>
+        To{' '}
+        {hasChannels
+          ? all
+          : rule.recipients !== null && rule.recipients.length > 2
+            ? `${some(rule.recipients.length, 'address', 'addresses')}: ${mail}`
+            : mail}
+      </p>
+    </div>
+  )
+}
+
+function DeleteRule(props: {
+  name: string
+  hasChannels: boolean
+  isPending: boolean
+  onDelete: () => void
+  onClose: () => void
+}) {
+  return (
+    <Dialog title={`Delete “${props.name}”?`} onClose={props.onClose}>
+      <p className="text-muted">
+        It no longer fires, and its pending messages are not sent.{' '}
+        {props.hasChannels
+          ? 'The addresses and secrets of its channels are deleted too.'
+          : 'Undo, in the note at the foot of the page, creates the same rule again.'}{' '}
+        To silence it for a while, switch it off instead.
+      </p>
+      <div className="flex justify-end gap-2">
+        <Button onClick={props.onClose}>Keep it</Button>
+        <Button look="danger" disabled={props.isPending} onClick={props.onDelete}>
+          Delete it
+        </Button>
+      </div>
+    </Dialog>
+  )
+}
 
 function Switch(props: { label: string; on: boolean; disabled: boolean; onTurn: (on: boolean) => void }) {
   return (

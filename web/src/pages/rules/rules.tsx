@@ -12,7 +12,7 @@ import { Button } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
-import { Refused } from '../../ui/refused.tsx'
+import { RefusedProject } from '../../ui/refused.tsx'
 import { Section } from '../../ui/section.tsx'
 import { Sheet } from '../../ui/table.tsx'
 import { showToast } from '../../ui/toasts.tsx'
@@ -31,12 +31,7 @@ export function RulesPage() {
   const me = useMe()
   const project = useQuery(projectQuery(slug))
   const fault = faultOf(project)
-  if (fault)
-    return (
-      <Refused error={fault}>
-        <p>It may be private, or the address may be mistyped.</p>
-      </Refused>
-    )
+  if (fault) return <RefusedProject error={fault} />
   if (!project.data || !me) return <Waiting />
   return (
     <Sheet title={`Notification rules of ${project.data.display_name}`}>

@@ -1,4 +1,4 @@
-import type { ChannelKind, Condition, Op, Quiet, RuleFields, Trigger } from '../../lib/api/rules.ts'
+import type { ChannelKind, Condition, Op, Quiet, Rule, RuleFields, Trigger } from '../../lib/api/rules.ts'
 import { duration, number } from '../../lib/words.ts'
 
 /** The texts of rules: what each trigger watches for, with a suitable cooldown (docs/notifications.md). */
@@ -118,3 +118,22 @@ export const channelTitle = (kind: ChannelKind): string => (kind === 'mail' ? 'M
 
 /** `Quiet 22:00–07:00 (Europe/Berlin)` */
 export const quietText = ({ from, to, time_zone }: Quiet): string => `Quiet ${from}–${to} (${time_zone})`
+
+export interface Recipients {
+  /** Those of its mail, as text. */
+  mail: string
+  /** Every channel, and those of its mail, as text. */
+  all: string
+  /** Whether it has other channels than mail. */
+  hasChannels: boolean
+}
+/** @param usual the recipients of a rule that names none */
+export function recipientsOf(rule: Pick<Rule, 'recipients' | 'channels'>, usual: string): Recipients {
+  const mail = rule.recipients === null ? usual : rule.recipients.join(', ')
+  const others = rule.channels.filter(({ kind }) => kind !== 'mail')
+  const places = others.map(({ kind, url }) => `${channelTitle(kind)} (${hostIn(url)})`)
+  if (others.length < rule.channels.length) places.push(mail)
+  return { mail, all: places.join(', '), hasChannels: others.length > 0 }
+}
+
+const hostIn = (url: string | null): string => (url !== null && URL.canParse(url) ? new URL(url).host : '')

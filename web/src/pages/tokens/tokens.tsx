@@ -18,14 +18,8 @@ import { Sheet, Table } from '../../ui/table.tsx'
 export function Tokens() {
   const queries = useQueryClient()
   const tokens = useQuery({ queryKey: ['tokens'], queryFn: fetchTokens })
-  const [scope, setScope] = useState<Token['scope']>('reporter')
+  const make = useMakeToken()
   const [revoking, setRevoking] = useState<Token | null>(null)
-  const refresh = () => queries.invalidateQueries({ queryKey: ['tokens'] })
-  // Not awaited: the token is shown only once, so it must appear even if the list fails.
-  const make = useMutation({
-    mutationFn: (name: string) => createToken({ name, scope }),
-    onSuccess: () => void refresh(),
-  })
   const fault = faultOf(tokens)
   if (fault) return <Refused error={fault} />
   if (tokens.data === undefined) return <Waiting />
@@ -37,12 +31,54 @@ export function Tokens() {
           A snippet to paste into a script
         </Link>
       </p>
+      <MakeToken make={make} />
+      {tokens.data.items.length === 0 ? (
+        <p className="text-muted">You have no tokens yet.</p>
+      ) : (
+        <TokenTable items={tokens.data.items} onRevoke={setRevoking} />
+      )}
+      {revoking && (
+        <Confirm
+          title={`Revoke ${revoking.name}?`}
+          no="Keep it"
+          yes="Revoke it"
+          danger
+          run={async () => {
+            await revokeToken(revoking.id)
+            // Hides a revoked token, so that it is not copied.
+            if (make.data?.id === revoking.id) make.reset()
+            await queries.invalidateQueries({ queryKey: ['tokens'] })
+          }}
+          onClose={() => setRevoking(null)}
+        >
+          Programs that use it are refused at once; this cannot be undone. Data that was sent with it is kept.
+        </Confirm>
+      )}
+    </Sheet>
+  )
+}
+
+function useMakeToken() {
+  const queries = useQueryClient()
+  return useMutation({
+    mutationFn: createToken,
+    // Not awaited: the token is shown only once, so it must appear even if the list fails.
+    onSuccess: () => void queries.invalidateQueries({ queryKey: ['tokens'] }),
+  })
+}
+
+/** A form for a new token, and the one that was made. */
+function MakeToken({ make }: { make: ReturnType<typeof useMakeToken> }) {
+  const [scope, setScope] = useState<Token['scope']>('reporter')
+  return (
+    <>
       <form
         className="flex flex-wrap items-end gap-2"
         onSubmit={(event) => {
           event.preventDefault()
           const form = event.currentTarget
-          make.mutate(String(new FormData(form).get('name')).trim(), { onSuccess: () => form.reset() })
+          const name = String(new FormData(form).get('name')).trim()
+          make.mutate({ name, scope }, { onSuccess: () => form.reset() })
         }}
       >
         <Field label="Name" name="name" required maxLength={128} placeholder="box7" />
@@ -69,53 +105,37 @@ export function Tokens() {
           <p className="w-full text-xs text-muted">Copy it now: it is shown only once.</p>
         </div>
       )}
-      {tokens.data.items.length === 0 ? (
-        <p className="text-muted">You have no tokens yet.</p>
-      ) : (
-        <Table
-          heads={['Name', 'Scope', 'Last characters', 'Made', 'Last used', '']}
-          wide={['Last characters', 'Made']}
-          label="Tokens"
-        >
-          {tokens.data.items.map((token) => (
-            <tr key={token.id}>
-              <td className="max-w-24 truncate sm:max-w-md" title={token.name}>
-                {token.name}
-              </td>
-              <td>{token.scope}</td>
-              <td className="max-sm:hidden">
-                <code className="font-mono text-xs">…{token.last4}</code>
-              </td>
-              <td className="max-sm:hidden">
-                <RelativeTime at={token.created_at} />
-              </td>
-              <td>{token.last_used_at ? <RelativeTime at={token.last_used_at} /> : 'never'}</td>
-              <td className="text-right">
-                <Button look="danger" aria-label={`Revoke ${token.name}`} onClick={() => setRevoking(token)}>
-                  Revoke
-                </Button>
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
-      {revoking && (
-        <Confirm
-          title={`Revoke ${revoking.name}?`}
-          no="Keep it"
-          yes="Revoke it"
-          danger
-          run={async () => {
-            await revokeToken(revoking.id)
-            // Hides a revoked token, so that it is not copied.
-            if (make.data?.id === revoking.id) make.reset()
-            await refresh()
-          }}
-          onClose={() => setRevoking(null)}
-        >
-          Programs that use it are refused at once; this cannot be undone. Data that was sent with it is kept.
-        </Confirm>
-      )}
-    </Sheet>
+    </>
+  )
+}
+
+function TokenTable(props: { items: readonly Token[]; onRevoke: (token: Token) => void }) {
+  return (
+    <Table
+      heads={['Name', 'Scope', 'Last characters', 'Made', 'Last used', '']}
+      wide={['Last characters', 'Made']}
+      label="Tokens"
+    >
+      {props.items.map((token) => (
+        <tr key={token.id}>
+          <td className="max-w-24 truncate sm:max-w-md" title={token.name}>
+            {token.name}
+          </td>
+          <td>{token.scope}</td>
+          <td className="max-sm:hidden">
+            <code className="font-mono text-xs">…{token.last4}</code>
+          </td>
+          <td className="max-sm:hidden">
+            <RelativeTime at={token.created_at} />
+          </td>
+          <td>{token.last_used_at ? <RelativeTime at={token.last_used_at} /> : 'never'}</td>
+          <td className="text-right">
+            <Button look="danger" aria-label={`Revoke ${token.name}`} onClick={() => props.onRevoke(token)}>
+              Revoke
+            </Button>
+          </td>
+        </tr>
+      ))}
+    </Table>
   )
 }
