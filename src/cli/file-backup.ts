@@ -1,9 +1,10 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Config } from '../config.ts'
-import { openSql } from '../db/sql.ts'
+import { openSql, type Sql } from '../db/sql.ts'
 import { compareStore, copyObjects, eachObject, forgetUploads } from '../domain/files/index.ts'
 import { type ObjectStore, openStore } from '../storage/index.ts'
+import { messageOf } from '../thrown.ts'
 import { onDatabase } from './database.ts'
 import { createProgress } from './progress.ts'
 
@@ -62,22 +63,37 @@ export async function forgetUploadsOf(url: string): Promise<void> {
 }
 
 /**
- * After a restore of an earlier moment: brings back content that was deleted since, if there are copies, and compares the
- * store with the database.
+ * After a restore of an earlier moment: forgets uploads of that time, brings back content that was deleted since, if there
+ * are copies, and compares the store with the database. A store that is away does not stop the restore.
  * @returns what its reader has to know
  */
-export async function settleFiles({
-  url,
-  folder,
-  config,
-  signal,
-}: Omit<Copying, 'folder' | 'progress'> & { folder: string | undefined }): Promise<string[]> {
+export async function settleFiles(
+  settling: Omit<Copying, 'folder' | 'progress'> & { folder: string | undefined },
+): Promise<string[]> {
+  const sql = openSql(settling.url, { name: 'files', max: 1 })
+  try {
+    const [row] = await sql<{ there: boolean }[]>`/* files.has_tables */
+      select to_regclass('contents') is not null there`
+    // A database of a release without files.
+    if (row?.there !== true) return []
+    await forgetUploads(sql)
+    return await settleStore(sql, settling).catch((error) => [
+      `the store of files cannot be used: ${messageOf(error)}. Check SVC_FILES, and run svc doctor`,
+    ])
+  } finally {
+    await sql.end({ timeout: 5 })
+  }
+}
+
+async function settleStore(
+  sql: Sql,
+  { url, folder, config, signal }: Parameters<typeof settleFiles>[0],
+): Promise<string[]> {
   const lines: string[] = []
   if (folder !== undefined) {
     const { copied } = await restoreFiles({ url, folder, config, signal, progress: () => {} })
     lines.push(`copied ${copied} files from ${folder}`)
   }
-  const sql = openSql(url, { name: 'files', max: 1 })
   const store = await openStore(config.files)
   try {
     const { objects, missing, unknown } = await compareStore(sql, store)
@@ -92,7 +108,6 @@ export async function settleFiles({
     return lines
   } finally {
     store.close()
-    await sql.end({ timeout: 5 })
   }
 }
 

@@ -7,7 +7,7 @@ import { isS3, storeAt } from '../db/wal-archive/store.ts'
 import { writeArchive } from '../db/wal-archive/write.ts'
 import { copyFromWalArchive, copyToWalArchive, keepCopying, ownArchive } from './archived-objects.ts'
 import { onDatabase } from './database.ts'
-import { forgetUploadsOf, settleFiles } from './file-backup.ts'
+import { settleFiles } from './file-backup.ts'
 import { createProgress, stopSignal } from './progress.ts'
 
 const DAY_MS = 86_400_000
@@ -102,7 +102,6 @@ export async function runRecover(
     archive,
     restored: async (url) => {
       if (own !== undefined) lacking = await copyFromWalArchive(url, archive, own)
-      await forgetUploadsOf(url)
       fileLines = await settleFiles({ url, folder: files, config, signal })
     },
     home: config.dataDir,

@@ -328,6 +328,8 @@ test('files that were deleted after the restored moment come back from a copy, a
   const without = await restore()
   expect(without).toMatch(/1 of 1 contents of files were deleted since and are missing/)
   expect(without).toMatch(/2 objects in the store of files arrived later[\s\S]*exit 0$/)
+  const away = svc(home, { ...settings, SVC_FILES: '/dev/null/files' }, 'restore', archive, '--replace')
+  expect(await said(away)).toMatch(/the store of files cannot be used: [\s\S]*svc doctor[\s\S]*exit 0$/)
   const whole = await restore('--files', copy)
   expect(whole).toMatch(/copied 1 files from /)
   expect(whole).not.toMatch(/are missing/)
