@@ -48,6 +48,10 @@ export function Version(props: {
 }) {
   const { slug, name, version, before, other } = props
   const content = useQuery(contentQuery(slug, name, version))
+  const lineage = useQuery({
+    queryKey: ['artifact', slug, name, 'lineage', version],
+    queryFn: () => fetchLineage(slug, name, version),
+  })
   const [open, setOpen] = useState<'aliases' | 'delete'>()
   const navigate = useNavigate()
   if (content.error) return <Failure>{errorText(content.error)}</Failure>
@@ -68,7 +72,7 @@ export function Version(props: {
       </VersionHeader>
       <Files {...props} content={content.data} before={before} />
       <Metadata metadata={content.data.metadata} />
-      <Lineage slug={slug} name={name} version={version} />
+      {lineage.data && <LineageSection slug={slug} lineage={lineage.data} />}
       {open === 'aliases' && (
         <AliasDialog
           slug={slug}
@@ -101,18 +105,11 @@ export function Version(props: {
   )
 }
 
-function Lineage({ slug, name, version }: { slug: string; name: string; version: string }) {
-  const { data } = useQuery({
-    queryKey: ['artifact', slug, name, 'lineage', version],
-    queryFn: () => fetchLineage(slug, name, version),
-  })
-  if (data === undefined) return null
-  return (
-    <Section id="lineage" title="Lineage">
-      <LineageGraph lineage={data} slug={slug} />
-    </Section>
-  )
-}
+const LineageSection = (props: Parameters<typeof LineageGraph>[0]) => (
+  <Section id="lineage" title="Lineage">
+    <LineageGraph {...props} />
+  </Section>
+)
 
 /** The name of the version, its aliases, and the run that made it. */
 function VersionHeader({ content, children }: { content: ArtifactContent; children: ReactNode }) {

@@ -25,6 +25,7 @@ export function Reports() {
   const navigate = useNavigate()
   const queries = useQueryClient()
   const project = useQuery(projectQuery(slug))
+  const reports = useReports(slug)
   const [writing, setWriting] = useState(about !== undefined)
   const create = useMutation({
     mutationFn: (report: { title: string; body: string }) => createReport({ ...report, project: slug }),
@@ -53,16 +54,18 @@ export function Reports() {
           onCancel={() => setWriting(false)}
         />
       ) : (
-        <ReportList slug={slug} mayWrite={mayWrite} onNew={() => setWriting(true)} />
+        <ReportList reports={reports} mayWrite={mayWrite} onNew={() => setWriting(true)} />
       )}
     </div>
   )
 }
 
+const useReports = (slug: string) =>
+  useQuery({ queryKey: ['reports', slug], queryFn: () => fetchReports(slug) })
+
 /** The reports, newest first, or how to start one. */
-function ReportList(props: { slug: string; mayWrite: boolean; onNew: () => void }) {
-  const { slug, mayWrite, onNew } = props
-  const reports = useQuery({ queryKey: ['reports', slug], queryFn: () => fetchReports(slug) })
+function ReportList(props: { reports: ReturnType<typeof useReports>; mayWrite: boolean; onNew: () => void }) {
+  const { reports, mayWrite, onNew } = props
   return (
     <>
       {mayWrite && (
