@@ -7,8 +7,8 @@ from typing import Any
 
 from svc_reporter import Reporter
 from svc_reporter._delivery.columns import apart, body_of
-from svc_reporter._delivery.envelope import EncodedEvent, EventEncoder
-from svc_reporter._delivery.queue import QueuedEvent
+from svc_reporter._delivery.envelope import EventEncoder
+from svc_reporter._delivery.queue import EncodedEvent, QueuedEvent
 from svc_reporter._delivery.transport import EPOCHS_TYPE
 from svc_reporter._shared.ids import EventIds
 from svc_reporter._shared.messages import Messages

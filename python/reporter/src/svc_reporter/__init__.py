@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ._capture.objects import Object3D as Object3D
     from ._capture.summary import Summary
     from ._run.artifact import Artifact as Artifact
+    from ._run.init_arguments import Settings as Settings
     from ._run.patch_tensorboard import patch_tensorboard as patch_tensorboard
     from ._sweeps.sweep import Sweep as Sweep
     from ._sweeps.sweeps import agent as agent
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from ._sweeps.sweeps import sweep as sweep
     from ._sweeps.sweeps import trial as trial
     from ._wandb.calls import AlertLevel as AlertLevel
-    from ._wandb.calls import Settings as Settings
     from ._wandb.calls import alert as alert
     from ._wandb.calls import define_metric as define_metric
     from ._wandb.calls import finish as finish
@@ -90,7 +90,8 @@ moved.keep_names()
 __all__ = ["Delivery", "Job", "LogHandler", "QueryError", "Reporter", "Run", "StopRequested", "__version__", "init"]
 
 _LAZY = {
-    **dict.fromkeys(("AlertLevel", "Settings", "alert", "define_metric", "ensure_configured"), "_wandb.calls"),
+    **dict.fromkeys(("AlertLevel", "alert", "define_metric", "ensure_configured"), "_wandb.calls"),
+    "Settings": "_run.init_arguments",
     **dict.fromkeys(("finish", "log", "login", "mark_preempting", "require", "setup", "teardown"), "_wandb.calls"),
     **dict.fromkeys(("log_artifact", "log_code", "log_model", "plot_table", "restore", "save"), "_wandb.calls"),
     **dict.fromkeys(("unwatch", "use_artifact", "use_model", "watch"), "_wandb.calls"),

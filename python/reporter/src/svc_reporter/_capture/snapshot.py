@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-import socket
 import subprocess
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
+from .._shared.process import hostname
 from .._shared.redact import redact_arguments
 
 _GIT_TIMEOUT_S = 2.0
@@ -55,26 +55,6 @@ class Snapshot:
             finally:
                 self._lock.release()
         return dict(self._facts)
-
-
-def hostname() -> str:
-    try:
-        return socket.gethostname() or "unknown"
-    except OSError:
-        return "unknown"
-
-
-def user_name() -> str:
-    for name in ("USER", "LOGNAME", "USERNAME"):
-        value = os.environ.get(name)
-        if value:
-            return value
-    try:
-        import pwd
-
-        return pwd.getpwuid(os.getuid()).pw_name
-    except (ImportError, KeyError, OSError):
-        return "unknown"
 
 
 def git_state(cwd: str) -> dict[str, Any]:

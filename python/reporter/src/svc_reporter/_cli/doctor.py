@@ -12,7 +12,7 @@ from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from .._capture.snapshot import git_state, hostname
+from .._capture.snapshot import git_state
 from .._delivery.needed_version import is_older, upgrade_advice
 from .._delivery.replay import in_order
 from .._delivery.responses import is_of_service, reason_of
@@ -22,6 +22,7 @@ from .._disk.own_files import own_folder
 from .._disk.spill import REJECTED, earlier_folders, folders
 from .._process import ranks
 from .._shared.ids import now_ms
+from .._shared.process import hostname
 from .._version import __version__
 
 Say = Callable[[str], None]

@@ -122,7 +122,7 @@ def _files_put(options: argparse.Namespace) -> int:
 
 
 def _artifact_put(options: argparse.Namespace) -> int:
-    from .._run.artifact_lookup import parsed
+    from ..query._artifact import parsed
 
     store, settings = _store(options)
     path, _, alias = options.name.partition(":")

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .._capture.snapshot import hostname
 from .._delivery.settings import read_settings
 from .._disk import run_record
 from .._disk.spill import folders
@@ -22,6 +21,7 @@ from .._run import run as _run
 from .._run import trial as _trial
 from .._run.trial import Trial
 from .._shared.errors import STOPPED_STATUS, QueryError
+from .._shared.process import hostname
 from .._shared.redact import redact_arguments
 from .._sweeps.proposals import NeedsPackage
 from .._sweeps.sweep import Sweep

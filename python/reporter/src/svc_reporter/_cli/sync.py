@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .._delivery.delivery import Counts
-from .._delivery.envelope import EncodedEvent
+from .._delivery.queue import EncodedEvent
 from .._delivery.replay import in_order, replay
 from .._delivery.responses import Outcome
 from .._delivery.sender import Sender, Stopped

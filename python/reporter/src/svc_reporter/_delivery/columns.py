@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .envelope import EncodedEpoch, EncodedEvent, Envelope, to_json
-from .queue import STARTS, STARTS_AND_ENDS
+from .envelope import EncodedEpoch, Envelope, to_json
+from .queue import STARTS, STARTS_AND_ENDS, EncodedEvent
 
 
 def apart(events: Sequence[EncodedEvent], positions: list[int], least: int) -> list[tuple[list[int], bool]]:

@@ -13,7 +13,7 @@ from .._shared.messages import Messages
 from .._shared.plain import clean_text
 from .._shared.signals import raise_if_by_signal
 from .._shared.tuning import Tuning
-from .queue import QueuedEvent
+from .queue import EncodedEvent, QueuedEvent
 from .validate import validate
 
 SCHEMA_VERSION = "1.1"
@@ -41,27 +41,6 @@ class Envelope(NamedTuple):
     """Between id and timestamp."""
     tail: str
     """Between timestamp and data."""
-
-
-class EncodedEvent:
-    """An event with its id, encoded as JSON."""
-
-    __slots__ = ("_line", "event_id", "event_type")
-
-    def __init__(self, event_id: str, event_type: str, line: bytes) -> None:
-        self.event_id = event_id
-        self.event_type = event_type
-        self._line = line
-
-    @property
-    def line(self) -> bytes:
-        """The event as JSON in UTF-8, without a newline."""
-        return self._line
-
-    @property
-    def size(self) -> int:
-        """Upper bound for the bytes of `line`."""
-        return len(self._line)
 
 
 class EncodedEpoch(EncodedEvent):

@@ -9,7 +9,7 @@ from .._disk.claims import claim
 from .._shared.ids import EventIds
 from .._shared.messages import Messages
 from .._shared.tuning import Tuning
-from .envelope import EncodedEvent
+from .queue import EncodedEvent
 from .replay import Replay, modified
 from .responses import Outcome
 from .sender import Refusing, Sender, Stopped

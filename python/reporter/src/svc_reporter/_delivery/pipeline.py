@@ -9,19 +9,18 @@ import time
 from collections.abc import Callable
 
 from .._disk.spill import SpillFolder
-from .._process.watchdog import WatchedRun
 from .._shared.ids import EventIds, now_ms
 from .._shared.messages import Messages
 from .delivery import Counts, Delivery
-from .envelope import EncodedEvent, EventEncoder
+from .envelope import EventEncoder
 from .overflow import Overflow
-from .queue import STARTS_AND_ENDS, EventData, EventQueue, QueuedEvent
+from .queue import STARTS_AND_ENDS, EncodedEvent, EventData, EventQueue, QueuedEvent
 from .replayer import Replayer
 from .settings import Settings
 from .shutdown import Shutdown
 from .spill_writer import SpillWriter
 from .transport import Transport
-from .worker import Worker
+from .worker import Watcher, Worker
 
 _FLUSH_SHARE = 0.7
 """Share of the close timeout for the waiting events; the rest is for the last event, with the delivery counts."""
@@ -90,12 +89,12 @@ class Pipeline:
             )
 
     @property
-    def watched(self) -> WatchedRun | None:
+    def watched(self) -> Watcher | None:
         """The connection to the watchdog; set it before `start`."""
         return self._worker.watched
 
     @watched.setter
-    def watched(self, watched: WatchedRun | None) -> None:
+    def watched(self, watched: Watcher | None) -> None:
         self._worker.watched = watched
 
     def start(self) -> None:

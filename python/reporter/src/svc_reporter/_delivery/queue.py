@@ -17,14 +17,33 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import Any, NamedTuple
 
 from .delivery import Counts
 
-if TYPE_CHECKING:
-    from .envelope import EncodedEvent
 
-EventData = Union[dict[str, Any], Callable[[], dict[str, Any]], "EncodedEvent"]
+class EncodedEvent:
+    """An event with its id, encoded as JSON."""
+
+    __slots__ = ("_line", "event_id", "event_type")
+
+    def __init__(self, event_id: str, event_type: str, line: bytes) -> None:
+        self.event_id = event_id
+        self.event_type = event_type
+        self._line = line
+
+    @property
+    def line(self) -> bytes:
+        """The event as JSON in UTF-8, without a newline."""
+        return self._line
+
+    @property
+    def size(self) -> int:
+        """Upper bound for the bytes of `line`."""
+        return len(self._line)
+
+
+EventData = dict[str, Any] | Callable[[], dict[str, Any]] | EncodedEvent
 """The worker calls a callable to get the data: reading the state of git must not delay the training. Events of the
 first moments are encoded already."""
 

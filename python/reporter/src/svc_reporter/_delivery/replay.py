@@ -13,7 +13,7 @@ from .._disk.own_files import open_file
 from .._disk.spill import LINE_LIMIT, event_in, keep_unreadable
 from .._shared.messages import Messages
 from .._shared.tuning import Tuning
-from .envelope import EncodedEvent
+from .queue import EncodedEvent
 from .responses import Outcome
 from .sender import Refusing, Sender, Stopped
 

@@ -10,7 +10,7 @@ from .._disk.claims import claim
 from .._shared.ids import EventIds
 from .._shared.messages import Messages
 from .._shared.tuning import Tuning
-from .envelope import EncodedEvent
+from .queue import EncodedEvent
 from .replay import in_order, replay
 from .responses import Outcome
 from .sender import Sender, Stopped

@@ -11,8 +11,8 @@ from enum import Enum
 
 from .._shared.tuning import Tuning
 from .columns import apart, body_of
-from .envelope import EncodedEvent
 from .needed_version import warn_if_older
+from .queue import EncodedEvent
 from .responses import Outcome, Step, interpret
 from .transport import EPOCHS_TYPE, Response, Transport, Unreachable
 

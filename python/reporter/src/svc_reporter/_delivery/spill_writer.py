@@ -11,8 +11,7 @@ from pathlib import Path
 from .._disk.spill import REJECTED, SpillFolder
 from .._shared.messages import Messages
 from .delivery import Counts
-from .envelope import EncodedEvent
-from .queue import STARTS_AND_ENDS
+from .queue import STARTS_AND_ENDS, EncodedEvent
 
 
 class SpillWriter:

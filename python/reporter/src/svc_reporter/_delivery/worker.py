@@ -22,19 +22,19 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Protocol
 
-from .._process.watchdog import WatchedRun
 from .._shared.ids import EventIds
 from .._shared.messages import Messages
 from .._shared.tuning import Tuning
 from .breaker import Breaker
 from .delivery import Counts
-from .envelope import EncodedEvent, EventEncoder
+from .envelope import EventEncoder
 from .own_spill import Drained, OwnSpill
 from .pace import Pace
-from .queue import STARTS, STARTS_AND_ENDS, EventQueue, QueuedEvent
+from .queue import STARTS, STARTS_AND_ENDS, EncodedEvent, EventQueue, QueuedEvent
 from .responses import Outcome
 from .sender import Refusing, Sender, Sent, Stopped
 from .shutdown import Shutdown
@@ -53,6 +53,17 @@ _DELETED = (
 _REFUSED = "the token is invalid"
 _SHORT_PAUSE_S = 1.0
 """A longer wait between two attempts is one that the service asked for (429)."""
+
+
+class Watcher(Protocol):
+    """What keeps events in case this process dies: the watchdog."""
+
+    early: set[str]
+    """Ids of the events of `keep_early` that are not safe yet."""
+
+    def keep_early(self, event: EncodedEvent) -> None: ...
+    def encoded(self, events: Iterable[EncodedEvent]) -> None: ...
+    def safe(self, event_ids: Sequence[str]) -> None: ...
 
 
 class Worker(threading.Thread):
@@ -105,7 +116,7 @@ class Worker(threading.Thread):
         self._ends_interrupt = False
         """Whether a start or an end in the queue cuts the wait after a 429 short."""
         self._busy = False
-        self.watched: WatchedRun | None = None
+        self.watched: Watcher | None = None
         self.sending = 0
         """Number of the current send, including short waits before a retry; 0 if there is none."""
         self._sends = 0

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .._capture.snapshot import hostname
-from .._shared.process import ProcessIdentity
+from .._shared.process import ProcessIdentity, hostname
 from .file_content import copy, hash_of, linked
 from .own_files import open_file, own_folder, read_file
 from .spill import _leave_room, folders, lock, safe_name

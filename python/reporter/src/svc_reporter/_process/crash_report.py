@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from .._delivery.delivery import Counts
-from .._delivery.envelope import EncodedEvent, EventEncoder
-from .._delivery.queue import QueuedEvent
+from .._delivery.envelope import EventEncoder
+from .._delivery.queue import EncodedEvent, QueuedEvent
 from .._delivery.replay import in_order, replay
 from .._delivery.responses import Outcome
 from .._delivery.sender import Sender

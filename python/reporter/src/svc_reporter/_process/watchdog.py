@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .._delivery.envelope import EncodedEvent
+from .._delivery.queue import EncodedEvent
 from .._shared.process import ProcessIdentity
 from . import lifecycle
 

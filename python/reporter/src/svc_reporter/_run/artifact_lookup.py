@@ -8,28 +8,18 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 if TYPE_CHECKING:
-    from .artifact import StoredArtifact
+    from ..query._artifact import StoredArtifact
     from .reporter import Reporter
 
 
 def stored_artifact(reporter: Reporter, name: str) -> StoredArtifact:
     """Ask the service for a version. Raises CommError."""
-    from .artifact import StoredArtifact
+    from ..query._artifact import StoredArtifact, parsed
 
     project, base, version = parsed(name, reporter.project)
     parts = (quote(part, safe="") for part in (project, base, version))
     info = asked(reporter, "/api/projects/{}/artifacts/{}/{}".format(*parts))
     return StoredArtifact(project, info, fetch_of(reporter))
-
-
-def parsed(name: str, project: str | None) -> tuple[str, str, str]:
-    """`team/vision/resnet:best` → project, name, version or alias. Raises ValueError without a project."""
-    path, _, version = name.partition(":")
-    *before, base = path.split("/")
-    found = before[-1] if before else project
-    if not found or not base:
-        raise ValueError(f"{name!r} is not an artifact: write project/name:alias")
-    return found, base, version or "latest"
 
 
 def asked(reporter: Reporter, path: str) -> Any:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import sys
 import weakref
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .reporter import Reporter
+from .batch import Batch
 
 _SENDS_TO_PROCESS = (
     "multiprocessing.",
@@ -25,47 +24,20 @@ _SENDS_TO_PROCESS = (
 )
 """Modules that pickle objects to send them to another process, not to store them."""
 
-_here: weakref.WeakValueDictionary[str, Reporter] = weakref.WeakValueDictionary()
+_here: weakref.WeakValueDictionary[str, Batch] = weakref.WeakValueDictionary()
 
 
-def register(run: Reporter) -> None:
+def register(run: Batch) -> None:
     _here[run.batch_id] = run
 
 
-def reduce(run: Reporter, arguments: dict[str, Any], token: str) -> tuple[Any, ...]:
-    """The pickled state of a Reporter. It contains the token only if it is sent to a worker process."""
-    if token and _is_sent_to_process():
-        arguments = {**arguments, "token": token}
-    return restore, (arguments, run.host)
+def known(batch_id: str) -> Any:
+    """The `Reporter` of this process that reported the batch last; None if there is none."""
+    return _here.get(batch_id)
 
 
-def restore(arguments: dict[str, Any], host: str) -> Reporter:
-    """The Reporter of this process for that batch, created if there is none."""
-    from .._capture.snapshot import hostname
-    from .reporter import Reporter
-
-    known = _here.get(arguments["batch_id"])
-    if known is not None and known.is_of_this_process():
-        return known
-    if host == hostname():
-        arguments = {**arguments, "resources_s": 0}  # the owner samples this machine
-    run = Reporter(**arguments)
-    run.may_exist = False  # what there is to know came with the copy
-    if not run.has_joined:
-        run.disable("it is a copy outside of the run's processes")
-    return run
-
-
-def joined(run: Reporter) -> Reporter:
-    """The Reporter to use in this process: `run`, or in a forked child a new one that joins its batch."""
-    if run.is_of_this_process():
-        return run
-    make, (arguments, host) = run.__reduce__()[:2]
-    result: Reporter = make({**arguments, "token": run.credential}, host)
-    return result
-
-
-def _is_sent_to_process() -> bool:
+def is_sent_to_process() -> bool:
+    """Whether what is pickled goes to another process. The token must not get into a file."""
     context = sys.modules.get("multiprocessing.context")
     if context is not None and context.get_spawning_popen() is not None:
         return True

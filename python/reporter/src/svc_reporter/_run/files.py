@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._capture.described import FOLDER
 from .._capture.media import MAX_LIST, Media, Taken
@@ -25,9 +25,7 @@ from .._delivery.uploads import Halt, Uploaded, Uploads
 from .._disk.file_store import FileStore, Kept, Record, record_name
 from .._shared.ids import now_ms
 from .._shared.plain import text_of
-
-if TYPE_CHECKING:
-    from .reporter import Reporter
+from .batch import Batch
 
 _QUEUE_BYTES = 512 * 1024 * 1024
 """Of copied media that wait for their encoding; beyond it a call waits, then loses its value."""
@@ -41,7 +39,7 @@ _PATH_PART = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\\]+")
 class RunFiles:
     """Of one `Reporter`. Its methods never raise."""
 
-    def __init__(self, reporter: Reporter) -> None:
+    def __init__(self, reporter: Batch) -> None:
         self._reporter = reporter
         self.store = FileStore(reporter._settings.folder)
         self._lock = threading.RLock()

@@ -51,6 +51,24 @@ _TRUE = ("1", "true", "yes", "on")
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
+class Settings:
+    """W&B's settings: any keyword. `init` uses those that have a counterpart, and one line names the others."""
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+    def update(self, values: Any = None, **more: Any) -> None:
+        self.__dict__.update(getattr(values, "__dict__", values) or {}, **more)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return None
+
+    def __repr__(self) -> str:
+        return f"Settings({self.__dict__!r})"
+
+
 def completed(given: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """All arguments of `init` with a value: as given, else of `settings`, else of a variable.
 

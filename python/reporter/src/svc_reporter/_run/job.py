@@ -15,9 +15,7 @@ from .._capture.metric_values import MetricValues
 from .._process.failure import is_early_end, reason_of, trace_of
 from .._shared.plain import entries_of, fields, plain, text_of
 from .._shared.signals import postponed, raise_if_by_signal, recording, take_effect
-
-if TYPE_CHECKING:
-    from .reporter import Reporter
+from .batch import Batch
 
 
 class Job:
@@ -28,7 +26,7 @@ class Job:
     Its methods raise only StopRequested: `epoch`, `log` and entering the `with` statement.
     """
 
-    def __init__(self, run: Reporter, job_id: str, params: Mapping[str, Any], *, skipped: bool) -> None:
+    def __init__(self, run: Batch, job_id: str, params: Mapping[str, Any], *, skipped: bool) -> None:
         self.id = job_id
         self.skipped = skipped
         """True if a rerun leaves this job out; it reports nothing. Check `run.wants(job_id)` to skip its work."""
@@ -186,7 +184,7 @@ class Job:
             data["pruned"] = True
         self._run.emit_job_end("job_done" if failure is None else "job_failed", self, data, end_ms)
 
-    def move_to(self, run: Reporter) -> None:
+    def move_to(self, run: Batch) -> None:
         """Continue with another Reporter of the same batch."""
         self._run = run
 
@@ -296,7 +294,7 @@ class Job:
 
 
 def _restore(
-    run: Reporter, job_id: str, params: Mapping[str, Any], skipped: bool, began_s: float | None, ended: bool
+    run: Batch, job_id: str, params: Mapping[str, Any], skipped: bool, began_s: float | None, ended: bool
 ) -> Job:
     """The copy of a pickled job. If it had started, it continues; the original process ends it."""
     job = Job(run, job_id, params, skipped=skipped)

@@ -9,12 +9,33 @@ import importlib
 import logging
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from .._capture.axes import flattened, number_of
+from .._capture.config import Config
+from .reporter import Reporter
 
-if TYPE_CHECKING:
-    from .run import Run
+
+class Mirrored(Protocol):
+    """What a mirror reads of a `Run`."""
+
+    config: Config
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def reporter(self) -> Reporter: ...
+    @property
+    def project(self) -> str: ...
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def group(self) -> str | None: ...
+    @property
+    def notes(self) -> str | None: ...
+    @property
+    def tags(self) -> tuple[str, ...]: ...
+
 
 KINDS = ("wandb", "mlflow", "tensorboard")
 
@@ -26,7 +47,7 @@ def checked(kind: Any) -> str | None:
     return None if kind is None else str(kind)
 
 
-def open_mirror(kind: str, run: Run) -> Mirror | None:
+def open_mirror(kind: str, run: Mirrored) -> Mirror | None:
     """None, with a message, if the library is not there or does not start."""
     make = {"wandb": _WandB, "mlflow": _MLflow, "tensorboard": _TensorBoard}[kind]
     try:
@@ -42,7 +63,7 @@ def open_mirror(kind: str, run: Run) -> Mirror | None:
 class Mirror:
     """Its methods never raise."""
 
-    def __init__(self, kind: str, other: _Other, run: Run) -> None:
+    def __init__(self, kind: str, other: _Other, run: Mirrored) -> None:
         self._kind = kind
         self._other = other
         self._run = run
@@ -66,7 +87,7 @@ class Mirror:
             _say(self._run, self._kind, f"a call was not mirrored to {self._kind}: {type(error).__name__}: {error}")
 
 
-def _say(run: Run, kind: str, text: str) -> None:
+def _say(run: Mirrored, kind: str, text: str) -> None:
     run.reporter.messages.log_once(logging.WARNING, f"mirror {kind}", text)
 
 
@@ -79,7 +100,7 @@ def numbers_in(data: Mapping[str, Any]) -> dict[str, float]:
 class _Other:
     """The other tool."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Mirrored) -> None:
         raise NotImplementedError
 
     def log(self, data: Mapping[str, Any], step: int) -> None:
@@ -93,7 +114,7 @@ class _Other:
 
 
 class _WandB(_Other):
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Mirrored) -> None:
         wandb: Any = importlib.import_module("wandb")
         if "svc_reporter" in str(getattr(wandb, "__file__", "")) or wandb is sys.modules.get("svc_reporter"):
             raise ValueError("`wandb` is this module here")
@@ -112,7 +133,7 @@ class _WandB(_Other):
 
 
 class _MLflow(_Other):
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Mirrored) -> None:
         mlflow: Any = importlib.import_module("mlflow")
         self._entities = importlib.import_module("mlflow.entities")
         self._client = mlflow.MlflowClient()
@@ -140,7 +161,7 @@ class _MLflow(_Other):
 
 
 class _TensorBoard(_Other):
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Mirrored) -> None:
         self._writer: Any = _writer_class()(f"runs/{run.id}")
         self._config = dict(run.config)
         self._tell()

@@ -7,23 +7,21 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .._capture.snapshot import Snapshot, hostname
+from .._capture.snapshot import Snapshot
 from .._delivery.settings import Rerun, Settings
 from .._disk import run_record
 from .._disk.spill import folders
 from .._process import watchdog
 from .._process.ranks import world_size
 from .._shared.messages import Messages
-from .._shared.process import ProcessIdentity
+from .._shared.process import ProcessIdentity, hostname
 from .._version import __version__
-
-if TYPE_CHECKING:
-    from .reporter import Reporter
+from .batch import Batch
 
 
-def start_data(run: Reporter, snapshot: Snapshot, config: Any, tags: list[str], rerun: Rerun) -> dict[str, Any]:
+def start_data(run: Batch, snapshot: Snapshot, config: Any, tags: list[str], rerun: Rerun) -> dict[str, Any]:
     """The data of `batch_start` without `env_snapshot`: reading the state of git is slow (see `complete_start`)."""
     data: dict[str, Any] = {
         "experiment_type": run.experiment_type,
@@ -48,7 +46,7 @@ def start_data(run: Reporter, snapshot: Snapshot, config: Any, tags: list[str], 
 
 
 def complete_start(
-    run: Reporter, data: dict[str, Any], snapshot: Snapshot, record: OwnRecord
+    run: Batch, data: dict[str, Any], snapshot: Snapshot, record: OwnRecord
 ) -> Callable[[], dict[str, Any]]:
     """Returns a function for the worker that adds the state of git to `start_data`.
 
@@ -125,7 +123,7 @@ class OwnRecord:
             )
 
 
-def watch(run: Reporter, settings: Settings, start: dict[str, Any] | None) -> watchdog.WatchedRun | None:
+def watch(run: Batch, settings: Settings, start: dict[str, Any] | None) -> watchdog.WatchedRun | None:
     """Have the watchdog end this run if this process dies without closing it. Never raises.
 
     `start` is the result of `start_data`; None for a reporter that has joined a batch.

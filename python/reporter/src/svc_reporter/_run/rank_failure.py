@@ -10,13 +10,11 @@ from __future__ import annotations
 import json
 import sys
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._process.failure import reason_of, trace_of
 from .._process.ranks import _process_group, rank, world_size
-
-if TYPE_CHECKING:
-    from .reporter import Reporter
+from .batch import Batch
 
 _RUN = "svc_reporter/run"
 _FAILED = "svc_reporter/failed"
@@ -35,7 +33,7 @@ def publish(batch_id: str, job_id: str) -> None:
         return  # only the errors of other ranks will be missing
 
 
-def report(reporter: Reporter, error: BaseException | None, trace: TracebackType | None) -> None:
+def report(reporter: Batch, error: BaseException | None, trace: TracebackType | None) -> None:
     """On a rank above 0: add the error to the log of the run, with its traceback. Never raises."""
     try:
         text = trace_of(error, trace)

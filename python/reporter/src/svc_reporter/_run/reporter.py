@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
 from .._capture.config import config_of, plain_config
-from .._capture.snapshot import Snapshot, hostname, user_name
+from .._capture.snapshot import Snapshot
 from .._capture.watch import Sampler, StopPoll, load_modules
 from .._delivery.counts_so_far import CountsSoFar
 from .._delivery.delivery import Delivery
@@ -31,12 +31,14 @@ from .._shared.ids import new_batch_id, now_ms
 from .._shared.messages import Messages
 from .._shared.periodic import Periodic
 from .._shared.plain import text_of
+from .._shared.process import hostname, user_name
 from .._shared.signals import recording
 from . import arguments as _arguments
 from . import copies, rank_failure, trial
+from .batch import ResumePoint
 from .job import Job
 from .opening import OwnRecord, complete_start, prepare_thread_ends, start_data, watch
-from .resume import ResumePoint, ask
+from .resume import ask
 
 if TYPE_CHECKING:
     from .files import RunFiles
@@ -270,7 +272,7 @@ class Reporter:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        arguments = {
+        arguments: dict[str, Any] = {
             "project": self.project,
             "experiment_type": self.experiment_type,
             "n_total": self.n_total,
@@ -283,7 +285,9 @@ class Reporter:
             "close_timeout_s": self._close_timeout_s,
             "stop": self._stop.mode,
         }
-        return copies.reduce(self, arguments, self.credential)
+        if self.credential and copies.is_sent_to_process():  # a file must not contain the token
+            arguments["token"] = self.credential
+        return restore, (arguments, self.host)
 
     @property
     def credential(self) -> str:
@@ -728,3 +732,25 @@ class Reporter:
     def _job_of_log_lines(self) -> str | None:
         jobs = self._open_jobs
         return jobs[-1].id if jobs else self._last_job_id
+
+
+def restore(arguments: dict[str, Any], host: str) -> Reporter:
+    """The Reporter of this process for the batch of a copy (copies.py), created if there is none."""
+    known: Reporter | None = copies.known(arguments["batch_id"])
+    if known is not None and known.is_of_this_process():
+        return known
+    if host == hostname():
+        arguments = {**arguments, "resources_s": 0}  # the owner samples this machine
+    run = Reporter(**arguments)
+    run.may_exist = False  # what there is to know came with the copy
+    if not run.has_joined:
+        run.disable("it is a copy outside of the run's processes")
+    return run
+
+
+def joined(run: Reporter) -> Reporter:
+    """The Reporter to use in this process: `run`, or in a forked child a new one that joins its batch."""
+    if run.is_of_this_process():
+        return run
+    _, (arguments, host) = run.__reduce__()[:2]
+    return restore({**arguments, "token": run.credential}, host)

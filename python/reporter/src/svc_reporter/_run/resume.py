@@ -10,32 +10,20 @@ import json
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
-from .._capture.snapshot import hostname
 from .._delivery.transport import Transport, Unreachable
 from .._disk.own_files import open_file, own_folder, read_file
 from .._disk.spill import folders
 from .._shared.plain import text_of
-
-if TYPE_CHECKING:
-    from .reporter import Reporter
+from .._shared.process import hostname
+from .batch import Batch, ResumePoint
 
 AUTO = ("auto", True)
 """Values of `resume` with which a script continues its last run of the same folder and project, if that failed."""
 _FOLDER = "resume"
-
-
-@dataclass(frozen=True)
-class ResumePoint:
-    project: str | None = None
-    """None if the service does not know the batch."""
-    newest_job: str | None = None
-    last_steps: dict[str, int] = field(default_factory=dict)
-    """By job id, of jobs with steps."""
 
 
 def ask(transport: Transport, batch_id: str) -> ResumePoint | None:
@@ -70,7 +58,7 @@ def resumed_id(wanted: Mapping[str, Any], reporter: Mapping[str, Any]) -> str | 
         return None
 
 
-def check(reporter: Reporter, resume: object) -> None:
+def check(reporter: Batch, resume: object) -> None:
     """Ask whether the run exists where `resume` is `must` or `never`. Raises UsageError if it must not go on."""
     if resume not in ("must", "never") or not reporter.may_exist or reporter._disabled:
         return
@@ -88,7 +76,7 @@ def check(reporter: Reporter, resume: object) -> None:
         raise UsageError(f"resume='never': run {reporter.batch_id} exists already; give another id")
 
 
-def remember(reporter: Reporter) -> None:
+def remember(reporter: Batch) -> None:
     """Keep the id of the run, for the next start with `resume="auto"`."""
     try:
         path = _remembered(reporter._settings.folder, reporter.project)
@@ -102,7 +90,7 @@ def remember(reporter: Reporter) -> None:
         )
 
 
-def forget(reporter: Reporter) -> None:
+def forget(reporter: Batch) -> None:
     """The run has ended without a failure: the next start is a new run."""
     try:
         _remembered(reporter._settings.folder, reporter.project).unlink(missing_ok=True)

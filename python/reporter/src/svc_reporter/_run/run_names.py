@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from .._shared.plain import text_of
 from .._shared.unsupported import nothing, say, say_unsupported
+from .init_arguments import Settings
 
 if TYPE_CHECKING:
     from .reporter import Reporter
@@ -158,8 +159,6 @@ class RunNames:
 
     @property
     def settings(self) -> Any:
-        from .._wandb.calls import Settings
-
         return Settings(project=self.project, run_id=self.id, run_name=self.name, run_group=self.group)
 
     @property

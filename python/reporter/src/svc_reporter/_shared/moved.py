@@ -11,7 +11,7 @@ _PACKAGE = "svc_reporter"
 _NOW = {
     "_artifact": "_run.artifact",
     "_calls": "_wandb.calls",
-    "_copies": "_run.copies",
+    "_copies": "_run.reporter",
     "_errors": "_shared.errors",
     "_job": "_run.job",
     "_media": "_capture.media",

@@ -1,8 +1,12 @@
-"""Identifies a process: the system reuses pids, but not a pid with its start time within one boot."""
+"""Identifies a process, its machine and its user.
+
+The system reuses pids, but not a pid with its start time within one boot.
+"""
 
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,3 +107,23 @@ def _pid_is_used(pid: int) -> bool | None:
     except OSError:
         return None
     return None
+
+
+def hostname() -> str:
+    try:
+        return socket.gethostname() or "unknown"
+    except OSError:
+        return "unknown"
+
+
+def user_name() -> str:
+    for name in ("USER", "LOGNAME", "USERNAME"):
+        value = os.environ.get(name)
+        if value:
+            return value
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError, OSError):
+        return "unknown"

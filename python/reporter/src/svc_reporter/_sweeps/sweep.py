@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from .._capture.snapshot import hostname
 from .._delivery.responses import text_of
 from .._delivery.settings import read_settings
 from .._delivery.transport import Transport, Unreachable
 from .._process import ranks, watchdog
 from .._run.trial import Trial
 from .._shared.errors import QueryError
+from .._shared.process import hostname
 from .proposals import Study
 
 _RETRY_S = (0.5, 1, 2, 4, 8, 15, 30)

@@ -52,9 +52,7 @@ def run_as_wandb(command: Sequence[str]) -> int:
 
 def install() -> None:
     """Make `wandb` this package, in this process."""
-    import svc_reporter
-
-    sys.modules[_NAME] = svc_reporter
+    sys.modules[_NAME] = sys.modules[_PACKAGE]
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from .._run import run as _run
+from .._run.init_arguments import Settings as Settings  # pickles of releases up to 0.2.0 name it here
 from .._shared.unsupported import say
 from ..errors import Error
 
@@ -172,24 +173,6 @@ class AlertLevel(enum.Enum):
     INFO = "info"
     WARN = "warning"
     ERROR = "error"
-
-
-class Settings:
-    """W&B's settings: any keyword. `init` uses those that have a counterpart, and one line names the others."""
-
-    def __init__(self, **values: Any) -> None:
-        self.__dict__.update(values)
-
-    def update(self, values: Any = None, **more: Any) -> None:
-        self.__dict__.update(getattr(values, "__dict__", values) or {}, **more)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return None
-
-    def __repr__(self) -> str:
-        return f"Settings({self.__dict__!r})"
 
 
 class BeforeInit:

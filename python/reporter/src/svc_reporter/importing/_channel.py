@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
-from .._delivery.envelope import EncodedEvent
+from .._delivery.queue import EncodedEvent
 from .._delivery.responses import Outcome
 from .._delivery.sender import Sender, Stopped
 from .._delivery.settings import Settings

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from .._delivery.envelope import EncodedEvent
+from .._delivery.queue import EncodedEvent
 from .._delivery.responses import Outcome
 from .._delivery.sender import Sender, Stopped
 from .._delivery.settings import Settings

@@ -9,9 +9,8 @@ from typing import Any
 
 from .._capture.config import plain_config
 from .._process.ranks import PacedAgreement, any_rank
-from .._run.copies import joined
 from .._run.job import Job
-from .._run.reporter import Reporter
+from .._run.reporter import Reporter, joined
 from .._run.run import Run, current_run, details_of, print_start
 from .._shared.errors import StopRequested
 from .._shared.plain import entries_of, plain_entries

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .._delivery.download import safe_parts
-from .._run.artifact import StoredArtifact
+from ._artifact import StoredArtifact
 from ._batch import File
 from ._client import Client, segment
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .._capture.axes import RESERVED
-from .._run.artifact import StoredArtifact
 from ..errors import CommError, UsageError
+from ._artifact import StoredArtifact
 from ._batch import Batch
 from ._client import Client, segment
 from ._histories import metrics_of

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .._run.artifact import StoredArtifact
-from .._run.artifact_lookup import parsed
 from .._shared.errors import QueryError
 from ..errors import CommError
+from ._artifact import StoredArtifact, parsed
 from ._client import Client, segment
 from ._run_files import stored
 from ._run_filters import matches, project_of, sort_of, sweep_in
