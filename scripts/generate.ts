@@ -64,6 +64,7 @@ async function openapi(): Promise<unknown> {
       maxSeries: config.maxSeriesPerJob,
     }),
     files: { find: never, append: never, open: never },
+    thumbnails: { of: async () => undefined },
     dashboardCache: createDashboardCache(),
     live,
     sse: {

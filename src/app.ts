@@ -16,7 +16,7 @@ import { settleArtifacts } from './domain/artifacts/index.ts'
 import { type Caller, payerOf } from './domain/caller.ts'
 import { createWarmer } from './domain/cold/index.ts'
 import { createDashboardCache, type DashboardCache } from './domain/dashboard/index.ts'
-import { createReceiver } from './domain/files/index.ts'
+import { createReceiver, createThumbnails } from './domain/files/index.ts'
 import { createLive, type Live } from './domain/live/index.ts'
 import type { Clock } from './domain/liveness.ts'
 import { fillNameKeys } from './domain/projects/index.ts'
@@ -35,6 +35,7 @@ import { buildServer } from './http/server.ts'
 import { graphqlRoutes } from './http/streams/graphql.ts'
 import { createIngest, type Ingest, LANES_ON_CLUSTER, storeOwnEvents } from './ingest/index.ts'
 import { createLog, type ServiceLog } from './log.ts'
+import { shareOfMemory } from './memory.ts'
 import { clockOf, type Services } from './services.ts'
 import { openStoreLater } from './storage/index.ts'
 import { createWriter, type Writer } from './stream/commit.ts'
@@ -182,6 +183,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       writer,
       ingest,
       files,
+      thumbnails: createThumbnails({ log, keptBytes: shareOfMemory(0.01, 16 * 1024 * 1024) }),
       live,
       dashboardCache,
       sse,

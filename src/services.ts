@@ -5,7 +5,7 @@ import type { PrismaClient } from './db/prisma.ts'
 import type { Replica } from './db/replica.ts'
 import type { Sql } from './db/sql.ts'
 import type { DashboardCache } from './domain/dashboard/index.ts'
-import type { Receiver } from './domain/files/index.ts'
+import type { Receiver, Thumbnails } from './domain/files/index.ts'
 import type { Live } from './domain/live/index.ts'
 import type { Clock } from './domain/liveness.ts'
 import type { Sse } from './graphql/sse.ts'
@@ -35,6 +35,8 @@ export interface Services {
   ingest: Ingest
   /** Bytes of runs: where they are, and what receives them. */
   files: Receiver & { open(): Promise<ObjectStore> }
+  /** Small copies of images. */
+  thumbnails: Thumbnails
   /** Who may follow which channels, and the hub that sends changes. */
   live: Live
   /** Cached sums of the dashboard. */

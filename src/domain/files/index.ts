@@ -40,4 +40,5 @@ export {
   type StoredFile,
 } from './reads.ts'
 export { createReceiver, type Receiver } from './receive.ts'
+export { createThumbnails, type Thumbnails, WIDTHS, type Width } from './thumbnails.ts'
 export { deleteFile } from './writes.ts'

@@ -228,7 +228,8 @@ function readArtifactFileRoute(routes: Routes, services: Services): void {
       const project = await artifactProject(sql, await request.caller(), slug)
       const { key } = await findVersion(sql, project.key, name, reference)
       const content = await contentOfArtifact(sql, key, path)
-      const as = { name: nameOf(path), download: request.query.download === 'true' }
+      const { download, width } = request.query
+      const as = { name: nameOf(path), download: download === 'true', width }
       return sendContent({ request, reply }, services, content, as)
     },
   )

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Content, readContent } from '../../domain/files/index.ts'
+import { type Content, readContent, type Width } from '../../domain/files/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { attachmentHeader } from '../server/file-answer.ts'
@@ -13,15 +13,20 @@ import { FRAME_POLICY, frameTypeOf } from './frame.ts'
  * not an image, sound or video that browsers may show is an attachment in a sandbox, or HTML or SVG in a frame of the page
  * (`frame.ts`).
  * @param name what a download is called
+ * @param width of a smaller copy of an image, which is sent if there is one
  * @throws Problem storage_unavailable, range_not_satisfiable
  */
 export async function sendContent(
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
-  { files }: Pick<Services, 'files'>,
+  { files, thumbnails }: Pick<Services, 'files' | 'thumbnails'>,
   content: Content,
-  { name, download }: { name: string; download: boolean },
+  { name, download, width }: { name: string; download: boolean; width?: Width | undefined },
 ): Promise<FastifyReply> {
   const { sha256, size, mediaType } = content
+  if (width !== undefined && !download) {
+    const small = await thumbnails.of(content, width, () => openedContent(files, content))
+    if (small !== undefined) return sendThumbnail(request, reply, small, `"${sha256}-${width}"`)
+  }
   const frameType = frameTypeOf(request, content, name)
   const etag = `"${sha256}"`
   reply.header('etag', etag).header('cache-control', 'private, no-cache').header('accept-ranges', 'bytes')
@@ -38,6 +43,16 @@ export async function sendContent(
   if (request.method === 'HEAD' || size === 0) return reply.send(Readable.from([]))
   const bytes = await openedContent(files, content, range)
   return reply.send(Readable.from(partsFor(reply, streamParts(bytes)), { objectMode: false }))
+}
+
+function sendThumbnail(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  small: Buffer,
+  etag: string,
+): FastifyReply {
+  reply.header('etag', etag).header('cache-control', 'private, no-cache').type('image/webp')
+  return isListed(request.headers['if-none-match'], etag) ? reply.code(304).send() : reply.send(small)
 }
 
 /** @throws Problem storage_unavailable */

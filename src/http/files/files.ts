@@ -13,6 +13,7 @@ import {
   requireSender,
   type StoredFile,
   uploadUrl,
+  WIDTHS,
   writableBatch,
 } from '../../domain/files/index.ts'
 import { Problem } from '../../problem.ts'
@@ -47,6 +48,12 @@ export const download = z.strictObject({
     .enum(['true', 'false'])
     .optional()
     .describe('`true`: HTML and SVG (by name, up to 10 MiB) for a frame of the page, without scripts'),
+  width: z
+    .enum(WIDTHS)
+    .optional()
+    .describe(
+      'A copy of a PNG, JPEG or WebP image that is so wide at most, in WebP; the image itself if there is none',
+    ),
 })
 
 /** The files of a batch (contract §11 "Files"). */
@@ -213,7 +220,8 @@ function readFileRoute(routes: Routes, services: Services): void {
       const batch = await visibleBatch(services.sql, await request.caller(), id)
       const content = await findFile(services.sql, batch.key, path)
       if (content === undefined) throw new Problem('file_not_found')
-      const as = { name: nameOf(path), download: request.query.download === 'true' }
+      const { download, width } = request.query
+      const as = { name: nameOf(path), download: download === 'true', width }
       return sendContent({ request, reply }, services, content, as)
     },
   )

@@ -110,7 +110,8 @@ function sharedFileRoute(routes: Routes, services: Services): void {
       const batch = await filesShown(services, token, reply)
       const content = batch === null ? undefined : await findFile(services.sql, batch, path)
       if (content === undefined) throw new Problem('file_not_found')
-      const as = { name: nameOf(path), download: request.query.download === 'true' }
+      const { download, width } = request.query
+      const as = { name: nameOf(path), download: download === 'true', width }
       return sendContent({ request, reply }, services, content, as)
     },
   )

@@ -208,6 +208,7 @@ function ImageTile(props: Omit<ValueProps, 'media'> & { media: StoredMedia & { u
             media={media}
             alt={alt}
             hidden={props.hidden}
+            place={tile}
             lazy
             onBroken={() => setBroken(media.url)}
           />

@@ -10,11 +10,22 @@ const MAGNIFIED = 2
 /** Masks of more pixels are drawn smaller. */
 const MAX_MASK_PIXELS = 4_000_000
 
+/** The widths that the service makes smaller copies of (src/domain/files/thumbnails.ts). */
+const WIDTHS = [160, 320, 640]
+
+/** The address of a copy that is large enough for the place, if the image is much larger. */
+function smallerAt(url: string, natural: number, place: number): string {
+  const width = WIDTHS.find((one) => one >= place * devicePixelRatio)
+  return width === undefined || natural < 1.5 * width ? url : `${url}?width=${width}`
+}
+
 /** An image with its boxes and masks, as large as its box allows. */
 export function LayeredImage(props: {
   media: StoredMedia & { url: string }
   alt: string
   hidden: ReadonlySet<string>
+  /** How wide its place is, in pixels: a smaller copy is enough for it. Without it the image itself is shown. */
+  place?: number
   /** Load it when it is near the screen. */
   lazy?: boolean
   onBroken?: () => void
@@ -30,12 +41,17 @@ export function LayeredImage(props: {
       ? media
       : { ...media, width: size[0], height: size[1] },
   )
+  // Boxes in pixels need the size of the image itself, which only it has if its sender gave none.
+  const address =
+    props.place !== undefined && typeof media.width === 'number'
+      ? smallerAt(media.url, media.width, props.place)
+      : media.url
   const shown = boxes.filter((box) => !hidden.has(box.layer))
   return (
     <span className="relative block size-full">
       <img
         ref={ref}
-        src={served(media.url)}
+        src={served(address)}
         alt={alt}
         loading={props.lazy ? 'lazy' : 'eager'}
         decoding="async"
