@@ -172,6 +172,21 @@ test('the latest epochs of a running job stay unpacked, because they may still b
   expect(await packedTo()).toBe(null)
 })
 
+test('a job that runs on by its clock is packed to its last epoch once its batch has ended', async () => {
+  const at = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString()
+  const epoch = (n: number) =>
+    makeEvent('job_epoch', { batch_id: 'ended', timestamp: at(n), data: { epoch: n, loss: 1 } })
+  const data = { n_done: 0, n_failed: 0, total_elapsed_s: 1 }
+  await door.sendAll([
+    ...Array.from({ length: 40 }, (_, n) => epoch(n)),
+    makeEvent('batch_done', { batch_id: 'ended', job_id: null, timestamp: at(-60), data }),
+  ])
+  await createPacker({ sql: door.sql, writer: createWriter(door.sql) }).round()
+  const [job] = await door.sql`select packed_step, j.status, b.status batch from job_progress p
+    join jobs j on j.key = p.job_key join batches b on b.key = j.batch_key where b.id = 'ended'`
+  expect(job).toEqual({ status: 'running', batch: 'completed', packed_step: 39 })
+})
+
 test('a job whose chunks late events dissolve while it is packed is left to a later round', async () => {
   const epoch = (n: number) => makeEvent('job_epoch', { batch_id: 'late', data: { epoch: n, loss: n } })
   await door.sendAll([...Array(60).keys()].map((n) => epoch(2 * n)))

@@ -51,11 +51,11 @@ export async function findPackable(
 ): Promise<readonly Packable[]> {
   const found = await db<(Packable & Waiting)[]>`/* packing.find */
     select p.job_key "jobKey", p.batch_key "batchKey", coalesce(p.packed_step, p.packed_to) is null unpacked, coalesce(p.packed_step, p.packed_to) "packedTo",
-      j.status = 'running' running
+      j.status = 'running' and b.status = 'running' running
     from job_progress p join jobs j on j.key = p.job_key join batches b on b.key = p.batch_key and b.cold_at is null
     where p.job_key between ${keys.from} and ${keys.to} and p.epochs >= ${sizes.worthPacking}
       and coalesce(p.max_step, p.max_epoch) is not null and (coalesce(p.packed_step, p.packed_to) is null or coalesce(p.max_step, p.max_epoch) > coalesce(p.packed_step, p.packed_to))
-      and (j.status <> 'running' or p.epochs >= ${sizes.runningWaits}
+      and (j.status <> 'running' or b.status <> 'running' or p.epochs >= ${sizes.runningWaits}
         and (coalesce(p.packed_step, p.packed_to) is null or coalesce(p.max_step, p.max_epoch) - coalesce(p.packed_step, p.packed_to) >= ${sizes.runningWaits}))
     order by p.batch_key, p.job_key
     limit ${limit * 4}`
@@ -70,6 +70,7 @@ interface Waiting {
   batchKey: number
   jobKey: number
   packedTo: number | null
+  /** Whether epochs may still come: neither the job nor its batch has ended. */
   running: boolean
 }
 
@@ -118,7 +119,7 @@ async function planJobs(
   sizes: PackingSizes,
 ): Promise<Plan[]> {
   const jobs = await tx<(Waiting & { series: number })[]>`/* packing.plan */
-    select p.batch_key "batchKey", p.job_key "jobKey", cardinality(p.series) series, j.status = 'running' running,
+    select p.batch_key "batchKey", p.job_key "jobKey", cardinality(p.series) series, j.status = 'running' and b.status = 'running' running,
       coalesce(p.packed_step, p.packed_to) "packedTo"
     from job_progress p join jobs j on j.key = p.job_key join batches b on b.key = p.batch_key and b.cold_at is null
     where p.batch_key = ${batchKey} and p.job_key = any (${[...jobKeys]}::bigint[])
