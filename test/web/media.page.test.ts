@@ -390,6 +390,54 @@ test('a table is compared with that of another step, and histograms are ridges o
   await context.close()
 })
 
+test('cards are moved, resized and hidden by keyboard, and the address keeps that and what is chosen in them', async () => {
+  const { page, context, complaints } = await open(`/b/${BATCH}/media`)
+  const order = (attribute: string) =>
+    page
+      .locator(`[${attribute}]`)
+      .evaluateAll((all, name) => all.map((one) => one.getAttribute(name)), attribute)
+  await card(page, 'weights').waitFor()
+  const [first = '', second = ''] = (await order('data-media')) as string[]
+  await page.getByRole('button', { name: 'Arrange media' }).click()
+  const move = (name: string) => page.getByRole('button', { name: `Move ${name}`, exact: true })
+  await move(second).focus()
+  await page.keyboard.press('Space')
+  const said = page.getByRole('status').filter({ hasText: second })
+  await said.waitFor({ state: 'attached' })
+  await page.keyboard.press('ArrowUp')
+  await said.filter({ hasText: `over droppable area media:${first}` }).waitFor({ state: 'attached' })
+  await page.keyboard.press('Space')
+  await expect.poll(() => order('data-arranged')).toEqual(expect.arrayContaining([`media:${first}`]))
+  await expect
+    .poll(async () => (await order('data-arranged')).slice(0, 2))
+    .toEqual([`media:${second}`, `media:${first}`])
+  await page.getByRole('button', { name: `Resize ${second}: width 3 of 3, height 1 of 3` }).focus()
+  await page.keyboard.press('ArrowDown')
+  await page.getByRole('button', { name: `Resize ${second}: width 3 of 3, height 2 of 3` }).waitFor()
+  await page.getByRole('button', { name: `Hide ${first}`, exact: true }).click()
+  expect(await seriousFindings(page)).toEqual([])
+  await page.getByRole('button', { name: 'Done arranging media' }).click()
+  await card(page, 'weights').getByLabel('Form of weights').selectOption({ label: 'Ridges' })
+  await page.waitForURL(/ridges/)
+  const again = await context.newPage()
+  await again.goto(page.url())
+  await card(again, 'weights').locator('[data-ridge]').first().waitFor()
+  const shown = await again
+    .locator('[data-media]')
+    .evaluateAll((all) => all.map((one) => one.getAttribute('data-media')))
+  expect(shown[0]).toBe(second)
+  expect(shown).not.toContain(first)
+  await page.getByRole('button', { name: 'Arrange media' }).click()
+  await page.getByRole('button', { name: `Show ${first}` }).click()
+  await page.getByRole('button', { name: 'Reset arrangement' }).click()
+  await expect
+    .poll(async () => (await order('data-arranged')).slice(0, 2))
+    .toEqual([`media:${first}`, `media:${second}`])
+  expect(page.url()).not.toContain('layout')
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
 test('media and their content appear as they arrive, and what is shown stays in place', async () => {
   const of = eventsOf('growing')
   const image = (seed: number) => mediaValue('image', rings(seed))

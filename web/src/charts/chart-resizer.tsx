@@ -1,21 +1,27 @@
 import { type KeyboardEvent, type PointerEvent, useRef } from 'react'
-import { MAX_HIGH, MAX_WIDE, sizeOf, withSize } from '../lib/charts/layout.ts'
+import { type ChartSize, MAX_HIGH, MAX_WIDE, sizeOf, withSize } from '../lib/charts/layout.ts'
 import type { SectionsProps } from './chart-grid.tsx'
 import { STEP_HEIGHT } from './plot-height.ts'
 
 /** The corner of a chart: it is dragged, or moved by arrow keys, in whole columns and steps. */
 export function ChartResizer(
-  props: Pick<SectionsProps, 'layout' | 'onLayout'> & { name: string; columnsOf: number },
+  props: Pick<SectionsProps, 'layout' | 'onLayout'> & {
+    name: string
+    label: string
+    columnsOf: number
+    /** The size without an arrangement. */
+    usual: ChartSize
+  },
 ) {
-  const { name, layout, onLayout, columnsOf } = props
-  const size = sizeOf(layout, name)
+  const { name, label, layout, onLayout, columnsOf, usual } = props
+  const size = sizeOf(layout, name, usual)
   const from = useRef<{ x: number; y: number; column: number; size: typeof size }>(undefined)
   const set = (wide: number, high: number): void => {
     const next = {
       wide: Math.min(columnsOf === 1 ? 1 : MAX_WIDE, Math.max(1, wide)),
       high: Math.min(MAX_HIGH, Math.max(1, high)),
     }
-    if (next.wide !== size.wide || next.high !== size.high) onLayout(withSize(layout, name, next))
+    if (next.wide !== size.wide || next.high !== size.high) onLayout(withSize(layout, name, next, usual))
   }
   const begin = (event: PointerEvent<HTMLButtonElement>): void => {
     event.currentTarget.setPointerCapture(event.pointerId)
@@ -43,7 +49,7 @@ export function ChartResizer(
   return (
     <button
       type="button"
-      aria-label={`Resize ${name}: width ${size.wide} of ${MAX_WIDE}, height ${size.high} of ${MAX_HIGH}`}
+      aria-label={`Resize ${label}: width ${size.wide} of ${MAX_WIDE}, height ${size.high} of ${MAX_HIGH}`}
       title="Drag, or press arrow keys"
       className="absolute right-0 bottom-0 size-6 cursor-nwse-resize touch-none rounded text-muted hover:text-ink"
       onPointerDown={begin}

@@ -1,10 +1,9 @@
-import { useEffect, useMemo, useRef, useState } from 'react'
-import { keepLayout, keptLayout } from '../lib/charts/kept-layout.ts'
-import { type ChartLayout, withHidden } from '../lib/charts/layout.ts'
+import { useMemo, useRef } from 'react'
 import type { ChartSearch } from '../lib/charts/search.ts'
 import type { SearchChange } from '../lib/search-change.ts'
 import { showToast } from '../ui/toasts.tsx'
 import { axisOf, withMetrics } from './chart-axes.ts'
+import { useArrangement } from './use-arrangement.ts'
 
 /**
  * The chart settings from a page's search parameters, and handlers that change them.
@@ -23,10 +22,22 @@ export function useChartChoices(
     else zooms.current.push(search.zoom)
     change({ zoom: range })
   }
-  const arrangement = useArrangement(search, change, project)
+  const arrangement = useArrangement(search.layout, (layout) => change({ layout }), project)
+  const { formulas } = search
   return {
     ...axisOf(search),
     ...arrangement,
+    onFormulas: (next: readonly string[]): void =>
+      change({ formulas: next.length > 0 ? [...next] : undefined }),
+    onHide: (name: string): void => {
+      if (!formulas?.includes(name)) {
+        arrangement.onHide(name)
+        return
+      }
+      const others = formulas.filter((one) => one !== name)
+      change({ formulas: others.length > 0 ? others : undefined })
+      showToast(`${name} is removed.`, { action: { label: 'Undo', run: () => change({ formulas }) } })
+    },
     xLog: search.xlog ?? false,
     log: search.log ?? false,
     smooth: search.smooth ?? 0,
@@ -49,50 +60,6 @@ export function useChartChoices(
     zoom: search.zoom,
     onZoom: zoomTo,
     onZoomOut: () => change({ zoom: zooms.current.pop() }),
-  }
-}
-
-/**
- * How charts are arranged: as in the URL, else as last in this browser for the project. That is then put into the URL, so
- * that links and views have it.
- */
-function useArrangement(
-  search: ChartSearch,
-  change: (part: SearchChange<ChartSearch>) => void,
-  project: string | undefined,
-) {
-  const [isArranging, setIsArranging] = useState(false)
-  const [kept, setKept] = useState(() => (search.layout === undefined ? keptLayout(project) : undefined))
-  const layout = search.layout ?? kept
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the page opens
-  useEffect(() => {
-    if (search.layout === undefined && kept !== undefined) change({ layout: kept })
-  }, [])
-  const onLayout = (next: ChartLayout | undefined): void => {
-    keepLayout(project, next)
-    setKept(undefined)
-    change({ layout: next })
-  }
-  return {
-    layout,
-    onLayout,
-    isArranging,
-    onArranging: setIsArranging,
-    onFormulas: (formulas: readonly string[]): void =>
-      change({ formulas: formulas.length > 0 ? [...formulas] : undefined }),
-    onHide: (name: string): void => {
-      const formulas = search.formulas
-      if (formulas?.includes(name)) {
-        const others = formulas.filter((one) => one !== name)
-        change({ formulas: others.length > 0 ? others : undefined })
-        showToast(`${name} is removed.`, { action: { label: 'Undo', run: () => change({ formulas }) } })
-        return
-      }
-      onLayout(withHidden(layout, name, true))
-      showToast(`${name} is hidden. “Arrange” lists hidden charts.`, {
-        action: { label: 'Undo', run: () => onLayout(layout) },
-      })
-    },
   }
 }
 

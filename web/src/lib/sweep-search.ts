@@ -15,6 +15,8 @@ type Shared =
   | 'custom'
   | 'step'
   | 'tile'
+  | 'layout'
+  | 'looks'
 
 /** The search parameters of a sweep, so that a link restores it. */
 export interface SweepSearch extends Pick<CompareSearch, Shared> {

@@ -1,5 +1,6 @@
 import { Suspense, useEffect, useMemo, useRef, useState } from 'react'
 import type { MediaItem, MediaKey } from '../lib/api/media.ts'
+import type { ChartSize } from '../lib/charts/layout.ts'
 import { number } from '../lib/words.ts'
 import { Button } from '../ui/controls.tsx'
 import { part } from '../ui/part.tsx'
@@ -20,6 +21,9 @@ export interface CardProps {
   onStep: (step: number | undefined) => void
   tile: number
   sideBySide: boolean
+  size: ChartSize
+  /** The columns that its grid is for. */
+  columnsOf: number
 }
 
 /** Below it a card does not shrink. */

@@ -1,4 +1,4 @@
-import { useQueries } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Suspense, useEffect, useMemo, useState } from 'react'
 import { createBatchContext, InBatch } from '../batch/context.ts'
 import type { Compared } from '../charts/compared-jobs.ts'
@@ -13,15 +13,12 @@ import { Button } from '../ui/controls.tsx'
 import { part } from '../ui/part.tsx'
 import { Section } from '../ui/section.tsx'
 import { comparedMediaOf } from './compared-media.ts'
-import { mediaKeysOf, refreshMedia } from './media-queries.ts'
+import { refreshMedia, withMediaQuery } from './media-queries.ts'
 
 const MediaSections = part(() => import('./media-sections.tsx').then((file) => file.MediaSections))
 
 /** Jobs beyond these are shown on request. */
 const FIRST_JOBS = 12
-const MAX_BATCHES = 100
-/** Requests for the keys of batches. */
-const AT_ONCE = 3
 const MAX_JOBS = 100
 /** Further batches are not followed live. */
 const MAX_FOLLOWED = 20
@@ -35,20 +32,15 @@ interface ComparedMediaProps {
   colourOf: ColourOf
 }
 
-/** The media of jobs of any batches, side by side with one slider of steps. Nothing if none of the batches has media. */
+/** The media of jobs of any batches, side by side with one slider of steps. Nothing if none of them has media. */
 export function ComparedMedia(props: ComparedMediaProps) {
   const { rows } = props
   const [all, setAll] = useState(false)
-  const { known, isKnown } = useHaving(rows)
-  const withMedia = useMemo(() => rows.filter((row) => known.has(row.batch.id)), [rows, known])
-  // Until then the first ones may change.
-  const isReady = isKnown || withMedia.length >= FIRST_JOBS
-  const shown = useMemo(
-    () => (isReady ? withMedia.slice(0, all ? MAX_JOBS : FIRST_JOBS) : []),
-    [withMedia, isReady, all],
-  )
+  const { having, known } = useHaving(rows)
+  const withMedia = useMemo(() => rows.filter((row) => known.has(row.job.key)), [rows, known])
+  const shown = useMemo(() => withMedia.slice(0, all ? MAX_JOBS : FIRST_JOBS), [withMedia, all])
   const of = `compared ${JSON.stringify(shown.map((row) => row.name))}`
-  useArrivals(rows, of)
+  useArrivals(rows, having, of)
   if (shown.length === 0) return null
   return (
     <Section id="media" title="Media">
@@ -67,20 +59,13 @@ export function ComparedMedia(props: ComparedMediaProps) {
   )
 }
 
-/** The batches that have media. Each is asked by itself, a few at once, so that charts need not wait for them. */
-function useHaving(rows: readonly Compared[]): { known: ReadonlySet<string>; isKnown: boolean } {
-  const ids = useMemo(() => [...new Set(rows.map((row) => row.batch.id))].slice(0, MAX_BATCHES), [rows])
-  const [asked, setAsked] = useState(AT_ONCE)
-  const { having, answered } = useQueries({
-    queries: ids.map((id, i) => ({ ...mediaKeysOf(id), enabled: i < asked })),
-    combine: (all) => ({
-      having: all.flatMap(({ data }, i) => (data && data.length > 0 ? [ids[i]] : [])).join('\n'),
-      answered: all.filter((one) => one.isFetched).length,
-    }),
-  })
-  useEffect(() => setAsked(answered + AT_ONCE), [answered])
-  const known = useMemo(() => new Set(having.split('\n')), [having])
-  return { known, isKnown: answered >= ids.length }
+/** The keys of the jobs that have media, and the name of their query. */
+function useHaving(rows: readonly Compared[]): { having: string; known: ReadonlySet<string> } {
+  const keys = useMemo(() => rows.map((row) => row.job.key).join(), [rows])
+  const query = withMediaQuery(keys)
+  const { data } = useQuery({ ...query, enabled: keys !== '' })
+  const known = useMemo(() => new Set(data), [data])
+  return { having: query.queryKey[1] as string, known }
 }
 
 function Shown({ rows, of, search, onSearch, focus, colourOf }: ComparedMediaProps & { of: string }) {
@@ -108,8 +93,8 @@ function Shown({ rows, of, search, onSearch, focus, colourOf }: ComparedMediaPro
   )
 }
 
-/** Reads the media of running batches again as they arrive: first the keys of the batch, then what is shown. */
-function useArrivals(rows: readonly Compared[], of: string): void {
+/** Reads the media of running batches again as they arrive: first which jobs have some, then what is shown. */
+function useArrivals(rows: readonly Compared[], having: string, of: string): void {
   const running = rows.flatMap(({ batch }) => (batch.status === 'running' ? [batch.id] : []))
   const followed = [...new Set(running)].slice(0, MAX_FOLLOWED).join('\n')
   useEffect(() => {
@@ -117,12 +102,12 @@ function useArrivals(rows: readonly Compared[], of: string): void {
       follow(`batch:${id}`, ({ media, files }) => {
         if (media === undefined && files === undefined) return
         const keys = (media as { keys: string[] } | undefined)?.keys
-        refreshMedia(`batch ${id}`, keys)
+        refreshMedia(having, keys)
         refreshMedia(of, keys)
       }),
     )
     return () => {
       for (const end of ends) end()
     }
-  }, [followed, of])
+  }, [followed, having, of])
 }

@@ -1,10 +1,11 @@
-import { useMemo, useState } from 'react'
+import { useMemo } from 'react'
 import type { MediaItem, MediaValue, StoredMedia } from '../lib/api/media.ts'
 import { errorText } from '../lib/api/request.ts'
 import { count, some } from '../lib/words.ts'
 import { Choice } from '../ui/controls.tsx'
 import { Failure } from '../ui/notice.tsx'
 import { comparable, useChosenValues } from './compare-with.ts'
+import { useLook } from './looks.ts'
 import { ShownTable, TableContent, useTable } from './table-content.tsx'
 import { type TableDifference, tableDifference } from './table-difference.ts'
 
@@ -29,7 +30,8 @@ export interface TablePlace {
 /** A table, or what changed since the same table of another step or job. */
 export function ComparedTable({ content, of }: { content: Uploaded; of: TablePlace }) {
   const { name, unit, job, step, index, items, steps } = of
-  const [chosen, setChosen] = useState('')
+  const [look, onLook] = useLook(name)
+  const { with: chosen = '' } = look
   const jobs = items.filter(({ values }) => isTable(values[index])).map(({ job_id }) => job_id)
   const options = comparable({ job, step }, jobs, steps, unit)
   const other = useChosenValues(name, job, chosen, items)
@@ -46,12 +48,12 @@ export function ComparedTable({ content, of }: { content: Uploaded; of: TablePla
             hideLabel
             value={label === undefined ? '' : chosen}
             options={options}
-            onChange={setChosen}
+            onChange={(next) => onLook({ with: next || undefined })}
           />
         </span>
       )}
       {label === undefined ? (
-        <TableContent content={content} name={title} />
+        <TableContent content={content} name={title} look={look} onLook={onLook} />
       ) : isTable(before) ? (
         <Difference now={content} before={before} name={title} label={label} />
       ) : (

@@ -9,14 +9,15 @@ import { Button, Choice } from '../ui/controls.tsx'
 import { Failure } from '../ui/notice.tsx'
 import { type HeatMap, heatMapOf, QUANTILES, quantile, rangeOfJobs } from './heat-map.ts'
 import { HeatMapPlot } from './heat-map-plot.tsx'
+import { useLook } from './looks.ts'
 import { mediaItemsQuery } from './media-queries.ts'
 import { Ridges } from './ridges.tsx'
 import { placeOf } from './step-slider.tsx'
 
 const HEIGHT = 160
 const RIDGES_HEIGHT = 240
-type Look = 'heat' | 'ridges'
-const LOOKS = [
+type Form = 'heat' | 'ridges'
+const FORMS = [
   ['heat', 'Heat map'],
   ['ridges', 'Ridges'],
 ] as const
@@ -33,12 +34,15 @@ export function HistogramCard(props: {
   steps: readonly number[]
   step: number
   onStep: (step: number) => void
+  /** What the card is higher than usual, in pixels. */
+  more: number
 }) {
   const { name, jobs, named, steps, step } = props
   const { of, media } = useBatchContext()
   const [all, setAll] = useState(false)
-  const [look, setLook] = useState<Look>('heat')
-  const [quantiles, setQuantiles] = useState(false)
+  const [look, onLook] = useLook(name)
+  const form: Form = look.ridges ? 'ridges' : 'heat'
+  const quantiles = look.quantiles === true
   // Of more steps the last ones are read.
   const perStep = Math.max(1, named?.length ?? 1)
   const from = steps.at(-Math.floor(MAX_ITEMS / perStep))
@@ -56,13 +60,19 @@ export function HistogramCard(props: {
   return (
     <div className="flex flex-col gap-2">
       <div className="flex items-center gap-3 px-1 text-xs">
-        <Choice label={`Form of ${name}`} hideLabel value={look} options={LOOKS} onChange={setLook} />
-        {look === 'heat' && (
+        <Choice
+          label={`Form of ${name}`}
+          hideLabel
+          value={form}
+          options={FORMS}
+          onChange={(next) => onLook({ ridges: next === 'ridges' || undefined })}
+        />
+        {form === 'heat' && (
           <label className="flex items-center gap-1.5 text-muted">
             <input
               type="checkbox"
               checked={quantiles}
-              onChange={(event) => setQuantiles(event.target.checked)}
+              onChange={(event) => onLook({ quantiles: event.target.checked || undefined })}
             />
             quantiles
           </label>
@@ -76,8 +86,9 @@ export function HistogramCard(props: {
           <JobHistograms
             key={job}
             {...props}
-            look={look}
-            quantiles={quantiles && look === 'heat'}
+            form={form}
+            more={props.more}
+            quantiles={quantiles && form === 'heat'}
             job={job}
             items={items.data}
             range={range}
@@ -116,7 +127,8 @@ function JobHistograms(props: {
   items: readonly MediaItem[]
   /** Of all jobs, so that their axes are the same. */
   range: readonly [low: number, high: number]
-  look: Look
+  form: Form
+  more: number
   quantiles: boolean
   step: number
   onStep: (step: number) => void
@@ -153,12 +165,20 @@ function JobHistograms(props: {
       )}
       {n > 0 && (
         <>
-          {props.look === 'heat' ? (
-            <Framed up={[map.low, map.high]} across={[map.steps[0], map.steps.at(-1)]} height={HEIGHT}>
+          {props.form === 'heat' ? (
+            <Framed
+              up={[map.low, map.high]}
+              across={[map.steps[0], map.steps.at(-1)]}
+              height={HEIGHT + props.more}
+            >
               <HeatMapPlot {...drawn} quantiles={props.quantiles} />
             </Framed>
           ) : (
-            <Framed up={[map.steps.at(-1), map.steps[0]]} across={[map.low, map.high]} height={RIDGES_HEIGHT}>
+            <Framed
+              up={[map.steps.at(-1), map.steps[0]]}
+              across={[map.low, map.high]}
+              height={RIDGES_HEIGHT + props.more}
+            >
               <Ridges {...drawn} />
             </Framed>
           )}

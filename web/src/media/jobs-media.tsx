@@ -20,14 +20,19 @@ export function JobsMedia(props: {
   const keys = useQuery(mediaKeysQuery(of, media))
   if (!keys.data || keys.data.length === 0) return null
   // The names of series filter the charts only.
-  const { step, tile } = search
+  const { step, tile, layout, looks } = search
   return (
     <section aria-label={title} className="flex flex-col gap-2">
       <h3 className="font-medium">{title}</h3>
       <Suspense fallback={<div className="pulse h-40 rounded-md bg-surface" />}>
         <MediaSections
           jobs={jobs}
-          search={{ ...(step !== undefined && { step }), ...(tile && { tile }) }}
+          search={{
+            ...(step !== undefined && { step }),
+            ...(tile && { tile }),
+            ...(layout && { layout }),
+            ...(looks && { looks }),
+          }}
           onSearch={({ series: _, ...part }) => onSearch(part)}
           finds={false}
           sideBySide={jobs.length > 1}

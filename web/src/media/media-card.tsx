@@ -1,9 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link2, Link2Off } from 'lucide-react'
-import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
+import { type CSSProperties, type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
 import { useBatchContext } from '../batch/context.ts'
-import type { MediaItem, StoredMedia } from '../lib/api/media.ts'
+import { columnLook } from '../charts/chart-look.ts'
+import { STEP_HEIGHT } from '../charts/plot-height.ts'
+import type { MediaItem, MediaKey, StoredMedia } from '../lib/api/media.ts'
 import { errorText } from '../lib/api/request.ts'
+import { type ChartSize, MAX_WIDE, ONE } from '../lib/charts/layout.ts'
 import { Button } from '../ui/controls.tsx'
 import { Failure } from '../ui/notice.tsx'
 import { CardBody, type CardProps, leastOf } from './card-body.tsx'
@@ -17,7 +20,9 @@ const HEAD = 40
 
 /** The values of one key at a step of the page, or at one of its own. Read once it is near the screen. */
 export function MediaCard(props: CardProps) {
-  const { of: key, tile } = props
+  const { of: key, size, columnsOf } = props
+  // Higher cards have larger images.
+  const tile = Math.round((props.tile * (size.high + 1)) / 2)
   const ref = useRef<HTMLElement>(null)
   const isNear = useNear(ref)
   const [own, setOwn] = useState<{ step: number | undefined }>()
@@ -26,11 +31,11 @@ export function MediaCard(props: CardProps) {
       ref={ref}
       aria-label={key.key}
       data-media={key.key}
-      className={`flex min-w-0 flex-col gap-2 rounded-lg border border-line bg-bg p-2 ${isWide(props) ? 'col-span-full' : ''}`}
-      style={{ minHeight: HEAD + leastOf(key, tile) }}
+      className={`flex min-w-0 flex-col gap-2 rounded-lg border border-line bg-bg p-2 ${columnLook(size, columnsOf)}`}
+      style={{ minHeight: HEAD + leastOf(key, tile), '--more': `${moreOf(size)}px` } as CSSProperties}
     >
       {isNear ? (
-        <ShownCard {...props} own={own} onOwn={setOwn} />
+        <ShownCard {...props} tile={tile} own={own} onOwn={setOwn} />
       ) : (
         <h3 className="truncate px-1 font-medium">{key.key}</h3>
       )}
@@ -38,9 +43,11 @@ export function MediaCard(props: CardProps) {
   )
 }
 
-/** Several jobs, and images, are side by side in their card. */
-const isWide = ({ of, jobs }: CardProps): boolean =>
-  jobs.length > 1 || of.type === 'table' || of.type === 'image'
+const moreOf = ({ high }: ChartSize): number => (high - 1) * STEP_HEIGHT
+
+/** Several jobs, and images, are side by side in their card, so it takes the whole row. */
+export const usualSize = ({ type }: MediaKey, jobs: number): ChartSize =>
+  jobs > 1 || type === 'table' || type === 'image' ? { wide: MAX_WIDE, high: 1 } : ONE
 
 /** Once near the screen, it stays: cards do not lose their height. */
 function useNear(ref: React.RefObject<HTMLElement | null>): boolean {
@@ -113,6 +120,7 @@ function ShownCard(props: CardProps & { own: Own; onOwn: (own: Own) => void }) {
           steps={steps.data ?? []}
           step={step}
           onStep={props.onStep}
+          more={moreOf(props.size)}
         />
       </>
     )

@@ -1,5 +1,11 @@
 import { keepPreviousData, queryOptions, skipToken } from '@tanstack/react-query'
-import { type MediaSource, type MediaValue, type MediaWanted, mediaOf } from '../lib/api/media.ts'
+import {
+  fetchJobsWithMedia,
+  type MediaSource,
+  type MediaValue,
+  type MediaWanted,
+  mediaOf,
+} from '../lib/api/media.ts'
 import { invalidateQueries } from '../lib/query-client.ts'
 
 /** Queries of media. All begin with `media` and the cache key of the batch or share. */
@@ -16,6 +22,15 @@ export const mediaKeysQuery = (of: string, source: MediaSource | null) =>
 
 /** Of a batch, before its page is there. */
 export const mediaKeysOf = (batchId: string) => mediaKeysQuery(`batch ${batchId}`, mediaOf(batchId))
+
+/** The jobs among these that have media, all by their `key`. */
+export const withMediaQuery = (keys: string) =>
+  queryOptions({
+    queryKey: ['media', `jobs ${keys}`, 'those with media'],
+    queryFn: ({ signal }) => fetchJobsWithMedia(keys, signal),
+    staleTime: 60_000,
+    placeholderData: keepPreviousData,
+  })
 
 export const mediaStepsQuery = (
   of: string,

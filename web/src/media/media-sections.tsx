@@ -1,20 +1,37 @@
 import { useQuery } from '@tanstack/react-query'
-import { useMemo } from 'react'
+import { LayoutGrid } from 'lucide-react'
+import { type ReactNode, Suspense, useMemo } from 'react'
 import { useBatchContext } from '../batch/context.ts'
+import { columnsFor } from '../charts/chart-look.ts'
+import { useArrangement } from '../charts/use-arrangement.ts'
 import type { MediaKey } from '../lib/api/media.ts'
 import { errorText } from '../lib/api/request.ts'
+import {
+  arranged,
+  type ChartSize,
+  isMedia,
+  MEDIA,
+  mediaName,
+  ONE,
+  sizeOf,
+  withoutMedia,
+} from '../lib/charts/layout.ts'
 import { matcher } from '../lib/charts/search.ts'
 import { useIds } from '../lib/live/row-store.ts'
 import { type MediaChoices, PHONE_TILES, TILES, type TileSize } from '../lib/media-search.ts'
 import type { SearchChange } from '../lib/search-change.ts'
 import { stepUnit } from '../lib/step-unit.ts'
-import { Choice, inputLook } from '../ui/controls.tsx'
+import { Button, Choice, inputLook } from '../ui/controls.tsx'
 import { Failure } from '../ui/notice.tsx'
+import { part } from '../ui/part.tsx'
 import { lastStepOf } from './last-step.ts'
-import { MediaCard } from './media-card.tsx'
+import { Looks } from './looks.ts'
+import { MediaCard, usualSize } from './media-card.tsx'
 import { namedJobs } from './media-jobs.ts'
 import { mediaKeysQuery, mediaStepsQuery } from './media-queries.ts'
 import { StepSlider } from './step-slider.tsx'
+
+const Arranger = part(() => import('../charts/arranger.tsx').then((file) => file.Arranger))
 
 const SIZES: readonly (readonly [TileSize, string])[] = [
   ['s', 'Small'],
@@ -36,8 +53,12 @@ export function MediaSections(props: {
   finds?: boolean
   /** Each job has its place, also where it has no value. */
   sideBySide?: boolean
+  /** Whether cards can be arranged. */
+  arranges?: boolean
+  /** The slug of the project whose arrangement is kept in this browser. */
+  project?: string | undefined
 }) {
-  const { jobs, search, onSearch, finds = true, sideBySide = false } = props
+  const { jobs, search, onSearch, finds = true, sideBySide = false, arranges = true } = props
   const { of, media, jobs: store } = useBatchContext()
   const ids = useIds(store)
   const keys = useQuery(mediaKeysQuery(of, media))
@@ -47,6 +68,11 @@ export function MediaSections(props: {
     const found = (keys.data ?? []).filter(({ key }) => matches(key))
     return found.sort((a, b) => ORDER.indexOf(a.type) - ORDER.indexOf(b.type) || (a.key < b.key ? -1 : 1))
   }, [keys.data, search.series])
+  const arrangement = useArrangement(search.layout, (layout) => onSearch({ layout }), props.project)
+  const looks = useMemo(
+    () => ({ looks: search.looks ?? {}, onLooks: (next: typeof search.looks) => onSearch({ looks: next }) }),
+    [search.looks, onSearch],
+  )
   const stepped = useMemo(() => steppedOf(shown), [shown])
   const steps = useQuery({
     ...mediaStepsQuery(of, media as NonNullable<typeof media>, {
@@ -71,6 +97,14 @@ export function MediaSections(props: {
     onSearch({ step: chosen === usual ? undefined : chosen })
   }
   const tile = search.tile ?? 'm'
+  const card = (key: MediaKey, size: ChartSize, columnsOf: number) => (
+    <MediaCard
+      key={key.key}
+      of={key}
+      tile={(isPhone() ? PHONE_TILES : TILES)[tile]}
+      {...{ unit, jobs, named, step, onStep, sideBySide, size, columnsOf }}
+    />
+  )
   return (
     <div className="flex min-w-0 flex-col gap-3">
       <div
@@ -109,25 +143,71 @@ export function MediaSections(props: {
             onChange={(next) => onSearch({ tile: next === 'm' ? undefined : next })}
           />
         )}
+        {arranges && shown.length > 0 && (
+          <Button
+            look={arrangement.isArranging ? 'on' : 'plain'}
+            aria-pressed={arrangement.isArranging}
+            aria-label={arrangement.isArranging ? 'Done arranging media' : 'Arrange media'}
+            onClick={() => arrangement.onArranging(!arrangement.isArranging)}
+          >
+            <LayoutGrid className="size-4" aria-hidden="true" />
+            {arrangement.isArranging ? 'Done' : 'Arrange'}
+          </Button>
+        )}
       </div>
-      <KeyboardSteps steps={steps.data} step={step} onStep={onStep}>
-        {shown.map((key) => (
-          <MediaCard
-            key={key.key}
-            of={key}
-            unit={unit}
-            jobs={jobs}
-            named={named}
-            step={step}
-            onStep={onStep}
-            sideBySide={sideBySide}
-            tile={(isPhone() ? PHONE_TILES : TILES)[tile]}
-          />
-        ))}
-      </KeyboardSteps>
+      <Looks value={looks}>
+        <KeyboardSteps steps={steps.data} step={step} onStep={onStep}>
+          <Cards {...arrangement} keys={shown} jobs={jobs.length} card={card} />
+        </KeyboardSteps>
+      </Looks>
     </div>
   )
 }
+
+/** The cards as they are arranged, or to be arranged. */
+function Cards(
+  props: Pick<ReturnType<typeof useArrangement>, 'layout' | 'onLayout' | 'onHide' | 'isArranging'> & {
+    keys: readonly MediaKey[]
+    jobs: number
+    card: (key: MediaKey, size: ChartSize, columnsOf: number) => ReactNode
+  },
+) {
+  const { keys, jobs, card, layout, onLayout } = props
+  const byName = new Map(keys.map((key) => [mediaName(key.key), key]))
+  const labelOf = (name: string): string => name.slice(MEDIA.length)
+  const usualOf = (name: string): ChartSize => {
+    const key = byName.get(name)
+    return key === undefined ? ONE : usualSize(key, jobs)
+  }
+  const sections = arranged([...byName.keys()], NONE, layout).filter((one) => one.keys.length > 0)
+  const drawn = (name: string, size: ChartSize, columnsOf: number): ReactNode => {
+    const key = byName.get(name)
+    return key && card(key, size, columnsOf)
+  }
+  if (props.isArranging)
+    return (
+      <Suspense fallback={<div className="pulse h-40 rounded-md bg-surface" />}>
+        <Arranger
+          {...{ sections, layout, onLayout, labelOf, usualOf }}
+          onHide={(name) => props.onHide(name, labelOf(name))}
+          card={drawn}
+          owns={isMedia}
+          onReset={() => onLayout(withoutMedia(layout))}
+        />
+      </Suspense>
+    )
+  const names = sections.flatMap((one) => one.keys)
+  if (names.length === 0 && keys.length > 0)
+    return <p className="p-4 text-muted">All media are hidden. “Arrange” lists them.</p>
+  return (
+    <div className="@container/charts">
+      <div className="grid items-start gap-3" style={{ gridTemplateColumns: columnsFor(names.length) }}>
+        {names.map((name) => drawn(name, sizeOf(layout, name, usualOf(name)), names.length))}
+      </div>
+    </div>
+  )
+}
+const NONE: ReadonlySet<string> = new Set()
 
 const isPhone = (): boolean => matchMedia('(max-width: 40rem)').matches
 
@@ -148,15 +228,13 @@ function KeyboardSteps(props: {
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: shortcuts of the slider
     <div
-      className="grid items-start gap-3"
-      style={{ gridTemplateColumns: 'repeat(auto-fill, minmax(min(100%, 30rem), 1fr))' }}
       onKeyDown={(event) => {
         const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
         if (by === undefined || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey)
           return
         if (
           event.target instanceof Element &&
-          event.target.closest('input, select, audio, video, [tabindex="0"], dialog')
+          event.target.closest('input, select, audio, video, [tabindex="0"], dialog, [data-arranger]')
         )
           return
         const next = by < 0 ? steps.findLast((one) => one < step) : steps.find((one) => one > step)

@@ -16,7 +16,12 @@ import { mediaKeysQuery } from './media-queries.ts'
 import { MediaSections } from './media-sections.tsx'
 
 /** The media of a batch, of the jobs that are chosen as for charts. */
-export function MediaView(props: { search: MediaSearch; onSearch: (next: MediaSearch) => void }) {
+export function MediaView(props: {
+  search: MediaSearch
+  onSearch: (next: MediaSearch) => void
+  /** The slug of the project whose arrangement is kept in this browser. */
+  project?: string | undefined
+}) {
   const { search, onSearch } = props
   const { of, media, jobs: store, selection, colourOf } = useBatchContext()
   const ids = useIds(store)
@@ -72,6 +77,7 @@ export function MediaView(props: { search: MediaSearch; onSearch: (next: MediaSe
           jobs={chosen.drawn}
           search={search}
           onSearch={change}
+          project={props.project}
           lead={
             ids.length > 1 && (
               <Button className="lg:hidden" aria-expanded={legend} onClick={() => setLegend(!legend)}>

@@ -22,7 +22,7 @@ export function Matrix({ plot, name }: { plot: Extract<PlotData, { kind: 'matrix
       aria-label={name}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
       tabIndex={0}
-      className="max-h-[32rem] overflow-auto"
+      className="max-h-[calc(32rem+var(--more,0px))] overflow-auto"
     >
       <table className="border-separate border-spacing-px text-xs">
         <caption className="pb-1 text-left text-muted">

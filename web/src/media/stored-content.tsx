@@ -63,6 +63,6 @@ export const Frame = ({ url, name }: { url: string; name: string }) => (
     loading="lazy"
     referrerPolicy="no-referrer"
     src={served(`${url}?frame=true`)}
-    className="h-96 w-full rounded-md border border-line bg-white"
+    className="h-[calc(24rem+var(--more,0px))] w-full rounded-md border border-line bg-white"
   />
 )

@@ -1,6 +1,8 @@
 import { ArrowDown, ArrowUp, ListFilter } from 'lucide-react'
 import { useDeferredValue, useMemo, useState } from 'react'
 import { errorText } from '../lib/api/request.ts'
+import type { MediaLook } from '../lib/media-looks.ts'
+import { changed, type SearchChange } from '../lib/search-change.ts'
 import { bytesText, count, number, some } from '../lib/words.ts'
 import { Button, inputLook } from '../ui/controls.tsx'
 import { Failure } from '../ui/notice.tsx'
@@ -10,16 +12,17 @@ import { type Content, useContent } from './use-content.ts'
 /** Larger tables are downloaded. 100,000 rows of ten columns are about 10 MB. */
 const MAX_BYTES = 64 * 1024 * 1024
 const ROWS = 20
+const NO_FILTERS: Record<string, string> = {}
 const MAX_CELL = 300
 
 /** A table to search, sort and filter. Its settings stay when another step is shown. */
-export function TableContent({ content, name }: { content: Content; name: string }) {
+export function TableContent({ content, ...shown }: { content: Content } & Omit<Shown, 'table'>) {
   const table = useTable(content)
   if (table.isTooLarge)
     return <p className="text-muted">This table has {bytesText(content.size)}: download it.</p>
   if (table.error) return <Failure>{errorText(table.error)}</Failure>
   if (table.data === undefined) return <div className="pulse h-40 rounded-md bg-surface" />
-  return <ShownTable table={table.data} name={name} />
+  return <ShownTable table={table.data} {...shown} />
 }
 
 export const useTable = (content: Content) => ({
@@ -27,11 +30,20 @@ export const useTable = (content: Content) => ({
   isTooLarge: content.size > MAX_BYTES,
 })
 
-export function ShownTable({ table, name }: { table: TableData; name: string }) {
-  const [search, setSearch] = useState('')
-  const [filters, setFilters] = useState<Record<number, string>>({})
-  const [filtering, setFiltering] = useState(false)
-  const [order, setOrder] = useState<TableOrder>()
+interface Shown {
+  table: TableData
+  name: string
+  /** The settings, if the page keeps them. */
+  look?: TableLook
+  onLook?: (part: SearchChange<TableLook>) => void
+}
+type TableLook = Pick<MediaLook, 'find' | 'filters' | 'order'>
+
+export function ShownTable({ table, name, look: given, onLook }: Shown) {
+  const [own, setOwn] = useState<TableLook>({})
+  const { find: search = '', filters = NO_FILTERS, order } = given ?? own
+  const change = onLook ?? ((part: SearchChange<TableLook>) => setOwn((before) => changed(before, part)))
+  const [filtering, setFiltering] = useState(Object.keys(filters).length > 0)
   const [page, setPage] = useState(0)
   // Typing stays quick: 100,000 rows take about 50 ms.
   const [wanted, conditions] = [useDeferredValue(search), useDeferredValue(filters)]
@@ -51,7 +63,7 @@ export function ShownTable({ table, name }: { table: TableData; name: string }) 
           className={`${inputLook} max-w-56`}
           value={search}
           onChange={(event) => {
-            setSearch(event.target.value)
+            change({ find: event.target.value || undefined })
             setPage(0)
           }}
         />
@@ -74,7 +86,7 @@ export function ShownTable({ table, name }: { table: TableData; name: string }) 
         aria-label={name}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
         tabIndex={0}
-        className="max-h-[32rem] overflow-auto rounded-md border border-line"
+        className="max-h-[calc(32rem+var(--more,0px))] overflow-auto rounded-md border border-line"
       >
         <table className="w-full text-left [&_:is(td,th)]:px-2 [&_:is(td,th)]:py-1 [&_tr]:border-b [&_tr]:border-line">
           <thead className="sticky top-0 bg-surface text-xs text-muted">
@@ -86,7 +98,7 @@ export function ShownTable({ table, name }: { table: TableData; name: string }) 
                   column={column}
                   order={order?.column === i ? order : undefined}
                   onSort={() => {
-                    setOrder(nextOrder(i, order))
+                    change({ order: nextOrder(i, order) })
                     setPage(0)
                   }}
                 />
@@ -102,7 +114,10 @@ export function ShownTable({ table, name }: { table: TableData; name: string }) 
                       className={`${inputLook} min-w-16`}
                       value={filters[i] ?? ''}
                       onChange={(event) => {
-                        setFilters({ ...filters, [i]: event.target.value })
+                        const { [i]: _, ...others } = filters
+                        const text = event.target.value
+                        const next = text === '' ? others : { ...others, [i]: text }
+                        change({ filters: Object.keys(next).length > 0 ? next : undefined })
                         setPage(0)
                       }}
                     />

@@ -18,7 +18,7 @@ export function TextContent({ content, name }: { content: Content; name: string 
         tabIndex={0}
         role="region"
         aria-label={name}
-        className="max-h-96 min-h-8 overflow-auto rounded-md border border-line bg-surface p-2 font-mono text-xs leading-5 wrap-anywhere whitespace-pre-wrap"
+        className="max-h-[calc(24rem+var(--more,0px))] min-h-8 overflow-auto rounded-md border border-line bg-surface p-2 font-mono text-xs leading-5 wrap-anywhere whitespace-pre-wrap"
       >
         {start.data?.text}
       </pre>

@@ -1,5 +1,5 @@
 import { batchAt } from './batch-parts.ts'
-import { get } from './request.ts'
+import { get, type Query } from './request.ts'
 import type { Page } from './types.ts'
 
 const TYPES = ['image', 'audio', 'video', 'table', 'html', 'plot', 'text', 'histogram'] as const
@@ -37,6 +37,8 @@ export interface HistogramMedia {
 export type MediaValue = StoredMedia | HistogramMedia
 export interface MediaItem {
   job_id: string
+  /** Only of jobs of several batches. */
+  job_key?: string
   key: string
   step: number
   at: string
@@ -63,17 +65,22 @@ const PAGE = 500
 /** A step of 1,000 jobs has as many items; a heat map of 2,000 steps looks the same as one of more. */
 export const MAX_ITEMS = 2_000
 
-const sourceAt = (path: string): MediaSource => ({
+/** @param of how the jobs are named in a request; undefined: all */
+const sourceAt = (
+  path: string,
+  of: (jobs: readonly string[] | undefined) => Query = (jobs) => ({ job: jobs ?? [] }),
+): MediaSource => ({
   keys: async (signal) => {
-    const { items } = await get<Page<MediaKey>>(`${path}/keys`, { limit: PAGE }, signal)
+    const { job: _, ...all } = of(undefined)
+    const { items } = await get<Page<MediaKey>>(`${path}/keys`, { ...all, limit: PAGE }, signal)
     return items
   },
   steps: async ({ keys, jobs }, signal) =>
-    (await get<{ items: number[] }>(`${path}/steps`, { key: keys, job: jobs ?? [] }, signal)).items,
-  items: async ({ keys, jobs = [], from, to }, signal) => {
+    (await get<{ items: number[] }>(`${path}/steps`, { ...of(jobs), key: keys }, signal)).items,
+  items: async ({ keys, jobs, from, to }, signal) => {
     const found: MediaItem[] = []
     for (let cursor: string | undefined; found.length < MAX_ITEMS; ) {
-      const query = { key: keys, job: jobs, from, to, limit: PAGE, cursor }
+      const query = { ...of(jobs), key: keys, from, to, limit: PAGE, cursor }
       const page = await get<Page<MediaItem>>(path, query, signal)
       found.push(...page.items)
       if (page.next_cursor === null) break
@@ -86,3 +93,9 @@ const sourceAt = (path: string): MediaSource => ({
 export const mediaOf = (batchId: string): MediaSource => sourceAt(`${batchAt(batchId)}/media`)
 export const sharedMediaOf = (token: string): MediaSource =>
   sourceAt(`/api/shared/${encodeURIComponent(token)}/media`)
+/** Of jobs of any batches, by their `key`. Values have it as `job_key`. */
+export const jobsMediaOf = (keysOf: (jobs: readonly string[] | undefined) => string): MediaSource =>
+  sourceAt('/api/jobs/media', (jobs) => ({ job_keys: keysOf(jobs) }))
+/** The jobs among these that have media, all by their `key`. */
+export const fetchJobsWithMedia = async (keys: string, signal?: AbortSignal): Promise<readonly string[]> =>
+  (await get<{ job_keys: string[] }>('/api/jobs/media/keys', { job_keys: keys, limit: 1 }, signal)).job_keys

@@ -22,6 +22,8 @@ export interface ChartLayout {
   sizes?: Record<string, [number, number]>
 }
 
+export const ONE: ChartSize = { wide: 1, high: 1 }
+
 /** A group of charts. The id is the first part of the names of its series, or the title it was made with. */
 export interface Section {
   id: string
@@ -38,6 +40,10 @@ export const MAX_TITLE = 60
 export const PINNED = 'Pinned'
 /** The section of computed series, whose names begin with `=`. */
 export const FORMULAS = 'Formulas'
+/** The section of media, whose names begin with it. */
+export const MEDIA = 'media:'
+export const mediaName = (key: string): string => `${MEDIA}${key}`
+export const isMedia = (name: string): boolean => name.startsWith(MEDIA)
 /** The section of series without a prefix. */
 export const UNPREFIXED = 'Charts'
 
@@ -75,9 +81,8 @@ export function readLayout(given: unknown): ChartLayout | undefined {
   const title = (one: unknown) =>
     typeof one === 'string' && one.trim() !== '' ? one.trim().slice(0, MAX_TITLE) : undefined
   const size = (one: unknown): [number, number] | undefined => {
-    if (!Array.isArray(one)) return undefined
-    const [wide, high] = [step(one[0], MAX_WIDE), step(one[1], MAX_HIGH)]
-    return wide > 1 || high > 1 ? [wide, high] : undefined
+    if (!Array.isArray(one) || typeof one[0] !== 'number') return undefined
+    return [step(one[0], MAX_WIDE), step(one[1], MAX_HIGH)]
   }
   const found = {
     sections: names(sections, MAX_SECTIONS),
@@ -92,6 +97,7 @@ export function readLayout(given: unknown): ChartLayout | undefined {
 /** The section that a series is in unless it was moved: the part of its name before the first `/`. */
 export function usualSection(key: string): string {
   if (key.startsWith('=')) return FORMULAS
+  if (isMedia(key)) return MEDIA
   const cut = key.indexOf('/')
   return cut > 0 ? key.slice(0, cut) : UNPREFIXED
 }
@@ -131,8 +137,9 @@ function inOrder(keys: readonly string[], first: readonly string[] = []): readon
   return [...first.filter((key) => own.has(key)), ...keys.filter((key) => !listed.has(key))]
 }
 
-export const sizeOf = (layout: ChartLayout | undefined, key: string): ChartSize => {
-  const [wide, high] = layout?.sizes?.[key] ?? [1, 1]
+/** @param usual the size without an arrangement */
+export const sizeOf = (layout: ChartLayout | undefined, key: string, usual = ONE): ChartSize => {
+  const [wide, high] = layout?.sizes?.[key] ?? [usual.wide, usual.high]
   return { wide, high }
 }
 
@@ -221,9 +228,18 @@ export function withSize(
   layout: ChartLayout | undefined,
   chart: string,
   { wide, high }: ChartSize,
+  usual = ONE,
 ): ChartLayout | undefined {
   const { [chart]: _, ...sizes } = layout?.sizes ?? {}
   const size: [number, number] = [step(wide, MAX_WIDE), step(high, MAX_HIGH)]
-  const isUsual = size[0] === 1 && size[1] === 1
+  const isUsual = size[0] === usual.wide && size[1] === usual.high
   return tidy({ ...layout, sizes: isUsual ? sizes : { ...sizes, [chart]: size } })
+}
+
+/** The layout without the arrangement of media. */
+export function withoutMedia(layout: ChartLayout | undefined): ChartLayout | undefined {
+  const { [MEDIA]: _, ...charts } = layout?.charts ?? {}
+  const sizes = Object.entries(layout?.sizes ?? {}).filter(([name]) => !isMedia(name))
+  const hidden = layout?.hidden?.filter((name) => !isMedia(name)) ?? []
+  return tidy({ ...layout, charts, sizes: Object.fromEntries(sizes), hidden })
 }

@@ -1,6 +1,7 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { links } from '../../lib/links.ts'
 import { readMediaSearch } from '../../lib/media-search.ts'
+import { useBatch } from '../../lib/queries.ts'
 import { MediaView } from '../../media/media-view.tsx'
 
 const route = getRouteApi('/b/$batchId/media')
@@ -13,6 +14,7 @@ export function BatchMedia() {
   return (
     <MediaView
       search={search}
+      project={useBatch(batchId)?.project}
       onSearch={(next) =>
         void navigate({
           ...links.media(batchId, readMediaSearch({ ...next })),

@@ -38,6 +38,7 @@ export function MediaBlock({ wanted }: { wanted: readonly string[] }) {
           search={{ ...search, ...(wanted.length > 0 && { series: matcherOf(wanted) }) }}
           onSearch={({ series: _, ...part }) => setSearch((now) => changed(now, part))}
           finds={false}
+          arranges={false}
         />
       )}
       {ids.length > jobs.length && (
