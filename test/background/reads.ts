@@ -39,6 +39,10 @@ function pathsOf(url: string, named: Named): string[] {
     const query = url.endsWith('/groups') ? 'group_by=batch' : 'clip=0.05'
     return [`${url}?job_keys=${named.jobKeys.join(',')}&key=train_loss&${query}`]
   }
+  if (url.startsWith('/api/jobs/media')) {
+    const key = url.endsWith('/keys') ? '' : '&key=train_loss'
+    return [`${url}?job_keys=${named.jobKeys.join(',')}${key}`]
+  }
   if (url.startsWith('/api/jobs/:key')) return named.jobKeys.map((key) => url.replace(':key', key))
   if (url.startsWith('/api/hosts/:id')) return [url.replace(':id', named.host)]
   if (url.startsWith('/api/reports/:id')) return [url.replace(':id', named.report)]
