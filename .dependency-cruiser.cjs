@@ -171,8 +171,8 @@ module.exports = {
       to: {
         dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'],
         dependencyTypesNot: ['type-only'],
-        // An optional peer, loaded where an operator has installed it (src/cli/telemetry.ts).
-        pathNot: 'node_modules/@opentelemetry/sdk-node/',
+        // Optional peers, loaded where an operator has installed them (src/cli/telemetry.ts, src/domain/files/thumbnails.ts).
+        pathNot: 'node_modules/(@opentelemetry/sdk-node|sharp)/',
       },
     },
     {
