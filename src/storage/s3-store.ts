@@ -52,6 +52,19 @@ const stateOf = (state: unknown): S3State => (state === null ? { parts: [] } : (
 async function continueObject(s3: S3Folder, name: string, from: Progress): Promise<ObjectWriter> {
   const content = contentOf(name)
   const state = structuredClone(stateOf(from.state))
+  const finish = async (last: () => Promise<void>): Promise<void> => {
+    await last()
+    for await (const other of s3.list(name)) if (other !== content) await s3.remove(other)
+  }
+  // A process that ended before it noted this has finished the object: its parts and its rest are gone.
+  if (from.state !== null && (await s3.sizeOf(content)) !== undefined)
+    return {
+      write: async () => {},
+      flush: async () => from,
+      suspend: async () => from,
+      finish: () => finish(async () => {}),
+      abandon: async () => {},
+    }
   let waiting: Buffer[] = []
   let bytes = 0
   let stored = from.offset
@@ -97,15 +110,15 @@ async function continueObject(s3: S3Folder, name: string, from: Progress): Promi
       }
       return { offset, state: structuredClone(state) }
     },
-    async finish() {
-      const last = Buffer.concat(waiting)
-      if (state.upload === undefined) await s3.put(content, last)
-      else {
-        if (last.length > 0) await sendPart(last)
-        await s3.parts.complete(content, state.upload, state.parts)
-      }
-      for await (const other of s3.list(name)) if (other !== content) await s3.remove(other)
-    },
+    finish: () =>
+      finish(async () => {
+        const last = Buffer.concat(waiting)
+        if (state.upload === undefined) await s3.put(content, last)
+        else {
+          if (last.length > 0) await sendPart(last)
+          await s3.parts.complete(content, state.upload, state.parts)
+        }
+      }),
     abandon: async () => {},
   }
 }

@@ -88,6 +88,25 @@ describe.each(['folder', 'S3'])('an object in a %s', (kind) => {
     await store.discard('1/b', null)
   })
 
+  test.each([
+    1_000_000, 9_000_000,
+  ])('is continued at byte %d though a process finished it and ended', async (at) => {
+    const store = open()
+    const whole = bytes.subarray(0, 10_000_000)
+    const first = await store.continueObject('1/d', { offset: 0, state: null })
+    await first.write(whole.subarray(0, at))
+    const noted = JSON.parse(JSON.stringify(await first.suspend()))
+    for (const attempt of [1, 2]) {
+      const writer = await store.continueObject('1/d', noted)
+      await writer.write(whole.subarray(noted.offset))
+      await writer.finish()
+      const read = await store.read(contentOf('1/d'))
+      expect(read !== undefined && whole.equals(await buffer(read)), `attempt ${attempt}`).toBe(true)
+    }
+    expect(await names(store)).toEqual([contentOf('1/d')])
+    await store.discard('1/d', null)
+  })
+
   test('is discarded with all of its parts before it is finished', async () => {
     const store = open()
     const writer = await store.continueObject('1/c', { offset: 0, state: null })
