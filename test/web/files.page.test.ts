@@ -218,3 +218,21 @@ test('a command that was clicked may outlive the page, and what the page reads m
   expect((await sent()).filter((one) => /^(GET|POST) true/.test(one))).toEqual([])
   await context.close()
 })
+
+test('a deletion that was clicked happens although its page is closed at once', async () => {
+  const path = 'left/behind.txt'
+  await putFile(web.app, { token: web.reporter, batch: RAN }, path, Buffer.from('to be deleted'))
+  const { page, context } = await open(`/b/${RAN}/files?file=${path}`)
+  await page.getByText('to be deleted').waitFor()
+  await page.getByRole('button', { name: 'Delete', exact: true }).last().click()
+  // The page is left in the turn of the click, before the request can have an answer.
+  await page.getByRole('button', { name: 'Delete the file' }).evaluate((at: HTMLElement) => {
+    at.click()
+    location.replace('about:blank')
+  })
+  await page.waitForURL('about:blank')
+  await page.close()
+  const file = () => web.app.call('GET', `/api/batches/${RAN}/files/${path}`, { token: web.ada.token })
+  await expect.poll(async () => (await file()).status).toBe(404)
+  await context.close()
+})

@@ -3,10 +3,14 @@ import { expect, test } from 'vitest'
 import {
   arranged,
   type ChartLayout,
+  MEDIA,
+  mediaName,
   readLayout,
+  sizeOf,
   withChart,
   withHidden,
   withNewSection,
+  withoutMedia,
   withoutSection,
   withSection,
   withSize,
@@ -75,6 +79,25 @@ test('hidden charts are left out, sizes are bounded, and nothing arranged is not
   const wide = withSize(undefined, 'val/loss', { wide: 9, high: 2 })
   expect(wide).toEqual({ sizes: { 'val/loss': [3, 2] } })
   expect(withSize(wide, 'val/loss', { wide: 1, high: 1 })).toBeUndefined()
+})
+
+test('media have an order, sizes and hidden cards of their own beside those of charts', () => {
+  const media = ['a', 'train/b', 'c'].map(mediaName)
+  const [a, b] = media as [string, string]
+  const order = (layout: ChartLayout | undefined) => arranged(media, NONE, layout).flatMap(({ keys }) => keys)
+  const wide = { wide: 3, high: 1 }
+  const moved = withChart(undefined, arranged(media, NONE, undefined), b, { section: MEDIA, at: 0 })
+  expect(order(moved)).toEqual([b, a, mediaName('c')])
+  const small = withSize(withHidden(moved, a, true), b, { wide: 1, high: 1 }, wide)
+  expect(sizeOf(small, b, wide)).toEqual({ wide: 1, high: 1 })
+  expect(sizeOf(readLayout(JSON.parse(JSON.stringify(small))), b, wide)).toEqual({ wide: 1, high: 1 })
+  expect(withSize(small, b, wide, wide)).not.toHaveProperty('sizes')
+  const both = withHidden(small, 'epoch_s', true)
+  expect([order(both), ids(both)]).toEqual([
+    [b, mediaName('c')],
+    ['val', 'train', 'opt'],
+  ])
+  expect(withoutMedia(both)).toEqual({ hidden: ['epoch_s'] })
 })
 
 test('any address is read as a layout that shows every series once, apart from hidden ones', () => {

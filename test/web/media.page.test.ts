@@ -192,6 +192,10 @@ test('tables, text, sound, plots, HTML and histograms are shown, and their names
   await (await seen('weights')).getByText(/^epoch 10: median 1/).waitFor()
   expect(await page.title()).not.toBe('1')
   expect(await seriousFindings(page)).toEqual([])
+  // The link has the search and order of the table.
+  await page.reload()
+  await (await seen('pred')).locator('th[aria-sort="descending"]').waitFor()
+  expect(await pred.getByLabel('Find in pred of seed0').inputValue()).toBe('horse')
   expect(complaints).toEqual([])
   await context.close()
 })

@@ -19,7 +19,6 @@ import { queryClient } from '../lib/query-client.ts'
 import { BASE_PATH } from '../lib/served.ts'
 import type { SweepSearch } from '../lib/sweep-search.ts'
 import type { TableSearch } from '../lib/table-search.ts'
-import { mediaKeysOf } from '../media/media-queries.ts'
 import type { JobsSearch } from '../pages/batch/jobs-search.ts'
 import type { JobPageSearch } from '../pages/job/search.ts'
 import type { ShareSearch } from '../pages/share/search.ts'
@@ -168,7 +167,10 @@ const batch = createRoute({
     const known = queryClient.fetchQuery(batchQuery(params.batchId))
     void queryClient.prefetchQuery(jobsQuery(params.batchId))
     // Of a batch that the user sees: others would only be one more refusal.
-    known.then(() => queryClient.prefetchQuery(mediaKeysOf(params.batchId))).catch(() => {})
+    known
+      .then(() => import('../media/media-queries.ts'))
+      .then(({ mediaKeysOf }) => queryClient.prefetchQuery(mediaKeysOf(params.batchId)))
+      .catch(() => {})
   },
   component: page(() => import('../pages/batch/batch.tsx'), 'BatchPage'),
 })

@@ -76,7 +76,7 @@ export function refreshMedia(of: string, keys: readonly string[] | undefined): v
     void invalidateQueries({
       queryKey: ['media', of],
       predicate: ({ queryKey: [, , kind, wanted], state }) =>
-        kind === 'keys'
+        wanted === undefined
           ? changed instanceof Set
           : isChanged(wanted as MediaWanted) || (kind === 'items' && waitsForContent(state.data)),
     })
