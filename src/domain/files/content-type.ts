@@ -27,7 +27,7 @@ export const INLINE_TYPES: ReadonlySet<string> = new Set(SIGNS.map(([type]) => t
 export const HEAD_BYTES = 256 * 1024
 
 /** An image of 100 megapixels takes 400 MB in a browser. */
-const MAX_PIXELS = 100_000_000
+export const MAX_PIXELS = 100_000_000
 
 /**
  * @param head the first bytes of the content

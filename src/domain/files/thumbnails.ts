@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { createBoundedQueue } from '../../bounded-queue.ts'
 import { Problem } from '../../problem.ts'
 import { messageOf } from '../../thrown.ts'
+import { MAX_PIXELS } from './content-type.ts'
 import type { Content } from './reads.ts'
 
 /** The widths of thumbnails, in pixels. */
@@ -24,7 +25,6 @@ const TYPES: ReadonlySet<string | null> = new Set(['image/png', 'image/jpeg', 'i
 const MIN_BYTES = 64 * 1024
 /** Larger ones too, because they are read into memory. */
 const MAX_BYTES = 32 * 1024 * 1024
-const MAX_PIXELS = 100_000_000
 const TIMEOUT_S = 5
 /** How many of a project, and of all, may wait; images beyond are sent whole. */
 const WAITING = { waiting: 200, together: 1_000, code: 'overloaded' } as const

@@ -24,8 +24,11 @@ export async function sendContent(
 ): Promise<FastifyReply> {
   const { sha256, size, mediaType } = content
   if (width !== undefined && !download) {
+    reply.header('etag', `"${sha256}-${width}"`).header('cache-control', 'private, no-cache')
+    // Only who was sent the copy knows its tag: it need not be made again.
+    if (isListed(request.headers['if-none-match'], `"${sha256}-${width}"`)) return reply.code(304).send()
     const small = await thumbnails.of(content, width, () => openedContent(files, content))
-    if (small !== undefined) return sendThumbnail(request, reply, small, `"${sha256}-${width}"`)
+    if (small !== undefined) return reply.type('image/webp').send(small)
   }
   const frameType = frameTypeOf(request, content, name)
   const etag = `"${sha256}"`
@@ -43,16 +46,6 @@ export async function sendContent(
   if (request.method === 'HEAD' || size === 0) return reply.send(Readable.from([]))
   const bytes = await openedContent(files, content, range)
   return reply.send(Readable.from(partsFor(reply, streamParts(bytes)), { objectMode: false }))
-}
-
-function sendThumbnail(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  small: Buffer,
-  etag: string,
-): FastifyReply {
-  reply.header('etag', etag).header('cache-control', 'private, no-cache').type('image/webp')
-  return isListed(request.headers['if-none-match'], etag) ? reply.code(304).send() : reply.send(small)
 }
 
 /** @throws Problem storage_unavailable */
