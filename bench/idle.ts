@@ -1,7 +1,7 @@
 /**
- * What a service at rest takes, a minute after it stored something and drew the dashboard: processes of PostgreSQL, and
+ * What a service at rest takes, a minute after it stored something and answered the page: processes of PostgreSQL, and
  * memory of the service and of PostgreSQL, with pages that several of them share counted once. IDLE_LIST=1 also lists the
- * processes.
+ * processes; IDLE_UNSEEN=1 leaves out the page's queries.
  */
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,12 +10,14 @@ import { descendantsOf, memoryMbOf } from './kit/cpu.ts'
 import { arraysOf, take, trainingEvents } from './kit/events.ts'
 import { postAll } from './kit/load.ts'
 import type { Figure } from './kit/report.ts'
-import { startDatabase, startServer } from './kit/server.ts'
+import { type BenchServer, startDatabase, startServer } from './kit/server.ts'
 
 export const longMinutes = 2
 
 const REST_MS = 75_000
 const EVENTS = 2_000
+const QUERY =
+  '{ projects { edges { node { slug } } } batches { edges { node { id jobs { edges { node { id } } } } } } }'
 const MAX_PROCESSES = 10
 const MAX_MB = 110
 
@@ -29,7 +31,9 @@ export async function benchIdle(): Promise<Figure[]> {
       token: server.token,
     })
     if (load.failures > 0) throw new Error(`${load.failures} arrays were refused`)
-    await Promise.all(Array.from({ length: 10 }, () => read(server.address, '/api/batches', server.session)))
+    await Promise.all(Array.from({ length: 10 }, () => read(server, '/api/batches')))
+    if (process.env.IDLE_UNSEEN === undefined)
+      await read(server, `/graphql?query=${encodeURIComponent(QUERY)}`)
     await sleep(REST_MS)
     const processes = [database.pid, ...descendantsOf(database.pid)]
     if (process.env.IDLE_LIST !== undefined) await list(database.url, processes)
@@ -57,7 +61,7 @@ export async function benchIdle(): Promise<Figure[]> {
   }
 }
 
-async function read(address: string, path: string, session: string): Promise<void> {
+async function read({ address, session }: BenchServer, path: string): Promise<void> {
   const answer = await fetch(`${address}${path}`, { headers: { authorization: `Bearer ${session}` } })
   if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`)
   await answer.arrayBuffer()

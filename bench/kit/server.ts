@@ -8,8 +8,11 @@ import { startEmbedded } from '../../src/db/embedded.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-/** Those of `npm start`. */
+/** The flags and the environment of `npm start`. */
 const NODE_FLAGS: string[] = scripts.start.match(/--\S+/g)
+const ENVIRONMENT = Object.fromEntries(
+  scripts.start.match(/MALLOC\S+/g).map((text: string) => text.split('=')),
+)
 
 export interface BenchDatabase {
   url: string
@@ -66,7 +69,7 @@ export async function startProcess(
   const profile = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
   const runner = script.endsWith('.ts') ? ['--import', 'tsx'] : NODE_FLAGS
   const child = spawn(process.execPath, [...profile, ...runner, join(root, script)], {
-    env: { ...process.env, ...env },
+    env: { ...ENVIRONMENT, ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const address = await new Promise<string>((resolve, reject) => {
