@@ -244,7 +244,6 @@ async function main() {
   if (buildOnly) return
   dropRepeatedSignals()
   if (['start', 'demo'].includes(process.env.npm_lifecycle_event)) endWithNpm()
-  process.setSourceMapsEnabled(true)
   // Without a command it starts, with any options: npm start -- --port 0.
   const command = args[0] === undefined || args[0].startsWith('-') ? ['start'] : []
   const unlock = await lock()
