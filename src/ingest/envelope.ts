@@ -4,6 +4,7 @@ import { canonicalInstant } from '../db/instant.ts'
 import { accepts, type Event, eventSchema, type Incoming, seriesOf } from '../domain/events/index.ts'
 import { stampOf } from '../domain/merge.ts'
 import { type FieldError, Problem } from '../problem.ts'
+import { messageOf } from '../thrown.ts'
 import type { ReceiptClock } from './receipt-clock.ts'
 
 /**
@@ -35,8 +36,8 @@ export function parseBody(bytes: Buffer | undefined): Body {
   const text = bytes.toString('utf8')
   try {
     return { value: JSON.parse(text), text, suspect: ESCAPED_SUSPECT.test(text) }
-  } catch {
-    throw new Problem('invalid_json')
+  } catch (error) {
+    throw new Problem('invalid_json', { detail: messageOf(error) })
   }
 }
 
@@ -52,7 +53,10 @@ export function checkEvent(
   { text, suspect, reception }: { text?: string | undefined; suspect: boolean; reception: ReceiptClock },
 ): Checked | Problem {
   if (!isRecord(value)) {
-    return new Problem('invalid_envelope', { errors: [{ path: '', message: 'must be an object' }] })
+    const message = Array.isArray(value)
+      ? 'must be an object; an array of events goes to /api/events/batch'
+      : 'must be an object'
+    return refuse('invalid_envelope', [{ path: '', message }])
   }
   const version = value.schema_version
   if (typeof version === 'string' && version !== '1.1') {

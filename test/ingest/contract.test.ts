@@ -87,6 +87,12 @@ describe('one event', () => {
     )
   })
 
+  test('is refused in an array, with the address for arrays', async () => {
+    const answer = await door.send([makeEvent('batch_start', { batch_id: newBatch() })] as never)
+    expect(answer).toMatchObject(refusal('invalid_envelope'))
+    expect(answer.body.detail).toBe('must be an object; an array of events goes to /api/events/batch')
+  })
+
   test('is answered with a request id and the remaining rate limit', async () => {
     const { headers } = await door.send(makeEvent('batch_start', { batch_id: newBatch() }))
     expect(headers).toMatchObject({
@@ -758,11 +764,16 @@ describe('sizes', () => {
     const post = (body: string, type: string) =>
       door.app.call('POST', '/api/events', { token: door.token, body, headers: { 'content-type': type } })
     const event = JSON.stringify(makeEvent('batch_start', { batch_id: newBatch() }))
-    expect(await post(event, 'text/plain')).toMatchObject(refusal('unsupported_media_type', 415))
+    const asText = await post(event, 'text/plain')
+    expect(asText).toMatchObject(refusal('unsupported_media_type', 415))
+    expect(asText.body.detail).toContain('application/json')
     expect((await post(event, 'application/json; charset=utf-8')).status).toBe(200)
     for (const text of ['', '{', 'nonsense', `${event}x`]) {
       expect(await door.send(text)).toMatchObject(refusal('invalid_json', 422))
     }
+    const withNan = await door.send('{"loss": NaN}')
+    expect(withNan).toMatchObject(refusal('invalid_json', 422))
+    expect(withNan.body.detail).toContain("Unexpected token 'N'")
   })
 })
 

@@ -3,7 +3,7 @@ import { gunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { EPOCHS_TYPE } from '../../ingest/index.ts'
 import { Problem } from '../../problem.ts'
-import { codeOf } from '../../thrown.ts'
+import { codeOf, messageOf } from '../../thrown.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -89,8 +89,8 @@ function parse(request: FastifyRequest, body: Buffer, done: Parsed): void {
   if (request.routeOptions.config.rawJson !== true) {
     try {
       value = body.length === 0 ? undefined : JSON.parse(body.toString('utf8'))
-    } catch {
-      done(new Problem('invalid_json'))
+    } catch (error) {
+      done(new Problem('invalid_json', { detail: messageOf(error) }))
       return
     }
   }

@@ -44,6 +44,9 @@ const FRAMEWORK: Record<string, ProblemCode> = {
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
 }
 
+const TYPES_WANTED =
+  'The content-type must be application/json, or application/offset+octet-stream for the bytes of a file'
+
 /** The Problem for any thrown value. An unexpected error becomes `internal` and keeps its cause for the log. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
@@ -64,6 +67,7 @@ export function toProblem(error: unknown): Problem {
     })
   }
   const known = FRAMEWORK[code]
+  if (known === 'unsupported_media_type') return new Problem(known, { detail: TYPES_WANTED })
   if (known !== undefined) return new Problem(known)
   const fault = databaseFault(error)
   if (fault === 'unavailable' || fault === 'retry') return new Problem('unavailable', { cause: error })
