@@ -244,6 +244,9 @@ export function Swatch(props: {
 
 interface NamedCurve {
   name: string
+  /** Of a run of several batches: its batch, which is shortened first, and its job. */
+  batch?: string
+  job?: string
   /** The number of jobs of a group, or what else stands beside the name. */
   jobs?: number
   note?: string
@@ -274,7 +277,7 @@ export function GroupLegend(props: {
 }
 
 function GroupEntry(props: NamedCurve & { focus: Focus; colourOf: ColourOf }) {
-  const { name, jobs, note, focus } = props
+  const { name, batch, job = name, jobs, note, focus } = props
   const lit = useFocused(focus, name)
   const hovered = useHoveredValue(focus, name)
   useColourChoice()
@@ -287,8 +290,14 @@ function GroupEntry(props: NamedCurve & { focus: Focus; colourOf: ColourOf }) {
       onPointerLeave={() => focus.set(null)}
     >
       <Swatch name={name} colour={colour} off={false} isDashed={isDashed(props.colourOf, name)} />
-      <span className="min-w-0 flex-1 truncate" title={name}>
-        {name}
+      <span className="flex min-w-0 flex-1 gap-1" title={name}>
+        {batch !== undefined && (
+          <>
+            <span className="max-w-2/5 shrink-0 truncate text-muted">{batch}</span>
+            <span className="text-muted">/</span>
+          </>
+        )}
+        <span className="truncate">{job}</span>
       </span>
       <span className="text-xs whitespace-nowrap text-muted tabular-nums">
         {hovered ?? note ?? (jobs !== undefined && some(jobs, 'job'))}

@@ -32,6 +32,7 @@ import { BestEpochs } from './best.tsx'
 import { AddButton, ComparedBatches, CompareHeader } from './compare-header.tsx'
 import { Curves } from './curves.tsx'
 import { Differences } from './differences.tsx'
+import { firstOfEach } from './first-of-each.ts'
 
 const route = getRouteApi('/compare')
 const NONE: readonly Compared[] = []
@@ -215,7 +216,11 @@ function Shown({
 /** What the charts and tables of the page share: live points, the hovered job, and the colours of the runs. */
 function useRunsView(rows: readonly Compared[]) {
   const runs = useMemo(
-    () => ({ names: rows.map((row) => row.name), keys: new Map(rows.map((row) => [row.name, row.job.key])) }),
+    // Of runs with the same colour, those that are drawn first have no dashes.
+    () => ({
+      names: [...new Set([...firstOfEach(rows), ...rows].map((row) => row.name))],
+      keys: new Map(rows.map((row) => [row.name, row.job.key])),
+    }),
     [rows],
   )
   const latest = useRef(runs)

@@ -7,6 +7,7 @@ import type { Compared } from '../../charts/compared-jobs.ts'
 import { seriesNames } from '../../charts/series-names.ts'
 import { useChartChoices } from '../../charts/use-chart-choices.ts'
 import type { SeriesSource } from '../../lib/api/series.ts'
+import { batchName } from '../../lib/batch-name.ts'
 import type { ColourOf } from '../../lib/charts/colours.ts'
 import type { BandKind } from '../../lib/charts/columns.ts'
 import type { CompareSearch } from '../../lib/compare-search.ts'
@@ -16,9 +17,8 @@ import type { SearchChange } from '../../lib/search-change.ts'
 import { stepUnit } from '../../lib/step-unit.ts'
 import { count, number, some } from '../../lib/words.ts'
 import { Button, Choice } from '../../ui/controls.tsx'
+import { FIRST_DRAWN, firstOfEach } from './first-of-each.ts'
 
-/** More curves are drawn on request. */
-const FIRST_DRAWN = 20
 /** The most runs that a list offers to subtract. */
 const MAX_BASELINES = 200
 
@@ -52,18 +52,21 @@ export function Curves(props: {
   const groups = useMemo(() => (names === undefined ? [] : groupsOf(jobs, names)), [jobs, names])
   const colourOfGroup = useGroupColours(groups)
   // Groups cover all jobs within the brushed ranges, regardless of the limit of curves.
-  const drawn = useMemo(
-    () => rows.slice(0, search.all || by !== undefined ? undefined : FIRST_DRAWN).map((row) => row.name),
+  const first = useMemo(
+    () => (search.all || by !== undefined ? rows : firstOfEach(rows)),
     [rows, search.all, by],
   )
+  const drawn = useMemo(() => first.map((row) => row.name), [first])
   const [watched] = props.keys
   const runs = useMemo(
     () =>
-      rows.slice(0, drawn.length).map(({ name, job }) => ({
+      first.map(({ name, batch, job }) => ({
         name,
+        batch: batchName(batch),
+        job: job.id,
         note: watched === undefined ? '' : number(job.best[watched]),
       })),
-    [rows, drawn, watched],
+    [first, watched],
   )
   const starts = useMemo(
     () => new Map(every.map(({ name, job }) => [name, Date.parse(job.started_at) / 1000])),
@@ -83,7 +86,7 @@ export function Curves(props: {
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xs text-muted">
         <span data-drawn>
           {by === undefined
-            ? `${drawn.length} of ${some(rows.length, 'job')} drawn`
+            ? `${count(drawn.length)} of ${some(rows.length, 'job')} drawn`
             : `${some(groups.length, 'group')} of ${some(rows.length, 'job')}, all counted`}
         </span>
         {by === undefined && every.length > 1 && (
@@ -101,7 +104,7 @@ export function Curves(props: {
         {props.minus !== undefined && <span>Differences at the steps that both runs have.</span>}
         {by === undefined && rows.length > FIRST_DRAWN && (
           <Button onClick={() => onChange({ all: !search.all })}>
-            {search.all ? `Draw the first ${FIRST_DRAWN}` : `Draw all ${count(rows.length)}`}
+            {search.all ? `Draw only ${FIRST_DRAWN}` : `Draw all ${count(rows.length)}`}
           </Button>
         )}
       </div>
