@@ -120,6 +120,26 @@ test.each([false, true])('positions and labels of compared jobs stay on their ax
   )
 })
 
+test('a parameter with few values is labelled with them, where they have space', () => {
+  const axis = (values: number[], log = false): Axis => ({
+    id: 'param.width',
+    title: 'width',
+    words: null,
+    values,
+    at: () => values[0],
+    low: Math.min(...values),
+    high: Math.max(...values),
+    log,
+  })
+  const texts = (of: Axis) => axisLabels(of, 6).labels.map(({ text }) => text)
+  expect(texts(axis([0, 1]))).toEqual(['0', '1'])
+  expect(texts(axis([64, 128, 256, 512]))).toEqual(['64', '128', '256', '512'])
+  expect(texts(axis([0, 1e-4, 5e-4]))).toEqual(['0', '1e−4', '5e−4'])
+  expect(texts(axis([0.001, 0.01, 0.1], true))).toEqual(['0.001', '0.01', '0.1'])
+  // 1 and 2 would cover each other.
+  expect(texts(axis([1, 2, 1000]))).toEqual(['1', '1,000'])
+})
+
 test.each([
   [1e-5, 0.000010000001192092897],
   [0.1, 0.1 * (1 + 2 ** -31)],

@@ -8,6 +8,8 @@ export interface Axis {
   title: string
   /** The categories of a text axis, in order; null for a numeric axis. */
   words: readonly string[] | null
+  /** The values of a numeric parameter that has few of them, ascending. */
+  values?: readonly number[]
   /** A job's position: NaN if its value is no number, undefined if it has no value. */
   at: (row: Compared) => number | undefined
   low: number
@@ -70,6 +72,9 @@ export function axesOf(rows: readonly Compared[]): Axis[] {
   return ids.flatMap(([id, title]) => axisOf(rows, id, title) ?? [])
 }
 
+/** An axis of a parameter with so many values or fewer is labelled with them. */
+const MAX_VALUES = 8
+
 function axisOf(rows: readonly Compared[], id: string, title: string): Axis | undefined {
   const values = rows
     .map((row) => rawValueOf(row, id))
@@ -82,7 +87,9 @@ function axisOf(rows: readonly Compared[], id: string, title: string): Axis | un
       const value = rawValueOf(row, id)
       return value === undefined || value === null ? undefined : Number(value)
     }
-    return { id, title, words: null, at, low, high, log: suitsLog(finite) }
+    const axis = { id, title, words: null, at, low, high, log: suitsLog(finite) }
+    const distinct = id.startsWith('param.') ? [...new Set(finite)].sort((a, b) => a - b) : []
+    return distinct.length > 0 && distinct.length <= MAX_VALUES ? { ...axis, values: distinct } : axis
   }
   const text = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
   const words = [...new Set(values.map(text))].sort()

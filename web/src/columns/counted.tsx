@@ -7,8 +7,8 @@ import type { Axis } from './axes.ts'
 export function whyLeftOut(
   { job }: Compared,
   metric: Axis | undefined,
-): 'failed' | 'pruned' | 'diverged' | null {
-  if (job.status === 'failed' || job.status === 'lost') return 'failed'
+): 'failed' | 'lost' | 'pruned' | 'diverged' | null {
+  if (job.status === 'failed' || job.status === 'lost') return job.status
   if (job.pruned) return 'pruned'
   const name = metric?.id.slice(metric.id.indexOf('.') + 1)
   const last = name === undefined ? undefined : job.latest[name]
@@ -31,7 +31,7 @@ export function useCounted(
 ): Counted {
   return useMemo(() => {
     const why = rows.map((row) => whyLeftOut(row, metric))
-    const kinds = (['failed', 'pruned', 'diverged'] as const).flatMap((kind) => {
+    const kinds = (['failed', 'lost', 'pruned', 'diverged'] as const).flatMap((kind) => {
       const n = why.filter((one) => one === kind).length
       return n === 0 ? [] : [`${count(n)} ${kind}`]
     })

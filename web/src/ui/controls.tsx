@@ -61,7 +61,7 @@ export function Choice<T extends string>(props: {
       </label>
       <select
         id={id}
-        className={`${inputLook} w-auto pr-6! ${props.hideLabel ? 'field-sizing-content max-w-32' : ''}`}
+        className={`${inputLook} w-auto pr-6! ${props.hideLabel ? 'field-sizing-content max-w-32' : 'max-w-64'}`}
         value={props.value}
         onChange={(event) => props.onChange(event.target.value as T)}
       >
