@@ -2,6 +2,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useLayoutEffect } from 'react'
 import { links } from '../lib/links.ts'
 import { useLater } from '../ui/use-later.ts'
+import { expectTyping, typeAhead } from './typed-ahead.ts'
 
 const loadKeys = () => import('./keys.tsx').then((file) => file.Keys)
 
@@ -21,6 +22,7 @@ export function Keyboard({ onPalette }: { onPalette: () => void }) {
         !at.closest('dialog[open]')
       ) {
         event.preventDefault()
+        expectTyping()
         onPalette()
         return
       }
@@ -32,6 +34,10 @@ export function Keyboard({ onPalette }: { onPalette: () => void }) {
         return
       }
       if (at.closest('input:not([type=checkbox]), textarea, select, dialog[open], [role=menu]')) return
+      if (typeAhead(event.key)) {
+        event.preventDefault()
+        return
+      }
       const typed = before + event.key
       before = event.key === 'g' ? 'g' : ''
       if (typed === 'gh') void navigate(links.home())

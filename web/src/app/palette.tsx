@@ -14,6 +14,7 @@ import { chooseTheme } from '../lib/theme.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { StatusShape } from '../ui/status.tsx'
 import { signOutAndLeave } from './leave.ts'
+import { takeTyped } from './typed-ahead.ts'
 
 interface Entry {
   kind: string
@@ -28,7 +29,7 @@ const LOOKED_AT = 2_000
 
 /** The command palette: fuzzy search over all pages and actions. */
 export function Palette({ onClose }: { onClose: () => void }) {
-  const [text, setText] = useState('')
+  const [text, setText] = useState(takeTyped)
   const wanted = useDebounced(text.trim())
   const found = useQuery({
     queryKey: ['palette', wanted],

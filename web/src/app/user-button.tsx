@@ -8,7 +8,8 @@ export const userButton = (me: User) => ({
   'aria-label': `Account of ${me.name}`,
   children: (
     <>
-      <span className="max-w-32 truncate">{me.name}</span>
+      <span className="max-w-32 truncate max-sm:hidden">{me.name}</span>
+      <span className="uppercase sm:hidden">{[...me.name][0]}</span>
       <ChevronDown className="size-3.5" aria-hidden="true" />
     </>
   ),

@@ -140,11 +140,11 @@ const Tabs = memo(function Tabs({ batchId, timeline }: { batchId: string; timeli
   const hasTrials = useRowPart(batchStore, batchId, (batch) => batch?.sweep_id != null)
   const hasMany = useSyncExternalStore(jobs.onIds, () => jobs.ids().length >= SWEEP_JOBS)
   const path = useRouterState({ select: (state) => state.resolvedLocation?.pathname })
-  // biome-ignore lint/correctness/useExhaustiveDependencies: runs at each navigation
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs at each navigation, and when the last tab is known
   useEffect(() => {
     const open = tabs.current?.querySelector<HTMLElement>('[aria-current="page"]')
     if (tabs.current && open) tabs.current.scrollLeft = open.offsetLeft - tabs.current.offsetLeft - 16
-  }, [path])
+  }, [path, media])
   return (
     <nav
       ref={tabs}
