@@ -89,7 +89,7 @@ describe('a rerun', () => {
     await page.getByLabel('Command').fill('python train.py --lr 0.2')
     await page.getByRole('button', { name: 'Rerun all jobs' }).click()
     await page.getByRole('button', { name: 'Cancel rerun' }).click()
-    await page.getByText('cancelled before it began').waitFor()
+    await page.getByText('cancelled before it started').waitFor()
     const { items } = (await web.app.call('GET', `/api/batches/${RAN}/commands`, { token: web.ada.token }))
       .body
     expect(items[0]).toMatchObject({

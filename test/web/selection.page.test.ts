@@ -91,7 +91,7 @@ describe('jobs of a batch', () => {
       await expect.poll(() => address(page)).toContain('sel=["job-1","job-3","job-4"]')
       // To select a row is not to pick it.
       expect(page.url()).not.toContain('job=')
-      await page.getByText('the chart shows the selected 3').waitFor()
+      await page.getByText('the charts show the selected 3').waitFor()
       await page.reload()
       await bar(page).getByText('3 selected').waitFor()
       expect(await box(page, 'job-3').isChecked()).toBe(true)

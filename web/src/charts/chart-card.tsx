@@ -135,21 +135,20 @@ function Header(
         {props.kept?.has(name) && <Pin className="inline size-3 text-accent" aria-hidden="true" />}
         {name}
       </span>
-      <span
-        data-points
-        className="flex-1 truncate text-right text-xs text-muted"
-        title={hidden > 0 ? `${some(hidden, 'outlier')} outside; ${points}` : points}
-      >
+      <span data-points className="flex min-w-0 flex-1 justify-end gap-1 text-xs text-muted">
+        <span
+          className={`truncate ${CALM} ${shows ? '' : 'pointer-coarse:opacity-0'}`}
+          title={hidden > 0 ? `${some(hidden, 'outlier')} outside; ${points}` : points}
+        >
+          {points}
+          {(notes.length > 0 || hidden > 0) && ','}
+        </span>
         {hidden > 0 && (
-          <span className="text-amber" data-hidden>
-            {some(hidden, 'outlier')} outside,{' '}
+          <span className="whitespace-nowrap text-amber" data-hidden>
+            {some(hidden, 'outlier')} outside{notes.length > 0 && ','}
           </span>
         )}
-        <span className={`${CALM} ${shows ? '' : 'pointer-coarse:opacity-0'}`}>
-          {points}
-          {notes.length > 0 && ', '}
-        </span>
-        {notes.join(', ')}
+        {notes.length > 0 && <span className="whitespace-nowrap">{notes.join(', ')}</span>}
       </span>
       <button
         type="button"

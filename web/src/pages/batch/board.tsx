@@ -77,7 +77,7 @@ export function Board(props: {
             // biome-ignore lint/suspicious/noArrayIndexKey: empty cells are identical
             key={i}
             aria-hidden="true"
-            title={over ? 'planned, never began' : 'planned, not begun yet'}
+            title={over ? 'planned, never started' : 'planned, not started yet'}
             className={`${size} rounded-sm border ${over ? 'border-dashed border-failed' : 'border-line-strong'}`}
           />
         ))}
@@ -86,7 +86,7 @@ export function Board(props: {
         <Counts store={store} />
         {missing > 0 && (
           <span className={over ? 'text-failed' : ''}>
-            {over ? `${count(missing)} never began` : `${count(missing)} to come`}
+            {over ? `${count(missing)} never started` : `${count(missing)} to come`}
           </span>
         )}
         <span>

@@ -83,7 +83,7 @@ export function rerunLadder(command: Command, timeline: readonly Step[]): Ladder
   const steps = [rungOf('Rerun requested', of('requested'))]
   const stopped = of('cancelled') ?? of('expired')
   if (stopped !== undefined) {
-    const why = stopped.step === 'expired' ? 'no agent took it for a day' : 'cancelled before it began'
+    const why = stopped.step === 'expired' ? 'no agent took it for a day' : 'cancelled before it started'
     return [
       ...steps,
       { ...rungOf(stopped.step === 'expired' ? 'Expired' : 'Cancelled', stopped, why), bad: true },
@@ -182,7 +182,7 @@ export function stepText(step: Step): { title: string; note?: string | undefined
       return { title: `The ${noun} was cancelled`, note: reasonText(detail.reason ?? detail.failure_reason) }
     case 'began':
       return {
-        title: detail.resumed === true ? 'Batch resumed by another process' : 'Batch began',
+        title: detail.resumed === true ? 'Batch resumed by another process' : 'Batch started',
         note: [
           detail.host ? `on ${detail.host}` : undefined,
           typeof detail.pid === 'number' ? `pid ${detail.pid}` : undefined,

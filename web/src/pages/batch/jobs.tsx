@@ -9,7 +9,7 @@ import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { withAnd } from '../../lib/query.ts'
 import { inAddress, type Selection, useSelection } from '../../lib/selection.ts'
-import { some } from '../../lib/words.ts'
+import { count, some } from '../../lib/words.ts'
 import { Button, Choice } from '../../ui/controls.tsx'
 import { Notice } from '../../ui/notice.tsx'
 import { part } from '../../ui/part.tsx'
@@ -239,7 +239,7 @@ function Filters(props: {
         options={[['', 'All statuses'], ...STATES.map((status) => [status, status] as const)]}
       />
       <span className="text-xs text-muted">
-        {filtered ? `${some(list.found.length, 'job')} of ${jobs.length}` : some(jobs.length, 'job')}
+        {filtered ? `${some(list.found.length, 'job')} of ${count(jobs.length)}` : some(jobs.length, 'job')}
         {props.children}
       </span>
       {filtered && (
@@ -252,8 +252,8 @@ function Filters(props: {
 }
 
 function drawnText({ drawn, listed }: JobList, curves: number): string {
-  if (drawn === listed) return `the chart shows the top ${curves}`
-  return `the chart shows the ${curves < drawn.length ? 'first selected' : 'selected'} ${curves}`
+  if (drawn === listed) return `the charts show the first ${count(curves)}`
+  return `the charts show the ${curves < drawn.length ? 'first selected' : 'selected'} ${count(curves)}`
 }
 
 /** A stable array while its content is equal, because a new one redraws the charts. */

@@ -4,8 +4,7 @@ import { useBatchContext } from '../../batch/context.ts'
 import type { Step } from '../../lib/api/control.ts'
 import type { Job } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
-import { dayOfMonth, duration, endingText, exact, some, timeOfDay } from '../../lib/words.ts'
-import { Button } from '../../ui/controls.tsx'
+import { count, dayOfMonth, duration, endingText, exact, some, timeOfDay } from '../../lib/words.ts'
 import { Notice, Waiting } from '../../ui/notice.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusShape } from '../../ui/status.tsx'
@@ -174,9 +173,9 @@ function JobsEntry(props: {
             </span>
           ))}
           {jobs.length > shown.length && (
-            <Button look="quiet" className="ml-1 h-5" onClick={() => setAll(true)}>
-              and {jobs.length - shown.length} more
-            </Button>
+            <button type="button" className="ml-1 text-accent underline" onClick={() => setAll(true)}>
+              and {count(jobs.length - shown.length)} more
+            </button>
           )}
           {reason && what !== 'started' && <span className="block">{endingText(reason)}</span>}
         </span>

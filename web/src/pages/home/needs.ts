@@ -2,9 +2,10 @@ import type { LinkProps } from '@tanstack/react-router'
 import type { Host } from '../../lib/api/hosts.ts'
 import type { Batch, Job } from '../../lib/api/types.ts'
 import { batchName } from '../../lib/batch-name.ts'
+import { itemAt } from '../../lib/checked.ts'
 import { links } from '../../lib/links.ts'
 import { causeOf } from '../../lib/traceback.ts'
-import { ago, duration, some } from '../../lib/words.ts'
+import { ago, count, duration, some } from '../../lib/words.ts'
 
 const DAY_MS = 86_400_000
 /** An agent that has been offline for longer is not reported any more. */
@@ -54,12 +55,13 @@ export function needsOf(
       .filter((one) => one.idle)
       .slice(0, MAX_OF_A_KIND)
       .map(idleNeed),
-    ...lostJobs
-      .filter(
+    ...byBatch(
+      lostJobs.filter(
         (one) => !lostBatches.has(one.batch_id) && isWithin(DAY_MS, one.ended_at ?? one.started_at, now),
-      )
+      ),
+    )
       .slice(0, MAX_OF_A_KIND)
-      .map(lostNeed),
+      .map((some) => (some.length === 1 ? lostNeed(itemAt(some, 0)) : lostNeeds(some))),
     ...hosts.flatMap((one) => offlineNeed(one, now) ?? []),
   ]
 }
@@ -120,6 +122,27 @@ const lostNeed = (job: Job): Need => ({
   at: job.ended_at ?? job.started_at,
   action: { label: 'View delivery', to: links.delivery(job.batch_id) },
 })
+
+/** Several jobs of one batch that never reported their end. */
+function lostNeeds(jobs: readonly Job[]): Need {
+  const { batch_id: batch } = itemAt(jobs, 0)
+  const ends = jobs.map((job) => job.ended_at ?? job.started_at)
+  return {
+    key: `lost ${batch}`,
+    kind: 'lost',
+    name: batch,
+    to: links.jobs(batch),
+    why: `The batch ended and ${count(jobs.length)} jobs never reported their end; what they had sent is kept`,
+    at: ends.reduce((a, b) => (b > a ? b : a)),
+    action: { label: 'View delivery', to: links.delivery(batch) },
+  }
+}
+
+function byBatch(jobs: readonly Job[]): Job[][] {
+  const batches = new Map<string, Job[]>()
+  for (const job of jobs) batches.set(job.batch_id, [...(batches.get(job.batch_id) ?? []), job])
+  return [...batches.values()]
+}
 
 function offlineNeed(host: Host, now: number): Need | undefined {
   // Hosts without an agent are known only from reports, so silence is not a problem.

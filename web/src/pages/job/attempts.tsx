@@ -91,7 +91,7 @@ function AttemptRow(props: {
         {one.status === 'superseded' ? (
           <span
             className="text-muted"
-            title="The next attempt began, and the end of this one was never reported"
+            title="The next attempt started, and the end of this one was never reported"
           >
             superseded
           </span>

@@ -121,6 +121,9 @@ export function ProjectToolbar(props: {
         <Link {...links.reports(slug)} className={buttonLook('quiet')}>
           Reports
         </Link>
+        <Link {...links.artifacts(slug)} className={buttonLook('quiet')}>
+          Artifacts
+        </Link>
         {project?.role && (
           <Link {...links.members(slug)} className={buttonLook('quiet')}>
             Members

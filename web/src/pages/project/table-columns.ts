@@ -16,7 +16,7 @@ export interface Column {
 
 const FIXED: readonly Column[] = [
   { id: 'progress', title: 'Progress', width: 140, sort: 'progress' },
-  { id: 'elapsed', title: 'Elapsed', width: 72, sort: 'elapsed' },
+  { id: 'elapsed', title: 'Elapsed', width: 88, sort: 'elapsed' },
   { id: 'eta', title: 'ETA', width: 150, sort: null },
   { id: 'owner', title: 'Owner', width: 68, sort: 'owner' },
   { id: 'host', title: 'Host', width: 68, sort: 'host' },

@@ -5,6 +5,7 @@ import { GroupLegend } from '../../charts/chart-legend.tsx'
 import { ChartSections } from '../../charts/chart-sections.tsx'
 import {
   type Compared,
+  type Comparison,
   MAX_JOBS,
   type useCompared,
   useComparedSource,
@@ -23,6 +24,7 @@ import { createPointBus } from '../../lib/live/points.ts'
 import type { MediaSearch } from '../../lib/media-search.ts'
 import type { SearchChange } from '../../lib/search-change.ts'
 import { stepUnit } from '../../lib/step-unit.ts'
+import { count, some } from '../../lib/words.ts'
 import { ComparedMedia } from '../../media/compared-sections.tsx'
 import { Button } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
@@ -118,8 +120,8 @@ export function WorkspaceCharts(props: {
         {[
           props.drawnText,
           by === 'batch' && several && 'Each curve is the mean over the jobs of a batch.',
-          over > 0 && `${over} jobs more than the first ${MAX_CURVES} are not drawn: group them.`,
-          found.data.cut && `Only the first ${MAX_JOBS} jobs are read.`,
+          over > 0 && `${some(over, 'job')} more than the first ${MAX_CURVES} are not drawn: group them.`,
+          found.data.cut && cutText(found.data),
         ]
           .filter(Boolean)
           .join(' ')}
@@ -158,6 +160,16 @@ export function WorkspaceCharts(props: {
       {rows.length > 0 && <WorkspaceCustom rows={rows} search={search} change={change} colourOf={colourOf} />}
     </>
   )
+}
+
+/** Which batches have no curves, because others have too many jobs. */
+function cutText({ rows, batches }: Comparison): string {
+  const read = new Set(rows.map((row) => row.batch.id))
+  const unread = batches.filter((batch) => batch.slots.started > 0 && !read.has(batch.id)).length
+  const only = `Only the newest ${count(MAX_JOBS)} jobs are read`
+  return unread === 0
+    ? `${only}.`
+    : `${only}: ${unread === 1 ? '1 batch has' : `${count(unread)} batches have`} no curves. Select the batches to draw.`
 }
 
 /** How the curves are grouped: as requested, or by batch if a batch has several jobs. */

@@ -32,7 +32,7 @@ export function SecondFactor(props: { challenge: string; returnTo: string | unde
           {enter.isPending ? 'Signing in …' : 'Sign in'}
         </Button>
         <Button look="quiet" onClick={props.onBack}>
-          Begin again
+          Start again
         </Button>
       </form>
     </SignInFrame>
