@@ -56,21 +56,23 @@ export function Keyboard({ onPalette }: { onPalette: () => void }) {
         // Otherwise the table's container would scroll away from the row.
         event.preventDefault()
         step(event.key === 'ArrowDown' ? 1 : -1)
-      } else if (event.key === 'f')
-        document
-          .querySelector<HTMLElement>('[data-chart]:is(:hover, :focus-within) [data-full-screen]')
-          ?.click()
-      else if (event.key === 'x' || event.key === 'X') {
-        const box = document.activeElement?.closest('[data-row]')?.querySelector('input')
-        box?.dispatchEvent(
-          new MouseEvent('click', { bubbles: true, cancelable: true, shiftKey: event.shiftKey }),
-        )
-      }
+      } else if (event.key === 'f') openChart()
+      else if (event.key === 'x' || event.key === 'X') select(event.shiftKey)
     }
     addEventListener('keydown', press)
     return () => removeEventListener('keydown', press)
   }, [navigate, onPalette, openKeys])
   return keys.Part && <keys.Part onClose={keys.close} />
+}
+
+/** Shows the chart under the pointer in full screen. */
+const openChart = (): void =>
+  document.querySelector<HTMLElement>('[data-chart]:is(:hover, :focus-within) [data-full-screen]')?.click()
+
+/** Selects the row that has the focus, with `shiftKey` every row from the last one. */
+function select(shiftKey: boolean): void {
+  const box = document.activeElement?.closest('[data-row]')?.querySelector('input')
+  box?.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, shiftKey }))
 }
 
 function step(by: number): void {
