@@ -1,6 +1,6 @@
 import { Eye, EyeOff } from 'lucide-react'
 import { useEffect, useRef } from 'react'
-import { Swatch } from '../../charts/chart-legend.tsx'
+import { Swatch } from '../../charts/swatch.tsx'
 import { useListed } from '../../charts/use-listed.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { useColourChoice } from '../../lib/charts/colours.ts'
