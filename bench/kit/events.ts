@@ -76,6 +76,9 @@ export function* trainingEvents(options: {
   }
 }
 
+/** Events start this long ago: times ahead of the clock are stored as others, so their texts are not packed. */
+const HOUR_MS = 3_600_000
+
 /** Epochs alone, 350 bytes each with four metrics, of `batches` × `jobs` trainings side by side. */
 export function* trainingsOf350Bytes(options: {
   batches: number
@@ -84,7 +87,7 @@ export function* trainingsOf350Bytes(options: {
 }): Generator<string> {
   const makeId = options.randomIds ? randomUUID : timedIds()
   const source = { project: 'bench', host: 'box1' }
-  const start = Date.now()
+  const start = Date.now() - HOUR_MS
   for (let epoch = 0; ; epoch++) {
     for (let b = 0; b < options.batches; b++) {
       for (let j = 0; j < options.jobs; j++) {
@@ -104,11 +107,11 @@ export function* trainingsOf350Bytes(options: {
   }
 }
 
-/** One job that reports a single metric at every step. */
-export function* stepsOf(batchId: string): Generator<string> {
+/** One job that reports its metrics, a single one by default, at every step. */
+export function* stepsOf(batchId: string, metrics = 1): Generator<string> {
   const makeId = timedIds()
   const source = { project: 'bench', host: 'box1', user: 'bench' }
-  const start = Date.now()
+  const start = Date.now() - HOUR_MS
   for (let step = 0; ; step++) {
     yield JSON.stringify({
       event_id: makeId(),
@@ -118,10 +121,13 @@ export function* stepsOf(batchId: string): Generator<string> {
       batch_id: batchId,
       job_id: 'job-1',
       source,
-      data: { epoch: step, loss: 2 * Math.exp(-step / 100_000) + Math.random() / 10 },
+      data: { epoch: step, loss: 2 * Math.exp(-step / 100_000) + Math.random() / 10, ...others(metrics - 1) },
     })
   }
 }
+
+const others = (metrics: number): Record<string, number> =>
+  Object.fromEntries(Array.from({ length: metrics }, (_, i) => [`metric_${i}`, Math.random()]))
 
 /** Runs of one job each, from start to end, with ten metrics an epoch. */
 export function wholeRuns(batchIds: readonly string[], epochs: number): string[] {
@@ -139,14 +145,12 @@ export function wholeRuns(batchIds: readonly string[], epochs: number): string[]
         source: { project: 'bench', host: 'box1', user: 'bench', command: 'python train.py' },
         data,
       })
-    const metrics = () =>
-      Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`metric_${i}`, Math.random()]))
     return [
-      event('batch_start', null, { n_total: 1 }),
+      event('batch_start', null, { experiment_type: 'training', n_total: 1 }),
       event('job_start', 'job', { params: { lr: Math.random() } }),
-      ...Array.from({ length: epochs }, (_, epoch) => event('job_epoch', 'job', { epoch, ...metrics() })),
+      ...Array.from({ length: epochs }, (_, epoch) => event('job_epoch', 'job', { epoch, ...others(10) })),
       event('job_done', 'job', {}),
-      event('batch_done', null, { n_done: 1, n_failed: 0 }),
+      event('batch_done', null, { n_done: 1, n_failed: 0, total_elapsed_s: 60 }),
     ]
   })
 }
@@ -193,6 +197,10 @@ export function inColumns(events: string[]): string {
     event_ids: all.map((event) => event.event_id),
     timestamps: all.map((event) => event.timestamp),
     epochs: all.map((event) => event.data.epoch),
-    series: { loss: all.map((event) => event.data.loss) },
+    series: Object.fromEntries(
+      Object.keys(all[0].data)
+        .filter((name) => name !== 'epoch')
+        .map((name) => [name, all.map((event) => event.data[name])]),
+    ),
   })
 }
