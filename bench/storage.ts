@@ -4,14 +4,14 @@
  * packed and the tables vacuumed; "archived" when their batches are in the archive too, a folder, which is measured
  * beside the tables, without the room that they leave to the next runs. STORAGE_STEPS sets the length of the long runs.
  */
-import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openSql, type Sql } from '../src/db/sql.ts'
 import { EPOCHS_TYPE, EPOCHS_VERSION } from '../src/ingest/index.ts'
 import { archiveAll } from './kit/archived.ts'
-import { cpuMsOf, descendantsOf } from './kit/cpu.ts'
+import { cpuMsOf } from './kit/cpu.ts'
 import { inColumns, stepsOf, take, trainingsOf350Bytes, wholeRuns } from './kit/events.ts'
 import { postAll } from './kit/load.ts'
+import { watchMemory } from './kit/pss.ts'
 import { type Figure, printFigures } from './kit/report.ts'
 import { type BenchServer, startDatabase, startServer } from './kit/server.ts'
 import { countFrom, partsOf, type Sizes, sizesOf } from './kit/table-sizes.ts'
@@ -271,35 +271,6 @@ async function send(
     ...(columns && { contentType: `${EPOCHS_TYPE};version=${EPOCHS_VERSION}` }),
   })
   if (load.failures > 0) throw new Error(`${load.failures} arrays were refused`)
-}
-
-/** The most that the processes together hold, each page counted once. */
-function watchMemory(roots: number[]): { stop(): number } {
-  let most = 0
-  const look = (): void => {
-    const pids = roots.flatMap((root) => [root, ...descendantsOf(root)])
-    most = Math.max(
-      most,
-      pids.reduce((sum, pid) => sum + pssMbOf(pid), 0),
-    )
-  }
-  const timer = setInterval(look, 1_000)
-  return {
-    stop: () => {
-      clearInterval(timer)
-      look()
-      return most
-    },
-  }
-}
-
-function pssMbOf(pid: number): number {
-  try {
-    return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) / 1024
-  } catch {
-    // It ended meanwhile.
-    return 0
-  }
 }
 
 if (process.argv[1] === import.meta.filename) printFigures('Storage', await benchStorage())

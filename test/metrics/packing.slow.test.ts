@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { packJobs, readSeries, readTimedSeries, type SeriesQuery } from '../../src/domain/metrics/index.ts'
 import { commit, createWriter } from '../../src/stream/commit.ts'
+import { storeFieldsOfBatches } from '../../src/workers/batch-fields.ts'
 import { createPacker } from '../../src/workers/pack.ts'
 import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
 import { assertProperty, patienceMs, propertyBounds } from '../kit/effort.ts'
@@ -204,4 +205,26 @@ test('a job whose chunks late events dissolve while it is packed is left to a la
   await door.send(epoch(1))
   expect(await pack()).toEqual([])
   expect(await door.sql`select from metric_chunks where batch_key = ${batchKey}`).toEqual([])
+})
+
+test('packing gives a batch another version, and leaves its stored fields as they are', async () => {
+  const { sql } = door
+  const epochs = Array.from({ length: 50 }, (_, epoch) =>
+    makeEvent('job_epoch', { batch_id: 'fields', data: { epoch, loss: 1 / (epoch + 1) } }),
+  )
+  await door.sendAll([makeEvent('batch_start', { batch_id: 'fields' }), ...epochs])
+  await door.send(makeEvent('batch_done', { batch_id: 'fields' }))
+  await storeFieldsOfBatches({ sql, writer: createWriter(sql), log: { warn: expect.fail } as never })
+  const [job] = await sql<{ key: number; batch: number }[]>`
+    select j.key, b.key batch from jobs j join batches b on b.key = j.batch_key where b.id = 'fields'`
+  const { key, batch } = job as { key: number; batch: number }
+  const read = async () =>
+    (
+      await sql`select xmin::text version, fields_known known from batch_progress where batch_key = ${batch}`
+    )[0]
+  const before = await read()
+  await sql.begin((tx) => packJobs(tx, batch, [key]))
+  const after = await read()
+  expect([before?.known, after?.known]).toEqual([true, true])
+  expect(after?.version).not.toBe(before?.version)
 })

@@ -2,6 +2,7 @@ import { commitInTwoPhases } from '../../db/cluster.ts'
 import type { Db, Sql, Tx } from '../../db/sql.ts'
 import { eventTypeCode } from '../events/index.ts'
 import { TIMES } from '../metrics/index.ts'
+import { touchBatch } from '../touch-batch.ts'
 import { fingerprintOf, type Written } from './archive.ts'
 
 /** The table `cold_batches`: which batch is on its way into the archive, in it, or back. */
@@ -111,7 +112,7 @@ export async function dropRows(tx: Tx, batchKey: number): Promise<boolean> {
     throw new ChangedMeanwhile()
   // Both rows get another version, by which servers notice that what they remember of the batch no longer holds.
   await tx`/* cold.dropped_batch */ update batches set cold_at = now() where key = ${batchKey}`
-  await tx`/* cold.dropped_progress */ update batch_progress set n_events = n_events where batch_key = ${batchKey}`
+  await touchBatch(tx, batchKey)
   await tx`/* cold.dropped */ update cold_batches set state = 'cold', kept_location = location where batch_key = ${batchKey}`
   return true
 }

@@ -2,6 +2,7 @@ import { byBatch } from '../../db/by-batch.ts'
 import { commitInTwoPhases, lockOnWorkers } from '../../db/cluster.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 import { highOf, lowOf } from '../step.ts'
+import { touchBatch } from '../touch-batch.ts'
 import { TIMES } from './chunks.ts'
 
 /**
@@ -155,7 +156,7 @@ export async function packJobs(
   begun = new Set<number>(),
 ): Promise<number[]> {
   // Updated, not only locked: a server that has the batch's jobs in its cache must read them again.
-  await tx`/* packing.lock */ update batch_progress set last_seen_at = last_seen_at where batch_key = ${batchKey}`
+  await touchBatch(tx, batchKey)
   await commitInTwoPhases(tx)
   await lockOnWorkers(tx, [batchKey])
   const plans = await planJobs(tx, batchKey, jobKeys, sizes)
