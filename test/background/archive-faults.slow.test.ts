@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,14 +8,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import S3rver from 's3rver'
 import { afterAll, expect, test } from 'vitest'
-import type { Sql } from '../../src/db/sql.ts'
+import { type Sql, transaction } from '../../src/db/sql.ts'
+import { archivedBatches, faultOf, forgetArchived } from '../../src/domain/cold/index.ts'
 import { openStore } from '../../src/storage/index.ts'
 import { until } from '../faults/server-process.ts'
 import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
 import { startTestApp } from '../kit/app.ts'
 import { createClock } from '../kit/clock.ts'
+import type { Wanted } from './archive-once.ts'
 
-// The archive on an S3 API, and the state after a kill during archiving.
+// The archive on an S3 API, and the state after a kill during each of its works.
 
 const NO_S3 = { endpoint: undefined, region: undefined, accessKeyId: undefined, secretAccessKey: undefined }
 const AT_ONCE = { settleMs: 0, thawedMs: 0, replacedMs: 0, noneForMs: 0, at: '0 0 29 2 *' }
@@ -130,17 +132,9 @@ test('after a kill at any moment of archiving the rows or a verified archive exi
     const before = new Map<string, string>()
     for (const id of ids) before.set(id, await csvOf(door, id))
     await door.app.stop()
-    await door.sql`update batches set ended_at = ended_at - interval '100 days'`
-    await door.sql`update batch_progress set last_received_at = last_received_at - interval '100 days', last_seen_at = last_seen_at - interval '100 days'`
+    await makeOld(door.sql)
     const archiveUrl = pathToFileURL(join(folder, 'killed')).href
-    const run = () =>
-      spawn(
-        process.execPath,
-        ['--import', 'tsx', join(import.meta.dirname, 'archive-once.ts'), url, archiveUrl],
-        {
-          stdio: 'ignore',
-        },
-      )
+    const run = () => start(url, archiveUrl)
     // Killed at moments of each step: at its first sign in the database, and some time after that. On a busy machine a
     // run may be over before its kill; most are not.
     let kills = 0
@@ -188,6 +182,171 @@ test('after a kill at any moment of archiving the rows or a verified archive exi
     await door.stop().catch(() => {})
   }
 }, 300_000)
+
+test('after a kill at any moment of the copy that retention makes, one whole archive is relied on', async () => {
+  const { door, url, archiveUrl, at } = await archived('copied')
+  try {
+    await sendAll(door, trainingOf('c', 2, 40))
+    await finish(door, url, archiveUrl)
+    const store = await openStore({ url: archiveUrl, s3: NO_S3 })
+    const relied = async () =>
+      (await archivedBatches(door.sql))[0] as { location: string; manifestSha256: string }
+    // Of a batch with the same files, without a kill: its calls are the moments.
+    const lines = new Date(Date.now() + 2 * 86_400_000).toISOString()
+    const first = await relied()
+    let copied = false
+    for (let moment = 1; !copied; moment++) {
+      const [code, signal] = await once(start(url, archiveUrl, { lines, killedAt: moment }), 'exit')
+      expect([0, 'SIGKILL']).toContain(signal ?? code)
+      const now = await relied()
+      expect(await faultOf(store, now), `killed at call ${moment}`).toBe(undefined)
+      copied = now.location !== first.location
+      // Not the call after the copy: nothing of it is left to be killed.
+      expect(moment).toBeLessThan(60)
+    }
+    // What killed rounds wrote is removed when its time has come, and so is the first archive.
+    await door.sql`update cold_removals set due_at = now()`
+    expect(await once(start(url, archiveUrl, { lines }), 'exit')).toEqual([0, null])
+    const { location } = await relied()
+    expect(readdirSync(join(at, location, '..')).map((name) => join(location, '..', name))).toEqual([
+      location,
+    ])
+    expect(readdirSync(join(at, location)).some((name) => name.startsWith('log_lines'))).toBe(false)
+    const again = await openReader(url, archiveUrl)
+    try {
+      const raw = await again.call('GET', '/api/batches/c/jobs/j0/attempts/1/metrics', {
+        token: door.session,
+      })
+      expect(raw.status).toBe(200)
+      expect(await door.sql`select from events`).toHaveLength(2 * 43 + 2)
+      expect(await door.sql`select from epochs`).toHaveLength(2 * 40)
+      expect(await door.sql`select from events where type = 8 and payload is not null`).toHaveLength(0)
+    } finally {
+      await again.stop()
+    }
+    store.close()
+  } finally {
+    await door.stop().catch(() => {})
+  }
+}, 300_000)
+
+test('after a kill at any moment of the deletion of objects, the next round removes the rest', async () => {
+  const { door, url, archiveUrl, at } = await archived('deleted')
+  try {
+    for (const id of ['d0', 'd1', 'd2']) await sendAll(door, trainingOf(id, 1, 20))
+    await finish(door, url, archiveUrl)
+    const all = await archivedBatches(door.sql)
+    const purged = all.filter(({ id }) => id !== 'd2')
+    await transaction(door.sql, (tx) =>
+      forgetArchived(
+        tx,
+        purged.map(({ key }) => key),
+      ),
+    )
+    const kept = all.find(({ id }) => id === 'd2') as (typeof all)[number]
+    const store = await openStore({ url: archiveUrl, s3: NO_S3 })
+    // Before the first deletion, and after it before it is noted: the next call is the second deletion.
+    for (const moment of [1, 2])
+      expect(await once(start(url, archiveUrl, { killedAt: moment }), 'exit')).toEqual([null, 'SIGKILL'])
+    expect(purged.some(({ location }) => existsSync(join(at, location)))).toBe(true)
+    expect(await once(start(url, archiveUrl), 'exit')).toEqual([0, null])
+    expect(purged.filter(({ location }) => existsSync(join(at, location)))).toEqual([])
+    expect(await door.sql`select from cold_removals`).toHaveLength(0)
+    expect(await faultOf(store, kept)).toBe(undefined)
+    store.close()
+  } finally {
+    await door.stop().catch(() => {})
+  }
+}, 120_000)
+
+test('a late event waits for a restore that is killed at any moment, and is stored once', async () => {
+  const { door, url, archiveUrl } = await archived('late')
+  try {
+    await sendAll(door, trainingOf('l', 2, 40))
+    await finish(door, url, archiveUrl)
+    const [batch] = await archivedBatches(door.sql)
+    const key = batch?.key as number
+    const server = await openReader(url, archiveUrl)
+    try {
+      const { calls } = await ended(start(url, archiveUrl, { restore: key, counts: true }))
+      await makeOld(door.sql)
+      for (let moment = 1; moment <= calls; moment++) {
+        // Archived again: that of the restore before, and the events that arrived since.
+        await door.sql`update cold_batches set thawed_at = thawed_at - interval '2 days'`
+        // A round leaves a batch that the server packs meanwhile to the next one.
+        do expect(await once(start(url, archiveUrl), 'exit')).toEqual([0, null])
+        while ((await stateOf(door.sql, 'cold')) !== 1)
+        const other = start(url, archiveUrl, { restore: key, heldAt: moment })
+        await once(other.stdout as NodeJS.ReadableStream, 'data')
+        const event = makeEvent('job_epoch', {
+          batch_id: 'l',
+          job_id: 'j0',
+          timestamp: LONG_AGO,
+          data: { epoch: 1_000 + moment, loss: 1 },
+        })
+        const answer = server.call('POST', '/api/events', { token: door.token, body: event })
+        // It waits for the restore that the other process holds.
+        await until(
+          async () =>
+            (
+              await door.sql`select from pg_stat_activity
+                where datname = current_database() and wait_event_type = 'Lock' and query like '%cold.lock_cold%'`
+            ).length > 0,
+        )
+        other.kill('SIGKILL')
+        expect((await answer).status, `killed at call ${moment}`).toBe(200)
+        const repeated = await server.call('POST', '/api/events', { token: door.token, body: event })
+        expect(repeated.body).toMatchObject({ deduplicated: true })
+        expect(await door.sql`select from events`).toHaveLength(2 * 43 + 2 + moment)
+        expect(await door.sql`select from epochs`).toHaveLength(2 * 40 + moment)
+        await makeOld(door.sql)
+      }
+    } finally {
+      await server.stop()
+    }
+  } finally {
+    await door.stop().catch(() => {})
+  }
+}, 300_000)
+
+const LONG_AGO = new Date(Date.now() - 100 * 86_400_000).toISOString()
+
+const start = (url: string, archive: string, wanted: Wanted = {}) =>
+  spawn(
+    process.execPath,
+    ['--import', 'tsx', join(import.meta.dirname, 'archive-once.ts'), url, archive, JSON.stringify(wanted)],
+    { stdio: ['ignore', 'pipe', 'ignore'] },
+  )
+
+/** What a process with `counts` says at its end. */
+async function ended(child: ReturnType<typeof start>): Promise<{ calls: number }> {
+  let said = ''
+  child.stdout.on('data', (some) => (said += some))
+  expect(await once(child, 'close')).toEqual([0, null])
+  return { calls: Number(said) }
+}
+
+/** A server without an archive, and a folder for one. */
+async function archived(name: string) {
+  const door = await openDoor()
+  const at = join(folder, name)
+  return { door, url: door.app.config.databaseUrl as string, archiveUrl: pathToFileURL(at).href, at }
+}
+
+/** Stops the server and has all of its batches archived. The session is then a token to read with. */
+async function finish(door: Door, url: string, archiveUrl: string): Promise<void> {
+  const reader = { token: door.session, body: { name: 'r', scope: 'read' } }
+  door.session = (await door.app.call('POST', '/api/tokens', reader)).body.token
+  await door.app.stop()
+  await makeOld(door.sql)
+  expect(await once(start(url, archiveUrl), 'exit')).toEqual([0, null])
+  expect(await stateOf(door.sql, 'cold')).toBe((await door.sql`select from batches`).length)
+}
+
+async function makeOld(sql: Sql): Promise<void> {
+  await sql`update batches set ended_at = ended_at - interval '100 days'`
+  await sql`update batch_progress set last_received_at = last_received_at - interval '100 days', last_seen_at = last_seen_at - interval '100 days'`
+}
 
 const stateOf = async (sql: Sql, state: string): Promise<number> =>
   (await sql<{ n: number }[]>`select count(*)::int n from cold_batches where state = ${state}`)[0]?.n ?? 0
