@@ -144,7 +144,7 @@ async function choosePassword(
   if (input === undefined) return { password: randomBytes(15).toString('base64url'), madeUp: true }
   const password = (await text(input)).replace(/\r?\n$/, '')
   if (!PASSWORD.test(password)) throw new Error('a password has 8 to 1,024 characters')
-  requireStrongPassword(password, owner)
+  await requireStrongPassword(password, owner)
   return { password, madeUp: false }
 }
 

@@ -40,16 +40,29 @@ export function openGraph(
   // Without these listeners an error event would end the process. A query on a broken connection gets the error itself.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
-  const adapter = new PrismaPg(pool, { disposeExternalPool: true })
-  const prisma = new PrismaClient({
-    adapter,
-    log: [{ emit: 'event', level: 'query' }],
-    queryPlanCacheMaxSize: MAX_PLANS,
-  })
   const { onStatement } = options
-  if (onStatement !== undefined) prisma.$on('query', (event) => onStatement(event.query))
-  const close = (): Promise<void> => prisma.$disconnect()
-  return { prisma: (tracesStatements() ? traced(prisma) : prisma) as PrismaClient, close }
+  let opened: PrismaClient | undefined
+  function open(): PrismaClient {
+    const prisma = new PrismaClient({
+      adapter: new PrismaPg(pool),
+      log: [{ emit: 'event', level: 'query' }],
+      queryPlanCacheMaxSize: MAX_PLANS,
+    })
+    if (onStatement !== undefined) prisma.$on('query', (event) => onStatement(event.query))
+    return (tracesStatements() ? traced(prisma) : prisma) as PrismaClient
+  }
+  // Made when it is first used: its tables take 13 MB, and a server that only receives events needs none of them.
+  const prisma = new Proxy({} as PrismaClient, {
+    get(_, name) {
+      opened ??= open()
+      return Reflect.get(opened, name)
+    },
+  })
+  const close = async (): Promise<void> => {
+    await opened?.$disconnect()
+    await pool.end()
+  }
+  return { prisma, close }
 }
 
 /** Prisma generates its statements, so their spans are named after model and operation. */

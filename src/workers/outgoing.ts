@@ -1,9 +1,8 @@
-import MailComposer from 'nodemailer/lib/mail-composer'
 import type { Config } from '../config.ts'
 import { type Facts, PICTURE_ID } from '../domain/notifications/index.ts'
 
 /** Composes one mail to one recipient, as bytes for the mail server. */
-export function composeMail(mail: {
+export async function composeMail(mail: {
   from: string
   to: string
   message: { subject: string; text: string; html?: string; picture?: Buffer }
@@ -14,6 +13,7 @@ export function composeMail(mail: {
   unsubscribe?: string
 }): Promise<Buffer> {
   const { from, to, message, date, messageId, references, unsubscribe } = mail
+  const { default: MailComposer } = await import('nodemailer/lib/mail-composer')
   const composer = new MailComposer({
     from,
     to: { name: '', address: to },

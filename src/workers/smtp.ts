@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream'
-import { parseConnectionUrl } from 'nodemailer/lib/shared'
-import SMTPConnection, { type SMTPConnectionAuth } from 'nodemailer/lib/smtp-connection'
+import type { SMTPConnectionAuth } from 'nodemailer/lib/smtp-connection'
 import { errorOf } from '../thrown.ts'
 
 /** The server rejected the mail, or it was never transmitted. `permanent`: a retry cannot succeed. */
@@ -48,6 +47,8 @@ interface SmtpError extends Error {
  * @throws MailRejected
  */
 export async function openSmtp(url: string): Promise<SmtpSession> {
+  const { parseConnectionUrl } = await import('nodemailer/lib/shared')
+  const { default: SMTPConnection } = await import('nodemailer/lib/smtp-connection')
   const { auth, ...options } = parseConnectionUrl(url)
   const connection = new SMTPConnection({ ...TIMES, ...options })
   // If the connection fails while idle, the next call reports it.

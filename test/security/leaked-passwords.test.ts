@@ -9,11 +9,12 @@ beforeAll(async () => {
 })
 afterAll(() => app?.stop())
 
-test('each of the 10,000 most common passwords is refused, in any case', () => {
+test('each of the 10,000 most common passwords is refused, in any case', async () => {
   const common = dictionary['passwords-common'].slice(0, 10_000)
   expect(common).toHaveLength(10_000)
-  expect(common.filter((one) => !isCommonPassword(String(one).toUpperCase()))).toEqual([])
-  expect(isCommonPassword(PASSWORD)).toBe(false)
+  const found = await Promise.all(common.map((one) => isCommonPassword(String(one).toUpperCase())))
+  expect(common.filter((_, i) => found[i] !== true)).toEqual([])
+  expect(await isCommonPassword(PASSWORD)).toBe(false)
 })
 
 test('registering with a common password is refused with an own code and the name of the field', async () => {

@@ -27,11 +27,11 @@ export const PASSWORD = /^\P{Cs}{8,1024}$/u
 const normal = (password: string): string => password.normalize('NFKC')
 
 /** Refuses passwords that guessers try first. Throws `password_too_common`, `password_guessable`. */
-export function requireStrongPassword(password: string, owner: PasswordOwner): void {
+export async function requireStrongPassword(password: string, owner: PasswordOwner): Promise<void> {
   const refuse = (code: 'password_too_common' | 'password_guessable', message: string): never => {
     throw new Problem(code, { errors: [{ path: 'password', message }] })
   }
-  if (isCommonPassword(password)) refuse('password_too_common', 'is one of the most common passwords')
+  if (await isCommonPassword(password)) refuse('password_too_common', 'is one of the most common passwords')
   if (isGuessablePassword(password, owner))
     refuse(
       'password_guessable',

@@ -98,7 +98,7 @@ function registerRoute(routes: Routes, { services, registrations }: Context): vo
     },
     async (request, reply) => {
       const { email, password, name = nameFromEmail(email) } = request.body
-      requireStrongPassword(password, { email, name })
+      await requireStrongPassword(password, { email, name })
       // Checked before the expensive hash; createUser checks it again.
       await requireRegistration(sql, config.registration)
       const forgive = registrations.take({ address: request.ip }, now())
@@ -263,7 +263,7 @@ function updateUserRoute(routes: Routes, context: Context): void {
         await requireProof(context, request, caller, { current_password: current, code })
       else if (current !== undefined) await confirmPassword(context, request, caller, current)
       if (password !== undefined)
-        requireStrongPassword(password, { email: caller.user.email, name: name ?? caller.user.name })
+        await requireStrongPassword(password, { email: caller.user.email, name: name ?? caller.user.name })
       const passwordHash = password === undefined ? undefined : await hashPassword(password)
       const user = await write(writer, async (tx) => {
         const user = await updateProfile(tx, caller.user.id, { name, passwordHash })
