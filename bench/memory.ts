@@ -35,6 +35,7 @@ import sys, svc_reporter as svc
 run = svc.init(project="memory", quiet=True)
 for step in range(int(sys.argv[1])):
     run.log({"loss": 1 / (step + 1), "accuracy": step / 1e6, "lr": 1e-3, "grad_norm": 0.5 + step % 7, "speed": 9e3 + step}, step=step)
+run.flush(120)
 run.finish()
 `
 /** Aims for all processes together. */
