@@ -1,4 +1,4 @@
-#!/usr/bin/env -S MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=1000000 node --max-semi-space-size=16 --heap-growing-percent=200
+#!/usr/bin/env -S MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=1000000 node --max-semi-space-size=16 --heap-growing-percent=50
 // The command `svc` of the installed package. CommonJS and old syntax on purpose: a Node that is too old for the service
 // must still be able to read this file and say so.
 'use strict'
