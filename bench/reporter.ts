@@ -23,7 +23,7 @@ export async function benchReporter(): Promise<Figure[]> {
     const { name, value, unit, limit } = JSON.parse(line) as Told
     figures.push({
       what: name,
-      value: `${value.toLocaleString('en', { maximumFractionDigits: 1 })} ${unit}`,
+      value: `${value.toLocaleString('en', { maximumFractionDigits: 2 })} ${unit}`,
       limit: limit === null ? '' : `${limit} ${unit}`,
       ...(limit !== null && { ratio: value / limit, aim: { most: 1 } }),
     })

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from svc_reporter._delivery.envelope import EventEncoder, _fits_schema
+from svc_reporter._delivery.envelope import EventEncoder, fits_schema
 from svc_reporter._delivery.queue import QueuedEvent
 from svc_reporter._delivery.validate import validate
 from svc_reporter._shared.ids import EventIds, now_ms
@@ -76,7 +76,7 @@ def test_events_from_a_template_are_valid_by_the_schema(kind: str, data: dict[st
         "source": {"project": "vision"},
         "data": data,
     }
-    assert validate(event) == [] or not _fits_schema(kind, data)
+    assert validate(event) == [] or not fits_schema(kind, data)
 
 
 def test_every_job_has_its_own_template() -> None:

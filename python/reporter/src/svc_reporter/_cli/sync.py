@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .._delivery.delivery import Counts
 from .._delivery.queue import EncodedEvent
-from .._delivery.replay import in_order, replay
+from .._delivery.replay import in_order, reject_others, replay
 from .._delivery.responses import Outcome
 from .._delivery.sender import Sender, Stopped
 from .._delivery.settings import Settings
@@ -59,12 +59,12 @@ def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], Non
     spill_writer = SpillWriter(folder, "unknown", Counts(), messages)
     done = Synced()
 
-    def on_outcome(event: EncodedEvent, outcome: Outcome, reason: str) -> None:
-        done.outcomes[outcome] = done.outcomes.get(outcome, 0) + 1
-        if outcome is Outcome.REJECTED:
-            spill_writer.reject_from_other_batch(event, reason)
-        elif outcome is Outcome.DROPPED:
-            say(f"refused: {event.event_type} {event.event_id}: {reason}")
+    def on_outcomes(settled: Sequence[tuple[EncodedEvent, Outcome, str]]) -> None:
+        reject_others(spill_writer, settled)
+        for event, outcome, reason in settled:
+            done.outcomes[outcome] = done.outcomes.get(outcome, 0) + 1
+            if outcome is Outcome.DROPPED:
+                say(f"refused: {event.event_type} {event.event_id}: {reason}")
 
     rejected_sources = [place / REJECTED for place in folder.sources]
     sources = rejected_sources if rejected else folder.sources
@@ -77,7 +77,7 @@ def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], Non
                 continue
             tried.add(path)
             say(f"{held.original} …")
-            done.stopped = replay(held, sender, tuning, messages, on_outcome).stopped
+            done.stopped = replay(held, sender, tuning, messages, on_outcomes).stopped
             if done.stopped in _ENDS:
                 break
             done.files += 1

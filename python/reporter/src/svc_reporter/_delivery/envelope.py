@@ -22,7 +22,7 @@ _CUT_LINE = 60_000
 _NEEDED = ("experiment_type", "n_total", "n_total_jobs", "epoch", "line", "level", "model", "dataset", "reason")
 _NUMBERS = frozenset({float, int})
 _FREQUENT = ("job_epoch", "log_line")
-_MAX_TEMPLATES = 1_000
+MAX_TEMPLATES = 1_000
 _STEP_LIMIT = 2**53
 _LEVEL_LIMIT = 32
 _NUMBER_BYTES = 24
@@ -48,10 +48,12 @@ class EncodedEpoch(EncodedEvent):
 
     __slots__ = ("_size", "data", "envelope", "timestamp")
 
-    def __init__(self, event_id: str, timestamp: str, data: dict[str, Any], envelope: Envelope, size: int) -> None:
+    def __init__(
+        self, event_id: str, timestamp: str, data: dict[str, Any], envelope: Envelope, size: int, line: bytes = b""
+    ) -> None:
         self.event_id = event_id
         self.event_type = "job_epoch"
-        self._line = b""
+        self._line = line
         self.timestamp = timestamp
         self.data = data
         self.envelope = envelope
@@ -104,7 +106,7 @@ class EventEncoder:
 
     def _encode(self, event: QueuedEvent, data: dict[str, Any]) -> EncodedEvent | None:
         template = self._templates.get((event.event_type, event.job_id))
-        if template is not None and _fits_schema(event.event_type, data):
+        if template is not None and fits_schema(event.event_type, data):
             encoded = self._fill(template, event, data)
             if encoded is not None:
                 return encoded
@@ -145,7 +147,7 @@ class EventEncoder:
                 f"{event.event_type} dropped: {len(line):,} bytes, the service takes at most {self._limit:,}",
             )
             return None
-        if event.event_type in _FREQUENT and len(self._templates) < _MAX_TEMPLATES:
+        if event.event_type in _FREQUENT and len(self._templates) < MAX_TEMPLATES:
             self._learn(envelope)
         return EncodedEvent(event_id, event.event_type, line)
 
@@ -179,7 +181,7 @@ class EventEncoder:
         size = self._sizes.get(names)
         if size is None:
             text = to_json(dict.fromkeys(names, 0))
-            if "\\u0000" in text or len(self._sizes) >= _MAX_TEMPLATES:
+            if "\\u0000" in text or len(self._sizes) >= MAX_TEMPLATES:
                 return None
             size = len(text.encode()) + len(names) * _NUMBER_BYTES
             if size > self._limit // 2:
@@ -224,7 +226,7 @@ def _json_encoder() -> Callable[[Any], str]:
 to_json = _json_encoder()
 
 
-def _fits_schema(event_type: str, data: dict[str, Any]) -> bool:
+def fits_schema(event_type: str, data: dict[str, Any]) -> bool:
     """A fast check of frequent events: true only if the data are valid. A test compares it with the validator."""
     if event_type == "job_epoch":
         epoch = data.get("epoch")
@@ -233,6 +235,11 @@ def _fits_schema(event_type: str, data: dict[str, Any]) -> bool:
         return _NUMBERS.issuperset(map(type, data.values()))
     line, level = data.get("line"), data.get("level")
     return type(line) is str and type(level) is str and 0 < len(level) <= _LEVEL_LIMIT
+
+
+def is_plain(data: dict[str, Any]) -> bool:
+    """Whether the data of an epoch are its number and finite numbers, which may go as columns."""
+    return fits_schema("job_epoch", data) and all(map(isfinite, data.values()))
 
 
 def encode(envelope: dict[str, Any]) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 
 from .._disk.claims import claim
@@ -10,7 +10,7 @@ from .._shared.ids import EventIds
 from .._shared.messages import Messages
 from .._shared.tuning import Tuning
 from .queue import EncodedEvent
-from .replay import Replay, modified
+from .replay import Replay, modified, reject_others
 from .responses import Outcome
 from .sender import Refusing, Sender, Stopped
 from .spill_writer import SpillWriter
@@ -49,7 +49,7 @@ class OwnSpill:
         return self._spill_writer.waiting + (self._replay is not None)
 
     def drain(self, sender: Sender | Refusing, on_acknowledged: Callable[[], None], *, once: bool) -> Stopped | Drained:
-        """Send one request of spilled events. `on_acknowledged` is called once for each event that gets an outcome.
+        """Send one request of spilled events. `on_acknowledged` is called once events have got outcomes.
 
         `once` sends without retries, as a probe of the circuit breaker. Never raises.
         """
@@ -81,16 +81,19 @@ class OwnSpill:
         for path in sorted(self._spill_writer.files, key=modified):
             held = claim(path)
             if held is not None:
-                return Replay(held, self._tuning, self._messages, self._on_outcome)
+                return Replay(held, self._tuning, self._messages, self._on_outcomes)
         return None
 
-    def _on_outcome(self, event: EncodedEvent, outcome: Outcome, reason: str) -> None:
+    def _on_outcomes(self, settled: Sequence[tuple[EncodedEvent, Outcome, str]]) -> None:
         self._on_acknowledged()
-        if self._ids.mine(event.event_id):
-            self._spill_writer.count_replayed(1)
+        own = [one for one in settled if self._ids.mine(one[0].event_id)]
+        accepted = sum(outcome is Outcome.ACCEPTED for _, outcome, _ in own)
+        self._spill_writer.count_replayed(len(own), accepted)
+        if accepted == len(settled):
+            return
+        for event, outcome, reason in own:
             if outcome is Outcome.REJECTED:
                 self._spill_writer.reject([event], reason)
-            else:
+            elif outcome is not Outcome.ACCEPTED:
                 self._count(event, outcome, reason)
-        elif outcome is Outcome.REJECTED:
-            self._spill_writer.reject_from_other_batch(event, reason)
+        reject_others(self._spill_writer, [one for one in settled if not self._ids.mine(one[0].event_id)])

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from .._disk.claims import Claim, finish, read_offset, release, waiting, write_offset
 from .._disk.own_files import open_file
-from .._disk.spill import LINE_LIMIT, event_in, keep_unreadable
+from .._disk.spill import LINE_LIMIT, keep_unreadable
 from .._shared.messages import Messages
 from .._shared.tuning import Tuning
+from .lines import LineReader
 from .queue import EncodedEvent
 from .responses import Outcome
 from .sender import Refusing, Sender, Stopped
+from .spill_writer import SpillWriter
 
-OnOutcome = Callable[[EncodedEvent, Outcome, str], None]
+OnOutcomes = Callable[[Sequence[tuple[EncodedEvent, Outcome, str]]], None]
+"""Called with the events that have got an outcome, and the reason where the service gave one."""
 
 
 class Replayed(NamedTuple):
@@ -30,10 +33,10 @@ class Replayed(NamedTuple):
 class Replay:
     """Sends the remaining events of a claimed file, one chunk for each `step`."""
 
-    def __init__(self, held: Claim, tuning: Tuning, messages: Messages, on_outcome: OnOutcome) -> None:
+    def __init__(self, held: Claim, tuning: Tuning, messages: Messages, on_outcomes: OnOutcomes) -> None:
         self._in_flight = held
         self._messages = messages
-        self._on_outcome = on_outcome
+        self._on_outcomes = on_outcomes
         self._chunks = _chunks(held.path, tuning, messages)
 
     def step(self, sender: Sender | Refusing, *, once: bool = False) -> Replayed | None:
@@ -46,12 +49,14 @@ class Replay:
                 return Replayed()
             events, ends, unreadable = chunk
             sent = sender.send(events, once=once)
-            settled = 0
+            done: list[tuple[EncodedEvent, Outcome, str]] = []
             for position, (event, outcome) in enumerate(zip(events, sent.outcomes, strict=True)):
                 if outcome is None:
                     break
-                self._on_outcome(event, outcome, sent.reasons.get(position, ""))
-                settled += 1
+                done.append((event, outcome, sent.reasons.get(position, "")))
+            settled = len(done)
+            if done:
+                self._on_outcomes(done)
             if settled == len(events) and unreadable:
                 self._keep_unreadable(unreadable)
             if settled:
@@ -83,14 +88,21 @@ class Replay:
 
 
 def replay(
-    held: Claim, sender: Sender, tuning: Tuning, messages: Messages, on_outcome: OnOutcome, *, once: bool = False
+    held: Claim, sender: Sender, tuning: Tuning, messages: Messages, on_outcomes: OnOutcomes, *, once: bool = False
 ) -> Replayed:
     """Send all remaining events of a claimed file. `once` sends without retries. Never raises."""
-    steps = Replay(held, tuning, messages, on_outcome)
+    steps = Replay(held, tuning, messages, on_outcomes)
     while True:
         done = steps.step(sender, once=once)
         if done is not None:
             return done
+
+
+def reject_others(spill_writer: SpillWriter, settled: Sequence[tuple[EncodedEvent, Outcome, str]]) -> None:
+    """Keep what the service rejected of other runs."""
+    for event, outcome, reason in settled:
+        if outcome is Outcome.REJECTED:
+            spill_writer.reject_from_other_batch(event, reason)
 
 
 def in_order(folders: list[Path], tuning: Tuning) -> list[Path]:
@@ -121,9 +133,10 @@ def _chunks(path: Path, tuning: Tuning, messages: Messages) -> Generator[_Chunk,
         file.seek(offset)
         chunk = _Chunk([], [], [])
         size = 0
+        reader = LineReader()
         while line := file.readline(LINE_LIMIT):
             offset += len(line)
-            event = _read(line)
+            event = reader.read(line.strip())
             if event is None:
                 if not line.endswith(b"\n") and len(line) < LINE_LIMIT:
                     messages.log(
@@ -147,10 +160,3 @@ def _chunks(path: Path, tuning: Tuning, messages: Messages) -> Generator[_Chunk,
                 size += event.size + 1
         if chunk.events or chunk.unreadable:
             yield chunk
-
-
-def _read(line: bytes) -> EncodedEvent | None:
-    """The event of one line; None if it is not an event."""
-    text = line.strip()
-    event = event_in(text)
-    return None if event is None else EncodedEvent(event["event_id"], event["event_type"], text)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Sequence
 
 from .._disk.claims import claim
 from .._shared.ids import EventIds
 from .._shared.messages import Messages
 from .._shared.tuning import Tuning
 from .queue import EncodedEvent
-from .replay import in_order, replay
+from .replay import in_order, reject_others, replay
 from .responses import Outcome
 from .sender import Sender, Stopped
 from .shutdown import Shutdown
@@ -66,7 +67,7 @@ class Replayer(threading.Thread):
             held = claim(path)
             if held is None:
                 continue  # another process claimed it first
-            stopped = replay(held, self._sender, self._tuning, self._messages, self._on_outcome).stopped
+            stopped = replay(held, self._sender, self._tuning, self._messages, self._on_outcomes).stopped
             if stopped in (Stopped.UNREACHABLE, Stopped.UNAUTHORISED, Stopped.INTERRUPTED):
                 return stopped
         return None
@@ -86,12 +87,12 @@ class Replayer(threading.Thread):
             say=lambda topic, text: self._messages.log_once(logging.WARNING, topic, text),
         ).round(store.waiting())
 
-    def _on_outcome(self, event: EncodedEvent, outcome: Outcome, reason: str) -> None:
-        if outcome is Outcome.REJECTED:
-            self._spill_writer.reject_from_other_batch(event, reason)
-        elif outcome is Outcome.DROPPED:
-            self._messages.log(
-                logging.ERROR,
-                "replay refused",
-                f"the service rejected a spilled {event.event_type}, it is dropped: {reason}",
-            )
+    def _on_outcomes(self, settled: Sequence[tuple[EncodedEvent, Outcome, str]]) -> None:
+        reject_others(self._spill_writer, settled)
+        for event, outcome, reason in settled:
+            if outcome is Outcome.DROPPED:
+                self._messages.log(
+                    logging.ERROR,
+                    "replay refused",
+                    f"the service rejected a spilled {event.event_type}, it is dropped: {reason}",
+                )

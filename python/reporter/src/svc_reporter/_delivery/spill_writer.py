@@ -110,12 +110,15 @@ class SpillWriter:
             "`svc-reporter sync --rejected`",
         )
 
-    def count_replayed(self, count: int) -> None:
-        """A replay has delivered `count` of this reporter's own spilled events: they no longer count as spilled."""
+    def count_replayed(self, count: int, accepted: int) -> None:
+        """A replay has delivered `count` of this reporter's own spilled events: they no longer count as spilled.
+
+        `accepted` of them are new to the service; the caller counts the others.
+        """
         with self._lock:
             count = min(count, self._waiting)
             self._waiting -= count
-        self._counts.add(spilled=-count)
+        self._counts.add(spilled=-count, accepted=accepted)
 
     def forget_waiting(self) -> None:
         """Another process has claimed the spill file and delivers its events."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .._delivery.delivery import Counts
 from .._delivery.envelope import EventEncoder
 from .._delivery.queue import EncodedEvent, QueuedEvent
-from .._delivery.replay import in_order, replay
-from .._delivery.responses import Outcome
+from .._delivery.replay import in_order, reject_others, replay
 from .._delivery.sender import Sender
 from .._delivery.spill_writer import SpillWriter
 from .._delivery.transport import Target, Transport, Unreachable
@@ -153,10 +153,7 @@ def _replay_files(
 ) -> bool:
     """Send the batch's spill files. False if something stopped it before the end."""
 
-    def settle(event: EncodedEvent, outcome: Outcome, reason: str) -> None:
-        if outcome is Outcome.REJECTED:
-            spill_writer.reject_from_other_batch(event, reason)
-
+    settle = partial(reject_others, spill_writer)
     for path in _spill_files(batch_id, spill_writer.folder):
         if time.monotonic() > deadline:
             return False
