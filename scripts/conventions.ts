@@ -16,6 +16,7 @@ import { brokenCitations, foreignCitations, oddWords } from './conventions/words
 const RULES: readonly [rule: string, places: () => string[]][] = [
   ['the environment is read in src/cli/main.ts and nowhere else below it', readersOfEnvironment],
   ['arrays for postgres.js are made only by tagged templates and by sqlFragment', makersOfTemplates],
+  ['telemetry is read through domain/telemetry.ts, which restores archived batches', readersPastTheArchive],
   ['every SQL statement begins with its name, and no two have the same', unnamedStatements],
   ['a file is named for what it does, in lower case with hyphens', oddFileNames],
   ['a long file has its reason in a table, and the table names no other file', longFiles],
@@ -47,6 +48,18 @@ const RULES: readonly [rule: string, places: () => string[]][] = [
 function readersOfEnvironment(): string[] {
   const readers = linesWith(inSrc, /\bprocess\s*\.\s*env\b|\bfrom 'node:process'|\bimport\.meta\.env\b/)
   return readers.filter((line) => !line.startsWith('src/cli/main.ts:'))
+}
+
+/** These need only rows that are in the database: of running batches, or to write, pack, purge, archive and copy them. */
+const AS_THEY_ARE =
+  /^src\/(cli|db|ingest|workers)\/|^src\/domain\/(cold|retention)\/|^src\/domain\/(agents\/liveness|dashboard\/gpu-seconds|eta\/reads|events\/payload|metrics\/(for-ingest|packing)|notifications\/(crossings|message))\.ts$/
+
+function readersPastTheArchive(): string[] {
+  const tables =
+    /\b(from|join) (events|payload_templates|epochs|metric_chunks|log_lines|resource_snapshots)\b/
+  return inSrc.filter(
+    (path) => !AS_THEY_ARE.test(path) && tables.test(read(path)) && !read(path).includes('telemetry.ts'),
+  )
 }
 
 function makersOfTemplates(): string[] {

@@ -17,6 +17,7 @@ import { createDashboardCache } from '../src/domain/dashboard/index.ts'
 import { eventJsonSchema } from '../src/domain/events/index.ts'
 import { FIELD_KINDS, OWN_FIELDS, SENT_FIELDS } from '../src/domain/lists/index.ts'
 import { createLive } from '../src/domain/live/index.ts'
+import { asTheyAre } from '../src/domain/telemetry.ts'
 import { buildSchema, schemaText } from '../src/graphql/schema.ts'
 import { apiDocument } from '../src/http/docs/api-document.ts'
 import { MAX_ZIP_FILES } from '../src/http/files/zip.ts'
@@ -36,7 +37,7 @@ const ROOT = join(import.meta.dirname, '..')
 async function openapi(): Promise<unknown> {
   const { config } = readConfig({})
   const url = 'postgresql://unused@localhost/none'
-  const sql = openSql(url, { name: 'generate' })
+  const sql = asTheyAre(openSql(url, { name: 'generate' }))
   const graph = openGraph(url, { max: 1 })
   const writer = createWriter(sql)
   const now = () => new Date(0)

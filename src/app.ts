@@ -14,7 +14,7 @@ import { openGraph } from './db/prisma.ts'
 import { openSql, PAGED_READS, POINT_LOOKUPS, type Sql, STREAM_READS } from './db/sql.ts'
 import { settleArtifacts } from './domain/artifacts/index.ts'
 import { type Caller, payerOf } from './domain/caller.ts'
-import { createWarmer } from './domain/cold/index.ts'
+import { createRestore } from './domain/cold/index.ts'
 import { createDashboardCache, type DashboardCache } from './domain/dashboard/index.ts'
 import { createReceiver, createThumbnails } from './domain/files/index.ts'
 import { createLive, type Live } from './domain/live/index.ts'
@@ -22,7 +22,7 @@ import type { Clock } from './domain/liveness.ts'
 import { fillNameKeys } from './domain/projects/index.ts'
 import { openReadReplica } from './domain/replica.ts'
 import { cutoffsOf } from './domain/retention/index.ts'
-import { readWarmed, type Warmer } from './domain/warm.ts'
+import { type Restore, type Telemetry, telemetryOf } from './domain/telemetry.ts'
 import { createContext } from './graphql/context.ts'
 import { createGraphql } from './graphql/handlers.ts'
 import { schemaText, servedSchema } from './graphql/schema.ts'
@@ -118,7 +118,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     onStop(close)
     const distributed = await prepareTables(url, MIGRATIONS, { log: (message) => log.info(message) })
     const opening = { config, options, log, url, distributed, onStop }
-    const { sql, visitorSql, writerSql } = await openPools(opening, watchDatabase)
+    const { readSql, anonymousSql, writerSql } = await openPools(opening, watchDatabase)
     const visitors = createVisitorPool()
     const budget = createCostBudget(config.costPerS)
     const now = options.now ?? (await openClock(writerSql, onStop))
@@ -131,11 +131,12 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
         wakeLocal()
       },
     })
-    const { store, kept, warmer } = openArchive(opening, sql, now)
-    readWarmed(visitorSql, warmer)
-    const replica = openReplica(opening, sql, warmer)
+    const { store, kept, restore } = openArchive(opening, now)
+    const sql = telemetryOf(readSql, restore)
+    const visitorSql = telemetryOf(anonymousSql, restore)
+    const replica = openReplica(opening, sql, restore)
     const files = openFiles(opening, { sql, writer, now })
-    const ingest = openIngest(opening, { sql, writer, now, warmer })
+    const ingest = openIngest(opening, { sql, writer, now, restore })
     const { atRest } = rest
     onStop(startPacking({ sql, writer, log, atRest }).stop)
     onStop(startStoringFields({ sql, writer, log, atRest }).stop)
@@ -159,7 +160,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     })
     onStop(() => background.stop())
     const clock = (): Clock => clockOf({ config, now, startedAt: background.reachableSince })
-    const live = await openLive(opening, { clock, visitors, warmer })
+    const live = await openLive(opening, { clock, visitors, restore })
     wakeLocal = live.wake
     const dashboardCache = createDashboardCache()
     const graph = openGraphql(opening, {
@@ -217,19 +218,19 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 async function openPools(
   { config, url, log, onStop }: Opening,
   watchDatabase: ServiceLog['watch'],
-): Promise<{ sql: Sql; visitorSql: Sql; writerSql: Sql }> {
+): Promise<{ readSql: Sql; anonymousSql: Sql; writerSql: Sql }> {
   const settings = { ...PAGED_READS, statement_timeout: String(config.timeouts.read * 1000) }
-  const sql = openSql(url, { name: 'read', max: 10, settings })
-  onStop(() => sql.end({ timeout: 1 }))
-  const visitorSql = openSql(url, { name: 'visitors', max: VISITORS_AT_ONCE, settings })
-  onStop(() => visitorSql.end({ timeout: 1 }))
-  await warnOfFewConnections(sql, log)
-  const endWatch = watchDatabase(url, () => sql`/* outage.ping */ select 1`)
+  const readSql = openSql(url, { name: 'read', max: 10, settings })
+  onStop(() => readSql.end({ timeout: 1 }))
+  const anonymousSql = openSql(url, { name: 'visitors', max: VISITORS_AT_ONCE, settings })
+  onStop(() => anonymousSql.end({ timeout: 1 }))
+  await warnOfFewConnections(readSql, log)
+  const endWatch = watchDatabase(url, () => readSql`/* outage.ping */ select 1`)
   onStop(async () => endWatch())
   const writerSql = openSql(url, { name: 'write', max: 4, settings: { synchronous_commit: 'on' } })
   onStop(() => writerSql.end({ timeout: 1 }))
   await fillNameKeys(writerSql)
-  return { sql, visitorSql, writerSql }
+  return { readSql, anonymousSql, writerSql }
 }
 
 async function openClock(writerSql: Sql, onStop: Opening['onStop']): Promise<() => Date> {
@@ -238,8 +239,8 @@ async function openClock(writerSql: Sql, onStop: Opening['onStop']): Promise<() 
   return databaseClock.now
 }
 
-/** The archive's store, if there is one, and the warmer that restores archived batches when they are read. */
-function openArchive({ config, options, url, log, onStop }: Opening, sql: Sql, now: () => Date) {
+/** The archive's store, if there is one, and what restores archived batches when they are read. */
+function openArchive({ config, options, url, log, onStop }: Opening, now: () => Date) {
   const archive = config.archive && openStoreLater(config.archive)
   onStop(async () => archive?.close())
   const kept = () => cutoffsOf(config.retention, now())
@@ -249,9 +250,8 @@ function openArchive({ config, options, url, log, onStop }: Opening, sql: Sql, n
     settings: { ...PAGED_READS, synchronous_commit: 'on' },
   })
   onStop(() => thawSql.end({ timeout: 1 }))
-  const warmer = createWarmer({ sql: thawSql, store: archive?.open, kept, log, ...options.archive })
-  readWarmed(sql, warmer)
-  return { store: archive?.open, kept, warmer }
+  const restore = createRestore({ sql: thawSql, store: archive?.open, kept, log, ...options.archive })
+  return { store: archive?.open, kept, restore }
 }
 
 /** The store of files, and what receives them. */
@@ -265,7 +265,7 @@ function openFiles(
   return Object.assign(receiver, { open })
 }
 
-function openReplica({ config, distributed, log, onStop }: Opening, primary: Sql, warmer: Warmer) {
+function openReplica({ config, distributed, log, onStop }: Opening, primary: Sql, restore: Restore) {
   if (config.replica === undefined) return undefined
   if (distributed) {
     log.warn('SVC_DATABASE_READ_URL is not used over a Citus cluster')
@@ -274,7 +274,7 @@ function openReplica({ config, distributed, log, onStop }: Opening, primary: Sql
   const replica = openReadReplica(config.replica, {
     primary,
     readTimeoutS: config.timeouts.read,
-    warmer,
+    restore,
     archives: config.archive !== undefined,
     log,
   })
@@ -284,7 +284,7 @@ function openReplica({ config, distributed, log, onStop }: Opening, primary: Sql
 
 function openIngest(
   { config, url, distributed, onStop }: Opening,
-  { sql, writer, now, warmer }: { sql: Sql; writer: Writer; now: () => Date; warmer: Warmer },
+  { sql, writer, now, restore }: { sql: Sql; writer: Writer; now: () => Date; restore: Restore },
 ): Ingest {
   const lanes = distributed ? LANES_ON_CLUSTER : 1
   const ingestSql = openSql(url, { name: 'ingest', max: lanes, settings: POINT_LOOKUPS })
@@ -302,7 +302,7 @@ function openIngest(
     autocreate: config.projectAutocreate,
     maxProjects: config.quotas.projects,
     maxSeries: config.maxSeriesPerJob,
-    warm: async (batches) => void (await warmer.warm({ batches })),
+    restore: async (batches) => void (await restore({ batches })),
   })
   onStop(() => ingest.group.drain())
   return ingest
@@ -310,11 +310,10 @@ function openIngest(
 
 async function openLive(
   { url, log, onStop }: Opening,
-  { clock, visitors, warmer }: { clock: () => Clock; visitors: VisitorPool; warmer: Warmer },
+  { clock, visitors, restore }: { clock: () => Clock; visitors: VisitorPool; restore: Restore },
 ): Promise<Live> {
-  const streamSql = openSql(url, { name: 'stream', max: 3, settings: STREAM_READS })
+  const streamSql = telemetryOf(openSql(url, { name: 'stream', max: 3, settings: STREAM_READS }), restore)
   onStop(() => streamSql.end({ timeout: 1 }))
-  readWarmed(streamSql, warmer)
   const gateOf = (caller: Caller, closed: () => boolean): Gate | undefined =>
     caller.kind === 'anonymous' ? (work) => visitors.run(payerOf(caller).key, work, closed) : undefined
   const live = createLive({ sql: streamSql, listenUrl: url, clock, log, gateOf })
@@ -327,8 +326,8 @@ async function openLive(
 function openGraphql(
   { config, options, url, log, onStop }: Opening,
   services: {
-    sql: Sql
-    visitorSql: Sql
+    sql: Telemetry
+    visitorSql: Telemetry
     visitors: VisitorPool
     budget: CostBudget
     clock: () => Clock

@@ -8,6 +8,7 @@ import type { DashboardCache } from './domain/dashboard/index.ts'
 import type { Receiver, Thumbnails } from './domain/files/index.ts'
 import type { Live } from './domain/live/index.ts'
 import type { Clock } from './domain/liveness.ts'
+import type { Telemetry } from './domain/telemetry.ts'
 import type { Sse } from './graphql/sse.ts'
 import type { Ingest } from './ingest/index.ts'
 import type { Outages } from './log.ts'
@@ -19,15 +20,15 @@ import type { VisitorPool } from './visitor-pool.ts'
 export interface Services {
   config: Config
   /** The connection pool for reads. */
-  sql: Sql
+  sql: Sql & Telemetry
   /** The small connection pool for reads of callers without a credential. */
-  visitorSql: Sql
+  visitorSql: Sql & Telemetry
   /** What of their work runs at a time. */
   visitors: VisitorPool
   /** The cost of what callers may read over time. */
   budget: CostBudget
   /** The replica that may serve long reads. */
-  replica: Replica | undefined
+  replica: Replica<Sql & Telemetry> | undefined
   /** Reads entities for GraphQL; writes are refused. */
   prisma: PrismaClient
   /** What `commit` writes through. */

@@ -8,9 +8,9 @@ import { openSql, type Sql } from './sql.ts'
  * replayed everything that was committed before the read was requested, so clients see their own writes. If that takes
  * too long, or the standby cannot be used, the read goes to the primary.
  */
-export interface Replica {
+export interface Replica<Pool = Sql> {
   /** The connection pool of the standby. */
-  sql: Sql
+  sql: Pool
   /**
    * Waits until the standby has replayed everything that the primary has committed so far.
    * @param withinMs how long to wait in any case. Without it: `waitMs`, or a tenth of that while the standby was last

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino'
 import { openReplica, type Replica } from '../db/replica.ts'
 import { PAGED_READS, type Sql } from '../db/sql.ts'
-import { readWarmed, type Warmer } from './warm.ts'
+import { type Restore, type Telemetry, telemetryOf } from './telemetry.ts'
 
 /**
  * The replica that exports and long reads are answered from.
  * @param waitS how long a read waits for it
- * @param options.warmer what brings batches back from the archive, on the primary
+ * @param options.restore restores batches from the archive, on the primary
  * @param options.archives whether batches may be in an archive that can be read
  */
 export function openReadReplica(
@@ -14,27 +14,25 @@ export function openReadReplica(
   options: {
     primary: Sql
     readTimeoutS: number
-    warmer: Warmer
+    restore: Restore
     archives: boolean
     log: Pick<Logger, 'info' | 'warn'>
   },
-): Replica {
-  const { primary, readTimeoutS, warmer, archives, log } = options
+): Replica<Sql & Telemetry> {
+  const { primary, readTimeoutS, restore, archives, log } = options
   const replica = openReplica(url, {
     primary,
     waitMs: waitS * 1000,
     settings: { ...PAGED_READS, statement_timeout: String(readTimeoutS * 1000) },
     onStateChange: (usable, message) => (usable ? log.info(message) : log.warn(message)),
   })
-  readWarmed(replica.sql, {
-    async warm(of, part) {
-      const restored = await warmer.warm(of, part)
-      // Rows may have been restored from the archive just now, here or on another server: without them a read
-      // would be incomplete without an error.
-      if (archives && !(await replica.hasCaughtUp(readTimeoutS * 1000)))
-        throw new Error('the replica lacks what came back from the archive')
-      return restored
-    },
+  const sql = telemetryOf(replica.sql, async (of, part) => {
+    const restored = await restore(of, part)
+    // Rows may have been restored from the archive just now, here or on another server: without them a read
+    // would be incomplete without an error.
+    if (archives && !(await replica.hasCaughtUp(readTimeoutS * 1000)))
+      throw new Error('the replica lacks what came back from the archive')
+    return restored
   })
-  return replica
+  return { ...replica, sql }
 }

@@ -1,19 +1,19 @@
 import DataLoader from 'dataloader'
 import type { Prisma, PrismaClient } from '../db/generated/client.ts'
-import type { Db } from '../db/sql.ts'
 import { callerMay, type Right, type Role, visibleProjectKeys } from '../domain/access.ts'
 import { type Caller, NO_USER } from '../domain/caller.ts'
 import { createDashboardCache, type DashboardCache } from '../domain/dashboard/index.ts'
 import { type BatchEtas, etaOf } from '../domain/eta/index.ts'
 import type { Live } from '../domain/live/index.ts'
 import type { Clock } from '../domain/liveness.ts'
+import type { Telemetry } from '../domain/telemetry.ts'
 import { createTurns, type Turns } from '../turns.ts'
 import { ListTurns } from './list-turns.ts'
 
 /** The state that the resolvers of one request share. Each value is read once a request. */
 export interface Context {
   caller: Caller
-  db: Db
+  db: Telemetry
   prisma: PrismaClient
   clock: Clock
   /** The channels that subscriptions follow. */
@@ -53,7 +53,7 @@ export const MAX_POINTS_ANSWERED = 2_000_000
 
 export function createContext(options: {
   caller: Caller
-  db: Db
+  db: Telemetry
   prisma: PrismaClient
   clock: Clock
   live: Context['live']

@@ -56,7 +56,7 @@ interface GroupOptions extends AdmissionRules {
   /** Called after each group. */
   wrote?: (group: WrittenGroup) => void
   /** Restores batches from the archive. */
-  warm?: (batchKeys: readonly number[]) => Promise<void>
+  restore?: (batchKeys: readonly number[]) => Promise<void>
 }
 
 /**
@@ -193,8 +193,8 @@ class Committer implements GroupCommit {
       s.items.some(({ checked }) => archived.has(checked.event.batch_id))
     for (const s of group.filter(waits)) {
       const keys = s.items.flatMap(({ checked }) => archived.get(checked.event.batch_id) ?? [])
-      if (this.#options.warm === undefined) s.reject(new Problem('archive_unreadable'))
-      else void this.#options.warm([...new Set(keys)]).then(() => this.#enqueue(s), s.reject)
+      if (this.#options.restore === undefined) s.reject(new Problem('archive_unreadable'))
+      else void this.#options.restore([...new Set(keys)]).then(() => this.#enqueue(s), s.reject)
     }
     const others = group.filter((s) => !waits(s))
     if (others.length > 0) await this.#writeAlone(others)

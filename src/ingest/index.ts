@@ -37,7 +37,7 @@ export function createIngest(options: {
   maxProjects: number
   maxSeries: number
   /** Restores batches from the archive. */
-  warm?: (batchKeys: readonly number[]) => Promise<void>
+  restore?: (batchKeys: readonly number[]) => Promise<void>
 }): Ingest {
   let onGroup = (_: WrittenGroup): void => {}
   return {
@@ -54,7 +54,7 @@ export function createIngest(options: {
         maxProjects: options.maxProjects,
         maxSeries: options.maxSeries,
         now: options.now,
-        ...(options.warm && { warm: options.warm }),
+        ...(options.restore && { restore: options.restore }),
         wrote: (group) => onGroup(group),
       }),
     ),

@@ -22,6 +22,7 @@ import {
   takesPicture,
   writeDelivery,
 } from '../domain/notifications/index.ts'
+import type { Telemetry } from '../domain/telemetry.ts'
 import { type Writer, write } from '../stream/commit.ts'
 import { messageOf as textOf } from '../thrown.ts'
 import { AddressRefused, type Answer, post } from './post.ts'
@@ -29,7 +30,7 @@ import { pictureOf } from './rule-picture.ts'
 
 interface Services {
   config: Pick<Config, 'mail' | 'encryptionKey' | 'webhookPrivate'>
-  sql: Sql
+  sql: Sql & Telemetry
   writer: Writer
   now: () => Date
   log: Logger

@@ -18,6 +18,7 @@ import {
   renderEmail,
   unmark,
 } from '../domain/notifications/index.ts'
+import type { Telemetry } from '../domain/telemetry.ts'
 import type { Change } from '../stream/change.ts'
 import { commit, type Writer, write } from '../stream/commit.ts'
 import { MailSender, type Outcome, type OutgoingMail } from './mail-sender.ts'
@@ -28,7 +29,7 @@ interface Services {
   config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
   /** The port that the service listens on; the configured one may be 0. */
   port: () => number
-  sql: Sql
+  sql: Sql & Telemetry
   writer: Writer
   now: () => Date
   log: Logger

@@ -5,6 +5,7 @@ import type { Sql } from '../db/sql.ts'
 import { noticeFiring, noticesOf } from '../domain/notices/index.ts'
 import { readChannels, readFacts } from '../domain/notifications/index.ts'
 import type { AgentMail, Outgoing } from '../domain/outbox.ts'
+import type { Telemetry } from '../domain/telemetry.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import { createAccountMail } from './account-mail.ts'
 import { createChannelSender } from './channel-sender.ts'
@@ -15,7 +16,7 @@ export interface OutboxServices {
   config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host' | 'encryptionKey' | 'webhookPrivate'>
   /** The port that the service listens on; the configured one may be 0. */
   port: () => number
-  sql: Sql
+  sql: Sql & Telemetry
   writer: Writer
   now: () => Date
   log: Logger

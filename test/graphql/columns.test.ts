@@ -6,6 +6,7 @@ import { wideRows } from '../../src/db/wide-rows.ts'
 import type { Known } from '../../src/domain/caller.ts'
 import type { Field } from '../../src/domain/field.ts'
 import { JOB_FIELDS, type JobRow, jobFields, jobView, jobViewOf } from '../../src/domain/jobs/index.ts'
+import { asTheyAre } from '../../src/domain/telemetry.ts'
 import { createContext } from '../../src/graphql/context.ts'
 import { createGraphql, type Graphql } from '../../src/graphql/handlers.ts'
 import { buildSchema } from '../../src/graphql/schema.ts'
@@ -59,7 +60,7 @@ afterAll(async () => {
 const contextFor = () =>
   createContext({
     caller: owner(),
-    db: sql,
+    db: asTheyAre(sql),
     prisma: graph.prisma,
     clock: {
       now: new Date('2026-03-02T00:00:00Z'),

@@ -7,6 +7,7 @@ import type { Caller, Known } from '../../src/domain/caller.ts'
 import { graphqlNames } from '../../src/domain/field.ts'
 import { jobFields } from '../../src/domain/jobs/index.ts'
 import { projectFields } from '../../src/domain/projects/index.ts'
+import { asTheyAre } from '../../src/domain/telemetry.ts'
 import { type Context, createContext } from '../../src/graphql/context.ts'
 import { createGraphql, type Graphql } from '../../src/graphql/handlers.ts'
 import { servedSchema } from '../../src/graphql/schema.ts'
@@ -87,7 +88,7 @@ const NOW = new Date()
 const contextOf = (caller: Caller, live: Context['live']): Context =>
   createContext({
     caller,
-    db: sql,
+    db: asTheyAre(sql),
     prisma: graph.prisma,
     clock: {
       now: NOW,

@@ -2,12 +2,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { expect, test } from 'vitest'
 import type { Sql } from '../../src/db/sql.ts'
 import { ANONYMOUS } from '../../src/domain/caller.ts'
+import type { Telemetry } from '../../src/domain/telemetry.ts'
 import { streamFrom } from '../../src/http/request/read-from.ts'
 
 // Reads that fail at the replica; with a real standby: test/ops/read-replica.slow.test.ts.
 
-const sql = { name: 'primary' } as unknown as Sql
-const theirs = { name: 'replica' } as unknown as Sql
+const sql = { name: 'primary' } as unknown as Sql & Telemetry
+const theirs = { name: 'replica' } as unknown as Sql & Telemetry
 
 /** Reads three pieces; at the replica it fails after so many. */
 async function read(error: unknown, after: number) {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { packJobs, readSeries, readTimedSeries, type SeriesQuery } from '../../src/domain/metrics/index.ts'
+import { packJobs, readSeries, type SeriesQuery } from '../../src/domain/metrics/index.ts'
+import { asTheyAre } from '../../src/domain/telemetry.ts'
 import { commit, createWriter } from '../../src/stream/commit.ts'
 import { storeFieldsOfBatches } from '../../src/workers/batch-fields.ts'
 import { createPacker } from '../../src/workers/pack.ts'
@@ -113,9 +114,11 @@ test(
           for (const query of range === null ? [{}] : [{}, { from: range[0], to: range[1] }]) {
             const bare = await bareSeries(batch_id, query)
             const read = []
-            for await (const s of readSeries(door.sql, batch.key, query)) read.push(structuredClone(s))
+            for await (const s of readSeries(asTheyAre(door.sql), batch.key, query))
+              read.push(structuredClone(s))
             const timed = []
-            for await (const s of readTimedSeries(door.sql, batch.key, query)) timed.push(structuredClone(s))
+            for await (const s of readSeries(asTheyAre(door.sql), batch.key, { ...query, timed: true }))
+              timed.push(structuredClone(s))
             const expected = bare.map((s) => [s.job, s.key, shown(s.steps), shown(s.values)])
             expect(read.map((s) => [s.jobId, s.key, shown(s.steps), shown(s.values)])).toEqual(expected)
             expect(timed.map((s) => [s.jobId, s.key, shown(s.steps), shown(s.values)])).toEqual(expected)

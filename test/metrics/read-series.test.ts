@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSql, type Sql } from '../../src/db/sql.ts'
 import { readSeries } from '../../src/domain/metrics/index.ts'
+import { asTheyAre } from '../../src/domain/telemetry.ts'
 import { createWriter } from '../../src/stream/commit.ts'
 import { codeOf } from '../../src/thrown.ts'
 import { createPacker } from '../../src/workers/pack.ts'
@@ -28,7 +29,7 @@ afterAll(async () => {
 
 async function points(to: number): Promise<number> {
   let count = 0
-  for await (const { steps } of readSeries(one, batchKey, { to })) count += steps.length
+  for await (const { steps } of readSeries(asTheyAre(one), batchKey, { to })) count += steps.length
   return count
 }
 
@@ -40,7 +41,7 @@ test.each(['unpacked', 'packed'])('an answer of any size leaves the connection u
       select max(pg_column_size(c.vals)) bytes from metric_chunks c
       join job_progress p on p.job_key = c.job_key where p.batch_key = ${batchKey}`
     expect(largest?.bytes, 'of 8,000 of a chunk whose values repeat their beginnings').toBeLessThan(5_000)
-    for await (const { steps, values } of readSeries(one, batchKey, {}))
+    for await (const { steps, values } of readSeries(asTheyAre(one), batchKey, {}))
       expect([...values]).toEqual([...steps])
   }
   for (let to = 0; to < 6_000; to += 157) expect(await points(to)).toBe(to + 1)

@@ -5,6 +5,7 @@ import { fragment, sqlWords } from '../../db/sql-fragment.ts'
 import { REDACTED } from '../audit.ts'
 import { columnsOf } from '../field.ts'
 import { type Besides, besideColumns, recordRows } from '../record-rows.ts'
+import type { Telemetry } from '../telemetry.ts'
 import { EXPIRES_MS, pendingSince } from './agent.ts'
 import { type CommandView, commandFields } from './command-fields.ts'
 import { earlierStarts } from './earlier-starts.ts'
@@ -117,7 +118,7 @@ export async function commandsForStream(
  * checked before.
  */
 export async function timelineOf(
-  db: Db,
+  db: Telemetry,
   batchKey: number,
   reader: CommandReader,
   now: Date,
@@ -127,7 +128,7 @@ export async function timelineOf(
 
 /** The same of several batches, in as many statements. */
 export async function timelinesOf(
-  db: Db,
+  db: Telemetry,
   batchKeys: readonly number[],
   reader: CommandReader,
   now: Date,

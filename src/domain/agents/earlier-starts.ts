@@ -1,9 +1,8 @@
-import { byBatch } from '../../db/by-batch.ts'
 import { canonicalInstant } from '../../db/instant.ts'
-import type { Db, Fragment } from '../../db/sql.ts'
+import type { Fragment } from '../../db/sql.ts'
 import { STOP_REASON } from '../batches/index.ts'
 import { type EventType, eventTypeCode, typeCodes } from '../events/index.ts'
-import { warm } from '../warm.ts'
+import { readByBatch, type Telemetry } from '../telemetry.ts'
 import type { StepView } from './step-fields.ts'
 
 /** The most earlier starts and ends that a timeline shows: the latest ones. */
@@ -31,16 +30,18 @@ interface Row {
  * The starts and ends of each of these batches before its latest start: of a run that was killed and resumed under the same id.
  * Starts whose payload retention has purged are missing, because they cannot be told from updates of the configuration.
  */
-export async function earlierStarts(db: Db, batchKeys: readonly number[]): Promise<Map<number, StepView[]>> {
+export async function earlierStarts(
+  db: Telemetry,
+  batchKeys: readonly number[],
+): Promise<Map<number, StepView[]>> {
   const batches = await db<Resumed[]>`/* timeline.resumed */
     select b.key, b.started_at, b.owner_id, u.name owner
     from batches b join batch_progress p on p.batch_key = b.key left join users u on u.id = b.owner_id
     where b.key = any (${[...batchKeys]}::bigint[]) and p.first_seen_at < b.started_at`
   if (batches.length === 0) return new Map()
-  await warm(db, { batches: batches.map(({ key }) => key) }, 'kept')
   const places = batches.map(({ key, started_at }) => ({ batchKey: key, startedAt: started_at }))
   // Each kind has a partial index: events_batch_starts, events_ends.
-  const rows = await byBatch(db, places, (own, batch) => {
+  const rows = await readByBatch(db, places, 'kept', (own, batch) => {
     const marks = (...types: EventType[]): Fragment => db`
       select e.ts at, e.event_id, e.type, d.event #>> '{source,host}' host, d.event #> '{data,process,pid}' pid,
         coalesce(d.event #> '{data,n_total}', d.event #> '{data,n_total_jobs}') n_total,

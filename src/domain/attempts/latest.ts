@@ -1,11 +1,9 @@
 import { required } from '../../checked.ts'
-import { byBatch } from '../../db/by-batch.ts'
-import type { Db } from '../../db/sql.ts'
 import { elapsedS } from '../batches/index.ts'
 import { numberOf, typeCodes, writeNumber } from '../events/index.ts'
 import type { JobRow } from '../jobs/index.ts'
 import { firstStepOf } from '../metrics/index.ts'
-import { warm } from '../warm.ts'
+import { readByBatch, type Telemetry } from '../telemetry.ts'
 import type { Attempt } from './attempt-fields.ts'
 
 /** The columns of a job that its attempts need. */
@@ -55,18 +53,18 @@ interface LastRow {
  * from the archive.
  */
 export async function latestAttempts(
-  db: Db,
+  db: Telemetry,
   jobs: readonly AttemptedJob[],
   now: Date,
 ): Promise<Map<number, Latest>> {
-  await warm(db, { batches: jobs.map(({ batch_key }) => batch_key) }, 'kept')
   const places = jobs.map((job) => ({ batchKey: job.batch_key, jobKey: job.key }))
   const [seen, rows] = await Promise.all([
     db<{ job_key: number; first_seen_at: string }[]>`/* attempts.first_seen */
       select job_key, first_seen_at from job_progress where job_key = any (${jobs.map((job) => job.key)}::bigint[])`,
-    byBatch(
+    readByBatch(
       db,
       places,
+      'kept',
       (own, batch) => db<Row[]>`/* attempts.latest */
     select u.job_key, m.starts, m.last_start, f.step first_epoch
     from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[]) as u (batch_key, job_key)
@@ -97,14 +95,14 @@ export async function latestAttempts(
 }
 
 async function lastOfSeveral(
-  db: Db,
+  db: Telemetry,
   places: readonly { batchKey: number; jobKey: number; since: string }[],
 ): Promise<Map<number, LastRow>> {
   if (places.length === 0) return new Map()
-  await warm(db, { batches: [...new Set(places.map(({ batchKey }) => batchKey))] })
-  const rows = await byBatch(
+  const rows = await readByBatch(
     db,
     places,
+    undefined,
     (own, batch) => db<LastRow[]>`/* attempts.last_of_several */
     select u.job_key, x.epochs, x.first first_epoch, x.last last_epoch, r.reported
     from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[],

@@ -1,11 +1,10 @@
 import { entryOf } from '../../checked.ts'
-import { byBatch } from '../../db/by-batch.ts'
 import { canonicalInstant } from '../../db/instant.ts'
 import type { Db, Fragment } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { payloadText, seriesOf, typeCodes, withTemplate } from '../events/index.ts'
 import type { Series } from '../metrics/index.ts'
-import { warm } from '../warm.ts'
+import { readByBatch, type Telemetry } from '../telemetry.ts'
 import type { AttemptedJob } from './latest.ts'
 import type { Span } from './reads.ts'
 
@@ -36,7 +35,7 @@ export interface AskedAttempt {
  * @throws Problem too_many_points if they do not fit into memory
  */
 export async function pointsOf(
-  db: Db,
+  db: Telemetry,
   asked: readonly AskedAttempt[],
   keys: readonly string[] | undefined,
 ): Promise<Map<number, AttemptPoints>> {
@@ -106,14 +105,13 @@ type Place = AskedAttempt & { batchKey: number }
 
 /** Calls `each` with every row that a statement finds for these attempts, a page of rows in memory at a time. */
 async function eachPage<Row extends object>(
-  db: Db,
+  db: Telemetry,
   asked: readonly AskedAttempt[],
   rowsOf: (db: Db, own: readonly Place[], batch: Fragment) => { cursor(size: number): AsyncIterable<Row[]> },
   each: (row: Row) => void,
 ): Promise<void> {
-  await warm(db, { batches: [...new Set(asked.map(({ job }) => job.batch_key))] })
   const places = asked.map((one): Place => ({ ...one, batchKey: one.job.batch_key }))
-  await byBatch(db, places, async (own, batch) => {
+  await readByBatch(db, places, undefined, async (own, batch) => {
     for await (const page of rowsOf(db, own, batch).cursor(PAGE_SIZE)) for (const row of page) each(row)
     return []
   })
@@ -165,7 +163,7 @@ const standing = (db: Db, own: readonly Place[], batch: Fragment) =>
  * @returns the db_ids of the events whose values are all stored
  */
 async function addCurrentValues(
-  db: Db,
+  db: Telemetry,
   asked: readonly AskedAttempt[],
   found: ReadonlyMap<number, Columns>,
   budget: { held: number },

@@ -1,7 +1,5 @@
 import { entryOf, itemAt, lastOf } from '../../checked.ts'
-import { byBatch } from '../../db/by-batch.ts'
 import { canonicalInstant, showInstant } from '../../db/instant.ts'
-import type { Db } from '../../db/sql.ts'
 import { STOP_REASON } from '../batches/index.ts'
 import {
   eventTypeCode,
@@ -11,7 +9,7 @@ import {
   withTemplate,
   writeNumber,
 } from '../events/index.ts'
-import { warm } from '../warm.ts'
+import { readByBatch, type Telemetry } from '../telemetry.ts'
 import { attemptsIn, type Bounds, type Mark } from './attempt.ts'
 import type { Attempt } from './attempt-fields.ts'
 import { type AttemptedJob, type Latest, latestAttempts } from './latest.ts'
@@ -24,7 +22,7 @@ const MAX_ATTEMPTS = 500
  * several costs a scan of the events between its first and last start, for superseded epochs.
  */
 export async function attemptsOfJobs(
-  db: Db,
+  db: Telemetry,
   jobs: readonly AttemptedJob[],
   now: Date,
 ): Promise<Map<number, Attempt[]>> {
@@ -70,14 +68,14 @@ const KINDS = new Map<number, Mark['kind']>([
 
 /** The latest attempts of these jobs with their starts and ends. */
 async function boundsOf(
-  db: Db,
+  db: Telemetry,
   jobs: readonly Pick<AttemptedJob, 'key' | 'batch_key'>[],
 ): Promise<Map<number, Bounds<ReportedMark>[]>> {
-  await warm(db, { jobs: jobs.map(({ key }) => key) }, 'kept')
   const places = jobs.map((job) => ({ batchKey: job.batch_key, jobKey: job.key }))
-  const rows = await byBatch(
+  const rows = await readByBatch(
     db,
     places,
+    'kept',
     (own, batch) => db<MarkRow[]>`/* attempts.marks */
     select e.job_key, e.type, e.ts, e.event_id, e.payload::json #>> '{data,reason}' reason,
       e.payload::json #> '{data,elapsed_s}' elapsed, e.payload is null purged
@@ -121,12 +119,12 @@ interface EpochsRow {
  * to their block ranges. Purged events are replaced, as far as possible, by what the tables still contain.
  */
 async function epochsOf(
-  db: Db,
+  db: Telemetry,
   job: Pick<AttemptedJob, 'key' | 'batch_key'>,
   starts: readonly string[],
   since: string,
 ): Promise<Map<number, EpochsRow>> {
-  await warm(db, { batches: [job.batch_key] })
+  await db.restore({ batches: [job.batch_key] })
   const rows = await db<EpochsRow[]>`/* attempts.epochs */
     with told as materialized (
       select width_bucket(e.ts, ${starts}::text[]::timestamptz[]) place, e.db_id, e.ts,
@@ -164,7 +162,7 @@ async function epochsOf(
 }
 
 async function allOf(
-  db: Db,
+  db: Telemetry,
   job: AttemptedJob,
   attempts: readonly Bounds<ReportedMark>[],
   { attempt: last, firstSeenAt }: Latest,
@@ -233,7 +231,7 @@ export interface Span {
 
 /** When the `n`th attempt of each of these jobs ran, by key; without the jobs that have no such attempt. */
 export async function spansOf(
-  db: Db,
+  db: Telemetry,
   jobs: readonly AttemptedJob[],
   n: number,
   now: Date,

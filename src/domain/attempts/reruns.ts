@@ -1,7 +1,7 @@
-import type { Db } from '../../db/sql.ts'
 import { visibleProjectsFilter } from '../access.ts'
 import type { Caller } from '../caller.ts'
 import { readJobs } from '../jobs/index.ts'
+import type { Telemetry } from '../telemetry.ts'
 import type { Attempt } from './attempt-fields.ts'
 import { type AttemptedJob, latestAttempts } from './latest.ts'
 
@@ -16,7 +16,7 @@ const MAX_RERUNS = 100
  * in each batch, oldest first, by the key of the requested job. The search ends at a batch that is not visible.
  */
 export async function rerunsOfJobs(
-  db: Db,
+  db: Telemetry,
   caller: Caller,
   jobs: readonly AttemptedJob[],
   now: Date,

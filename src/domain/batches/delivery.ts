@@ -2,7 +2,7 @@ import { entryOf, keysOf } from '../../checked.ts'
 import { byBatch } from '../../db/by-batch.ts'
 import type { Db } from '../../db/sql.ts'
 import { firstStepOf, stepsOf } from '../metrics/index.ts'
-import { warm } from '../warm.ts'
+import type { Telemetry } from '../telemetry.ts'
 import type { BatchStatus, JobStatus } from './batch.ts'
 import { type Delivery, type DeliveryState, missingOf, receiptOf, withLateArrivals } from './receipt.ts'
 
@@ -59,13 +59,13 @@ interface ReceiptRow {
 type Found = Pick<DeliveryView, 'missing_epochs' | 'gaps'>
 
 /** The delivery receipt of a batch. */
-export async function deliveryOf(db: Db, batch: { key: number; id: string }): Promise<DeliveryView> {
+export async function deliveryOf(db: Telemetry, batch: { key: number; id: string }): Promise<DeliveryView> {
   return entryOf(await deliveriesOf(db, [batch]), batch.key)
 }
 
 /** The same of several batches, in as many statements, by key. */
 export async function deliveriesOf(
-  db: Db,
+  db: Telemetry,
   batches: readonly { key: number; id: string }[],
 ): Promise<Map<number, DeliveryView>> {
   const rows = await db<ReceiptRow[]>`/* batches.delivery */
@@ -153,7 +153,7 @@ function countsOf(reports: readonly Partial<Delivery>[]): Delivery {
 }
 
 /** Only for jobs with a steady pace: if steps are uneven anyway, a longer one does not indicate a loss. */
-async function gapsIn(db: Db, batchKeys: readonly number[]): Promise<Map<number, Found>> {
+async function gapsIn(db: Telemetry, batchKeys: readonly number[]): Promise<Map<number, Found>> {
   const found = new Map<number, Found>(batchKeys.map((key) => [key, { missing_epochs: 0, gaps: [] }]))
   let places: DeliveryPlace[] = batchKeys.map((batchKey) => ({ batchKey, after: undefined }))
   while (places.length > 0) {
@@ -207,11 +207,11 @@ export interface DeliveryPlace {
 
 /** The receipts of the jobs of each of these batches, in the order of creation: `limit` of each. */
 export async function deliveryOfJobs(
-  db: Db,
+  db: Telemetry,
   places: readonly DeliveryPlace[],
   limit: number,
 ): Promise<JobDelivery[][]> {
-  await warm(db, { batches: places.map(({ batchKey }) => batchKey) }, 'kept')
+  await db.restore({ batches: places.map(({ batchKey }) => batchKey) }, 'kept')
   const stored = await db<
     (Omit<JobDelivery, 'first_epoch' | 'said_epochs' | 'every' | 'missing' | 'steady' | 'gaps'> & {
       batch_key: number

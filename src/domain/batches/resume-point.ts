@@ -1,5 +1,4 @@
-import type { Db } from '../../db/sql.ts'
-import { warm } from '../warm.ts'
+import type { Telemetry } from '../telemetry.ts'
 
 /** Where a process that continues a batch, or joins it, finds it. */
 export interface ResumePoint {
@@ -14,10 +13,10 @@ const MAX_JOBS = 500
 
 /** The last steps of the newest jobs of a batch. */
 export async function resumePointOf(
-  db: Db,
+  db: Telemetry,
   batch: { key: number; projectSlug: string },
 ): Promise<ResumePoint> {
-  await warm(db, { batches: [batch.key] })
+  await db.restore({ batches: [batch.key] })
   const jobs = await db<ResumePoint['jobs']>`/* batches.resume_point */
     select j.id job_id, coalesce(p.max_step, p.max_epoch) last_step
     from jobs j join job_progress p on p.job_key = j.key

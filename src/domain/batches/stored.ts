@@ -1,7 +1,6 @@
 import { required } from '../../checked.ts'
-import type { Db } from '../../db/sql.ts'
 import { TIMES } from '../metrics/index.ts'
-import { warm } from '../warm.ts'
+import type { Telemetry } from '../telemetry.ts'
 
 /** How much is stored of a batch, for a program that has copied a history and compares. */
 export interface StoredCounts {
@@ -18,10 +17,10 @@ export interface StoredCounts {
 
 /** Counts rows; files and media have counts of their own (domain/files, domain/media). */
 export async function storedOf(
-  db: Db,
+  db: Telemetry,
   batch: { key: number; projectSlug: string; status: string },
 ): Promise<StoredCounts> {
-  await warm(db, { batches: [batch.key] }, 'kept')
+  await db.restore({ batches: [batch.key] }, 'kept')
   const [row] = await db<Omit<StoredCounts, 'project' | 'status'>[]>`/* batches.stored */
     select (select count(*) from jsonb_object_keys(coalesce(b.config, '{}'))) config, cardinality(b.tags) tags,
       j.jobs, j.series, j.points,

@@ -3,7 +3,8 @@ import { type Db, inheritDistribution, type Sql } from '../../db/sql.ts'
 import type { ObjectStore } from '../../storage/index.ts'
 import { sumSnapshots } from '../dashboard/index.ts'
 import { eventTypeCode, payloadEpoch, payloadText, withTemplate } from '../events/index.ts'
-import { readTimedSeries } from '../metrics/index.ts'
+import { readSeries } from '../metrics/index.ts'
+import { asTheyAre } from '../telemetry.ts'
 import { type Column, columnsOf, ofBatch, selected, TABLES, type Table, type Value } from './columns.ts'
 import { createEpochValues, deriveEvents, type EpochValues, EVENT_EXTRA, takeOutChunks } from './derived.ts'
 import {
@@ -172,7 +173,9 @@ async function readBatch(
     }
     await templates.flush()
     const points = newPart(into, 'metrics', null, POINTS)
-    for await (const { jobId, key, steps, values, times } of readTimedSeries(tx, batchKey, {})) {
+    for await (const { jobId, key, steps, values, times } of readSeries(asTheyAre(tx), batchKey, {
+      timed: true,
+    })) {
       for (let i = 0; i < steps.length; i++)
         points.add([jobId, key, steps[i] as number, values[i] as number, (times[i] as number) * 1000])
       if (points.full) await points.flush()

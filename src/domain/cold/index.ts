@@ -10,6 +10,7 @@ export {
   readManifest,
   readRows,
 } from './manifest.ts'
+export { createRestore } from './restore.ts'
 export {
   type ArchivedBatch,
   archivedBatches,
@@ -30,4 +31,3 @@ export {
   noteWriting,
 } from './state.ts'
 export { type Kept, thaw } from './thaw.ts'
-export { createWarmer } from './warmer.ts'

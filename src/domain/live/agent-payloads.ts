@@ -4,6 +4,7 @@ import type { ChangePayloads } from '../../stream/payloads.ts'
 import { userMay } from '../access.ts'
 import { commandsForStream, hostsByKey, hostView, timelineOf } from '../agents/index.ts'
 import type { BatchRow } from '../batches/index.ts'
+import type { Telemetry } from '../telemetry.ts'
 import type { Viewer } from './follow.ts'
 
 /** What the stream says of agents and their commands (contract §5, §6), by the same views as REST. */
@@ -30,7 +31,7 @@ export async function loadHosts(
 
 /** `{commands, timeline}` of the batch: to those who may know what agents do about it, so to no visitor. */
 export async function loadCommands(
-  db: Db,
+  db: Telemetry,
   now: Date,
   changes: readonly LoggedChange[],
   batches: Map<number, { row: BatchRow }>,

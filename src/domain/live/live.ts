@@ -8,6 +8,7 @@ import { newestOnly } from '../../stream/newest.ts'
 import { filtered, type Subscription } from '../../stream/subscription.ts'
 import type { Caller } from '../caller.ts'
 import type { Clock } from '../liveness.ts'
+import type { Telemetry } from '../telemetry.ts'
 import { readChannels } from './channel.ts'
 import { authorizeChannels, type Viewer } from './follow.ts'
 import { type Grant, revokedGrants } from './grants.ts'
@@ -73,7 +74,7 @@ interface OpenStream {
 
 /** @param options.gateOf what a caller's reads of the change log have to wait for, as long as its stream is open */
 export function createLive(options: {
-  sql: Sql
+  sql: Sql & Telemetry
   listenUrl: string
   clock: () => Clock
   log: Logger

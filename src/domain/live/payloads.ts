@@ -9,6 +9,7 @@ import { type JobView, readJobs } from '../jobs/index.ts'
 import type { Clock } from '../liveness.ts'
 import { viewsOfBatches, viewsOfJobs } from '../present.ts'
 import { anonymizeBatch, anonymizeJob, publicBatch, publicJob } from '../shares/index.ts'
+import type { Telemetry } from '../telemetry.ts'
 import { loadCommands, loadHosts } from './agent-payloads.ts'
 import { loadComments, loadNotices } from './comment-payloads.ts'
 import { loadFiles, loadMedia } from './file-payloads.ts'
@@ -19,7 +20,7 @@ import { loadEpochs, loadLines, loadSnapshots } from './series-payloads.ts'
  * What the stream says of each type of change (contract §6), by the same views as REST. One look-up serves all
  * changes that are told together.
  */
-export function payloadLoaders(sql: Db, clock: () => Clock): PayloadLoaders<Viewer> {
+export function payloadLoaders(sql: Telemetry, clock: () => Clock): PayloadLoaders<Viewer> {
   return {
     summary: (changes) => loadSummaries(sql, clock(), changes),
     batches: (changes) => loadLists(sql, clock(), changes),

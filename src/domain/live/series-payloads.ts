@@ -6,7 +6,7 @@ import type { ChangePayloads } from '../../stream/payloads.ts'
 import { eventTypeCode, payloadEpoch, withTemplate, writeNumber } from '../events/index.ts'
 import type { LogStream } from '../logs/index.ts'
 import { hidingOf } from '../shares/index.ts'
-import { warm } from '../warm.ts'
+import type { Telemetry } from '../telemetry.ts'
 import type { Viewer } from './follow.ts'
 
 /** What the stream says of points, log lines and snapshots: those that the events of the change brought. */
@@ -64,7 +64,7 @@ const unnested = (db: Db, wanted: readonly WantedRows[]) => db`
  * meanwhile: it is restored, and read once more.
  */
 async function readRestored<Row extends { n: number }>(
-  db: Db,
+  db: Telemetry,
   changes: readonly LoggedChange[],
   read: () => Promise<Row[]>,
 ): Promise<Row[]> {
@@ -72,8 +72,8 @@ async function readRestored<Row extends { n: number }>(
   const found = new Set(rows.map(({ n }) => n))
   const batches = changes.flatMap(({ batchKey }, n) => (found.has(n) || batchKey === null ? [] : [batchKey]))
   if (batches.length === 0) return rows
-  // The warmer logs why it failed; the stream goes on without these rows.
-  return (await warm(db, { batches: [...new Set(batches)] }).catch(() => false)) ? read() : rows
+  // The failure is logged where it happened; the stream goes on without these rows.
+  return (await db.restore({ batches: [...new Set(batches)] }).catch(() => false)) ? read() : rows
 }
 
 interface NamedJob {
@@ -129,7 +129,7 @@ function payloadsOfRows<Row extends { n: number }, Item>(
  * one, it is the merged values that are told.
  */
 export async function loadEpochs(
-  db: Db,
+  db: Telemetry,
   changes: readonly LoggedChange[],
 ): Promise<(ChangePayloads<Viewer> | null)[]> {
   const read = () =>
@@ -205,7 +205,7 @@ const COLUMNS = ['gpu_util_pct', 'gpu_mem_mb', 'cpu_util_pct', 'ram_mb', 'disk_f
 
 /** `{snapshots}`. They are kept by time, so the events say where to look. */
 export async function loadSnapshots(
-  db: Db,
+  db: Telemetry,
   changes: readonly LoggedChange[],
 ): Promise<(ChangePayloads<Viewer> | null)[]> {
   const read = () =>

@@ -1,6 +1,6 @@
 import { instantOf } from '../../db/instant.ts'
-import type { Db } from '../../db/sql.ts'
 import { columnName, readColumns, TIMES } from '../metrics/index.ts'
+import type { Telemetry } from '../telemetry.ts'
 
 /** The times of a job's epochs, to place its log lines among them. Columns of equal length. */
 export interface EpochTimes {
@@ -13,7 +13,7 @@ const MOST = 5_000
 
 /** @returns those of each of these jobs, by key; to the millisecond, as charts have them */
 export async function epochTimesOf(
-  db: Db,
+  db: Telemetry,
   jobs: readonly { key: number; batch_key: number }[],
 ): Promise<Map<number, EpochTimes>> {
   const columns = await readColumns(

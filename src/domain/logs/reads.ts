@@ -1,6 +1,5 @@
-import { byBatch } from '../../db/by-batch.ts'
 import type { Db } from '../../db/sql.ts'
-import { warm } from '../warm.ts'
+import { readByBatch, type Telemetry } from '../telemetry.ts'
 import { isKnownLevel, levelRank } from './level.ts'
 import type { LogStream } from './stream.ts'
 
@@ -38,7 +37,7 @@ export interface LogPlace {
 
 /** Lines of a batch in the order of arrival (contract §4). */
 export async function readLogLines(
-  db: Db,
+  db: Telemetry,
   batchKey: number,
   { jobId, ...query }: LogQuery & { jobId?: string | undefined },
 ): Promise<LogLine[]> {
@@ -66,16 +65,16 @@ export async function logPlaces(
 
 /** Lines of each of these places, in the order of arrival; of all in one statement. */
 export async function readLogLinesOf(
-  db: Db,
+  db: Telemetry,
   places: readonly LogPlace[],
   query: LogQuery,
 ): Promise<LogLine[][]> {
   const { after, before, limit } = query
   const fromEnd = query.tail === true || (before !== undefined && after === undefined)
-  await warm(db, { batches: [...new Set(places.map(({ batchKey }) => batchKey))] }, 'kept')
-  const rows = await byBatch(
+  const rows = await readByBatch(
     db,
     numbered(places),
+    'kept',
     (own, batch) => db<(Omit<LogLine, 'jobId'> & { jobKey: number; place: number })[]>`/* log_lines.list */
       select u.place, l.*
       from ${unnested(db, own)}
@@ -107,14 +106,14 @@ async function jobIdsOf(db: Db, keys: number[]): Promise<Map<number, string>> {
 
 /** How many lines of each of these places match, on all pages. */
 export async function countLogLines(
-  db: Db,
+  db: Telemetry,
   places: readonly LogPlace[],
   query: Pick<LogQuery, 'level' | 'streams' | 'q'>,
 ): Promise<number[]> {
-  await warm(db, { batches: [...new Set(places.map(({ batchKey }) => batchKey))] }, 'kept')
-  const rows = await byBatch(
+  const rows = await readByBatch(
     db,
     numbered(places),
+    'kept',
     (own, batch) => db<{ place: number; n: number }[]>`/* log_lines.count */
       select u.place, l.n from ${unnested(db, own)}
       cross join lateral (

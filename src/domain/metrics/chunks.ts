@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { groupByBatch } from '../../db/by-batch.ts'
 import { type Db, type Fragment, isDistributed } from '../../db/sql.ts'
 import { highOf, lowOf, stepFrom } from '../step.ts'
-import { warm } from '../warm.ts'
+import type { Telemetry } from '../telemetry.ts'
 import { lowerBound, upperBound } from './lower-bound.ts'
 
 /**
@@ -72,13 +72,13 @@ export interface EpochRange {
  * @throws errors of the database
  */
 export async function readColumns(
-  db: Db,
+  db: Telemetry,
   wanted: readonly Wanted[],
   range: EpochRange = {},
   buffer?: PointBuffer,
 ): Promise<Map<string, Column>> {
   if (wanted.length === 0) return new Map()
-  await warm(db, { jobs: [...new Set(wanted.map(({ jobKey }) => jobKey))] }, 'kept')
+  await db.restore({ jobs: [...new Set(wanted.map(({ jobKey }) => jobKey))] }, 'kept')
   const parts = new Map<string, ChunkColumn[]>()
   const read = async (batch: string, own: readonly Wanted[]): Promise<void> => {
     // COPY has no parameters: every text below consists of whole numbers only.

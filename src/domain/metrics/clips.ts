@@ -1,7 +1,7 @@
-import type { Db } from '../../db/sql.ts'
+import type { Telemetry } from '../telemetry.ts'
 import { type Clip, createPercentiles, type Percentiles } from './clipping.ts'
 import { type Drawing, drawSeries, reading } from './drawing.ts'
-import { readJobSeries } from './read-series.ts'
+import { readSeries } from './read-series.ts'
 import type { SeriesQuery } from './series-names.ts'
 
 /** A clip of one series of a batch. */
@@ -15,7 +15,7 @@ export interface NamedClip extends Clip {
  * @param share the share of points to leave out at either end
  */
 export async function clipsOfBatches(
-  db: Db,
+  db: Telemetry,
   batches: readonly number[],
   query: SeriesQuery & Drawing,
   share: number,
@@ -29,7 +29,7 @@ export async function clipsOfBatches(
     counted.clear()
   }
   const wanted = { keys: query.keys, jobs: query.jobs, ...reading(query) }
-  for await (const series of readJobSeries(db, { batches }, wanted)) {
+  for await (const series of readSeries(db, { batches }, wanted)) {
     const shown = drawSeries(series, query)
     if (shown === undefined) continue
     // Formulas come after all stored series, so a batch may come twice, each time with other series.

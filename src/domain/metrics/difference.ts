@@ -1,7 +1,7 @@
-import type { Db } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
+import type { Telemetry } from '../telemetry.ts'
 import { commonPlaces } from './formula-series.ts'
-import { type JobSeries, type ReadOptions, readJobSeries } from './read-series.ts'
+import { type JobSeries, type ReadOptions, readSeries } from './read-series.ts'
 
 /** The most points of the series that is subtracted: 16 bytes each. */
 const MAX_POINTS = 2_000_000
@@ -12,7 +12,7 @@ const MAX_POINTS = 2_000_000
  * @throws Problem too_many_points
  */
 export async function* minusJob(
-  db: Db,
+  db: Telemetry,
   baseline: number,
   key: string,
   series: AsyncIterable<JobSeries>,
@@ -40,12 +40,12 @@ export async function* minusJob(
 const NONE = new Uint32Array()
 
 async function wholeSeries(
-  db: Db,
+  db: Telemetry,
   job: number,
   key: string,
   range: Pick<ReadOptions, 'from' | 'to'>,
 ): Promise<{ steps: Float64Array; values: Float64Array } | undefined> {
-  for await (const { steps, values } of readJobSeries(db, [job], { keys: [key], ...range })) {
+  for await (const { steps, values } of readSeries(db, [job], { keys: [key], ...range })) {
     if (steps.length > MAX_POINTS)
       throw new Problem('too_many_points', {
         detail: `A difference reads at most ${MAX_POINTS.toLocaleString('en')} points of a job`,

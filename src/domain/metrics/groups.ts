@@ -1,8 +1,8 @@
-import type { Db } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
+import type { Telemetry } from '../telemetry.ts'
 import { type Drawing, type DrawnSeries, drawSeries, isTimed, reading } from './drawing.ts'
 import { splitKeys } from './formula-series.ts'
-import { type ReadOptions, readJobSeries } from './read-series.ts'
+import { type ReadOptions, readSeries } from './read-series.ts'
 import { epochBounds, isSeveral, type Scope, type SeriesQuery } from './series-names.ts'
 
 /**
@@ -45,7 +45,7 @@ const BUCKETS = 1_000
  * @throws Problem too_many_points if the groups have more buckets than one answer may have
  */
 export async function readGroups(
-  db: Db,
+  db: Telemetry,
   scope: number | readonly number[],
   query: GroupsQuery,
 ): Promise<Group[]> {
@@ -54,7 +54,7 @@ export async function readGroups(
 
 /** As `readGroups`, for each of several batches, by key; a batch without points is not in it. */
 export const readGroupsOfBatches = (
-  db: Db,
+  db: Telemetry,
   batches: readonly number[],
   query: GroupsQuery,
 ): Promise<Map<number, Group[]>> => gatherAll(db, { batches }, query, (batchKey) => batchKey)
@@ -63,7 +63,7 @@ type GroupsQuery = SeriesQuery & Drawing & { groupBy: GroupBy }
 
 /** @param partOf which answer the series of a batch belong to; each has an axis of its own */
 async function gatherAll(
-  db: Db,
+  db: Telemetry,
   scope: Scope,
   query: GroupsQuery,
   partOf: (batchKey: number) => number,
@@ -79,7 +79,7 @@ async function gatherAll(
   const most = isSeveral(scope) ? MAX_BUCKETS_OF_SEVERAL : MAX_BUCKETS
   const found = new Map<number, Map<string, Gathered>>()
   let held = 0
-  for await (const series of readJobSeries(db, scope, options)) {
+  for await (const series of readSeries(db, scope, options)) {
     const drawn = drawSeries(series, drawing)
     const part = partOf(series.batchKey)
     const grid = grids.get(part)
@@ -115,7 +115,7 @@ interface Axis {
 
 /** The range of all points that will be read, by part: buckets must be known before the first point is added. */
 async function axesOf(
-  db: Db,
+  db: Telemetry,
   scope: Scope,
   query: SeriesQuery & Drawing,
   { options, partOf }: { options: ReadOptions; partOf: (batchKey: number) => number },
@@ -131,7 +131,7 @@ async function axesOf(
   const { xKey } = query
   if (xKey !== undefined || isTimed(query)) {
     const alone = xKey === undefined ? { timesAlone: true } : { keys: [xKey] }
-    for await (const series of readJobSeries(db, scope, { ...options, ...alone })) {
+    for await (const series of readSeries(db, scope, { ...options, ...alone })) {
       const drawn = drawSeries(series, { ...query, points: undefined, smooth: undefined })
       if (drawn === undefined) continue
       const axis = axisColumn(drawn)

@@ -18,9 +18,7 @@ export { declaredSeries, mainLosses, seriesLimit } from './main-series.ts'
 export { findPackable, newestJobKey, type Packable, type PackingSizes, packJobs } from './packing.ts'
 export {
   eachSeriesOf,
-  readJobSeries,
   readSeries,
-  readTimedSeries,
   type Series,
   type SeriesSource,
   seriesSources,

@@ -1,5 +1,5 @@
-import { required } from '../../checked.ts'
 import type { Db, Fragment } from '../../db/sql.ts'
+import type { Telemetry } from '../telemetry.ts'
 import { timesAt, valuesAt } from './at-steps.ts'
 import {
   type Column,
@@ -63,39 +63,28 @@ const JOBS_A_PAGE = 250
 const JOBS_OF_SEVERAL = 1_000
 
 /**
- * The series of a batch, job by job in the order of their creation, by name within a job; only those with a point in
- * the range. Each job is read from one snapshot. Memory stays flat for batches of any size: the arrays of a series
- * are reused, so they are valid only until the next one is read.
- * @throws what the database throws
+ * The series of jobs, job by job in the order of their creation, by name within a job; only those with a point in the
+ * range. Several batches come one after the other. Each job is read from one snapshot. Memory stays flat for batches of
+ * any size: the arrays of a series are reused, so they are valid only until the next one is read. Keys that are formulas
+ * are computed, after the stored series.
+ * @throws what the database throws, and Problem invalid_query, too_many_points for formulas
  */
-export async function* readSeries(db: Db, batchKey: number, query: SeriesQuery): AsyncGenerator<Series> {
-  for await (const { jobId, key, steps, values } of readJobSeries(db, batchKey, query)) {
-    yield { jobId, key, steps, values }
-  }
-}
-
-/** As `readSeries`, with the time of every point. */
-export async function* readTimedSeries(
-  db: Db,
-  batchKey: number,
-  query: SeriesQuery,
-): AsyncGenerator<TimedSeries> {
-  for await (const series of readJobSeries(db, batchKey, { ...query, timed: true })) {
-    const { jobId, key, steps, values } = series
-    yield { jobId, key, steps, values, times: required(series.times) }
-  }
-}
-
-/**
- * As `readSeries`, with data of the jobs; several batches come one after the other. Keys that are formulas are computed, after the stored series.
- * @throws Problem invalid_query, too_many_points for formulas
- */
-export async function* readJobSeries(db: Db, scope: Scope, options: ReadOptions): AsyncGenerator<JobSeries> {
+export function readSeries(
+  db: Telemetry,
+  scope: Scope,
+  options: ReadOptions & { timed: true },
+): AsyncGenerator<JobSeries & TimedSeries>
+export function readSeries(db: Telemetry, scope: Scope, options: ReadOptions): AsyncGenerator<JobSeries>
+export async function* readSeries(
+  db: Telemetry,
+  scope: Scope,
+  options: ReadOptions,
+): AsyncGenerator<JobSeries> {
   if (options.timesAlone) yield* readStored(db, scope, { ...options, keys: splitKeys(options.keys).inputs })
   else yield* withFormulas(options, (one) => readStored(db, scope, one))
 }
 
-async function* readStored(db: Db, scope: Scope, options: ReadOptions): AsyncGenerator<JobSeries> {
+async function* readStored(db: Telemetry, scope: Scope, options: ReadOptions): AsyncGenerator<JobSeries> {
   const buffer = freeBuffers.pop() ?? createPointBuffer(MAX_POINTS)
   try {
     const jobs = plannedJobs(db, scope, options)
@@ -122,7 +111,7 @@ export interface SeriesSource {
  * `each` gets a series before the next slice of a million points is read, so it decides what stays in memory.
  */
 export async function eachSeriesOf(
-  db: Db,
+  db: Telemetry,
   jobs: readonly SeriesSource[],
   query: Pick<ReadOptions, 'from' | 'to' | 'keys' | 'timed' | 'beside'>,
   each: (jobKey: number, series: JobSeries) => Promise<void>,
@@ -132,7 +121,7 @@ export async function eachSeriesOf(
 }
 
 async function* seriesOfJobs(
-  db: Db,
+  db: Telemetry,
   jobs: readonly SeriesSource[],
   query: Pick<ReadOptions, 'from' | 'to' | 'keys' | 'timed' | 'beside'>,
 ): AsyncGenerator<JobSeries> {
@@ -214,7 +203,7 @@ function* seriesOf({ jobs, columns }: Slice, { timed, beside }: ReadOptions): Ge
 
 /** @param most the most points in memory; without a buffer each slice has new arrays */
 async function* readSlices(
-  db: Db,
+  db: Telemetry,
   pages: AsyncIterable<readonly PlannedJob[]> | Iterable<readonly PlannedJob[]>,
   query: ReadOptions,
   most: { points: number; buffer?: PointBuffer },

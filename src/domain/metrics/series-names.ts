@@ -1,7 +1,7 @@
 import { byBatch } from '../../db/by-batch.ts'
 import type { Db, Fragment } from '../../db/sql.ts'
 import { isStorable } from '../storable-text.ts'
-import { warm } from '../warm.ts'
+import type { Telemetry } from '../telemetry.ts'
 import { type EpochRange, firstStepOf } from './chunks.ts'
 
 /** The series that a query selects, with their metadata but without points. */
@@ -32,14 +32,14 @@ export function within(db: Db, scope: Scope): Fragment {
 
 /** The first and last epoch of each batch, over those of these jobs that have one of the series. */
 export async function epochBounds(
-  db: Db,
+  db: Telemetry,
   scope: Scope,
   query: SeriesQuery,
 ): Promise<Map<number, { first: number; last: number }>> {
   const keys = storable(query.keys)
   const jobs = storable(query.jobs)
-  if (typeof scope === 'number') await warm(db, { batches: [scope] }, 'kept')
-  else await warm(db, isSeveral(scope) ? { batches: scope.batches } : { jobs: scope }, 'kept')
+  if (typeof scope === 'number') await db.restore({ batches: [scope] }, 'kept')
+  else await db.restore(isSeveral(scope) ? { batches: scope.batches } : { jobs: scope }, 'kept')
   const lasts = await db<{ batchKey: number; jobKey: number; last: number }[]>`/* series.lasts */
     select j.batch_key "batchKey", j.key "jobKey", coalesce(p.max_step, p.max_epoch) last
     from jobs j join job_progress p on p.job_key = j.key

@@ -7,6 +7,7 @@ import { codeOf } from '../../thrown.ts'
 import { STOP_REASON } from '../batches/index.ts'
 import { eventTypeCode, typeCodes } from '../events/index.ts'
 import { columnName, readColumns, TIMES } from '../metrics/index.ts'
+import { asTheyAre } from '../telemetry.ts'
 import { type Condition, meets, type Trigger } from './rule.ts'
 import type { RuleFields } from './writes.ts'
 
@@ -184,7 +185,7 @@ async function archivedCrossings(
   for (const { n, ...job } of jobs) {
     if (performance.now() > until)
       throw new Problem('unavailable', { detail: 'There are too many events to count in time' })
-    const columns = await readColumns(db, [
+    const columns = await readColumns(asTheyAre(db), [
       { ...job, no: n - 1 },
       { ...job, no: TIMES },
     ])

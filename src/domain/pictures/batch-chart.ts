@@ -1,5 +1,5 @@
-import type { Db } from '../../db/sql.ts'
-import { drawSeries, mainLosses, namesOfSeries, readJobSeries } from '../metrics/index.ts'
+import { drawSeries, mainLosses, namesOfSeries, readSeries } from '../metrics/index.ts'
+import type { Telemetry } from '../telemetry.ts'
 import { type Curve, chartOf } from './chart.ts'
 import type { Scene, Theme } from './scene.ts'
 
@@ -35,14 +35,14 @@ export interface BatchChart {
 }
 
 /** The picture of one series of a batch; of a single job its loss in training and validation. */
-export async function chartOfBatch(db: Db, wish: BatchChartWish): Promise<BatchChart> {
+export async function chartOfBatch(db: Telemetry, wish: BatchChartWish): Promise<BatchChart> {
   const { batchKey, jobs, nameOf = same } = wish
   const stored = jobs.length === 0 ? [] : (await namesOfSeries(db, batchKey, { jobs })).keys
   const keys = keysOf(wish, stored, nameOf)
   const curves: Curve[] = []
   let points = 0
   if (keys.length > 0)
-    for await (const series of readJobSeries(db, batchKey, { keys, jobs })) {
+    for await (const series of readSeries(db, batchKey, { keys, jobs })) {
       const drawn = drawSeries(series, { points: POINTS })
       if (drawn === undefined) continue
       points += drawn.totalPoints

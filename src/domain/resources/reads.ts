@@ -1,7 +1,7 @@
-import { type Db, isDistributed } from '../../db/sql.ts'
+import { isDistributed } from '../../db/sql.ts'
 import { numberOf } from '../events/index.ts'
 import { isStorable } from '../storable-text.ts'
-import { warm } from '../warm.ts'
+import type { Telemetry } from '../telemetry.ts'
 
 export interface ResourceQuery {
   /** Names of series; undefined: all. */
@@ -53,7 +53,7 @@ interface Growing extends Placed {
 
 /** The resource snapshots of a batch as series: first those without a job, then by job and name (contract §4). */
 export async function readResources(
-  db: Db,
+  db: Telemetry,
   batchKey: number,
   { jobs, ...query }: ResourceQuery & { jobs?: readonly string[] | undefined },
 ): Promise<ResourceSeries[]> {
@@ -63,7 +63,7 @@ export async function readResources(
 
 /** The same of several batches. @param jobs ids; without them also the snapshots that belong to no job */
 export async function resourcesOfBatches(
-  db: Db,
+  db: Telemetry,
   batchKeys: readonly number[],
   { jobs, ...query }: ResourceQuery & { jobs?: readonly string[] | undefined },
 ): Promise<Map<number, ResourceSeries[]>> {
@@ -83,7 +83,7 @@ export async function resourcesOfBatches(
 
 /** The snapshots of these jobs as series, by name, by the key of the job. */
 export async function resourcesOfJobs(
-  db: Db,
+  db: Telemetry,
   jobs: readonly { key: number; batch_key: number }[],
   query: ResourceQuery,
 ): Promise<Map<number, ResourceSeries[]>> {
@@ -108,13 +108,13 @@ function grouped(
 
 /** In one statement; on a cluster in one for each batch, which is sent to its worker alone. */
 async function readSeries(
-  db: Db,
+  db: Telemetry,
   batchKeys: readonly number[],
   jobKeys: readonly number[] | undefined,
   { keys, from, to }: ResourceQuery,
 ): Promise<(Placed & ResourceSeries)[]> {
   const streams = createStreams(keys && new Set(keys))
-  await warm(db, { batches: batchKeys }, 'kept')
+  await db.restore({ batches: batchKeys }, 'kept')
   const together = isDistributed(db)
     ? batchKeys.map((key) => db`= ${key}`)
     : [db`= any (${[...batchKeys]}::bigint[])`]

@@ -8,6 +8,7 @@ import { type Clock, canEvaluate, lostBefore } from '../liveness.ts'
 import { readSeries } from '../metrics/index.ts'
 import { numberOf } from '../numbers.ts'
 import { isStorable } from '../storable-text.ts'
+import type { Telemetry } from '../telemetry.ts'
 import type { Budgeted, Definition, SweepState, TrialState } from './sweep.ts'
 
 /** A stored sweep, with the permissions of the caller for its batch. */
@@ -221,7 +222,7 @@ const MAX_INTERMEDIATE = 1_000
 
 /** The values of the sweep's metric of these jobs, by job id, in the order of their steps. */
 export async function intermediateValues(
-  db: Db,
+  db: Telemetry,
   sweep: Sweep,
   jobIds: string[],
 ): Promise<Map<string, [step: number, value: number][]>> {

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
 import { finalMetricsCsv, loadMetricsArrow, metricsCsv } from '../../domain/export/index.ts'
-import { namesOfSeries, readTimedSeries } from '../../domain/metrics/index.ts'
+import { namesOfSeries, readSeries } from '../../domain/metrics/index.ts'
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import { jobsQuery, keysQuery, namesOf } from '../request/names.ts'
@@ -61,7 +61,7 @@ function metricsCsvRoute(routes: Routes, services: Services): void {
     async (request, reply) => {
       const batch = await visibleBatch(sql, await request.caller(), request.params.id)
       const rows = await streamFrom(services, request, reply, 'replica', (db) =>
-        metricsCsv(readTimedSeries(db, batch.key, queryOf(request.query))),
+        metricsCsv(readSeries(db, batch.key, { ...queryOf(request.query), timed: true })),
       )
       return sendFile(reply, CSV, `${batch.id}-metrics.csv`, rows)
     },
@@ -82,7 +82,7 @@ function metricsArrowRoute(routes: Routes, services: Services): void {
       const metricsArrow = await loadMetricsArrow()
       const rows = await streamFrom(services, request, reply, 'replica', async function* (db) {
         const names = await namesOfSeries(db, batch.key, query)
-        yield* metricsArrow(names, readTimedSeries(db, batch.key, query))
+        yield* metricsArrow(names, readSeries(db, batch.key, { ...query, timed: true }))
       })
       return sendFile(reply, ARROW, `${batch.id}-metrics.arrow`, rows)
     },

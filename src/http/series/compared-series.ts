@@ -8,7 +8,7 @@ import {
   minusJob,
   readGroups,
   reading,
-  readJobSeries,
+  readSeries,
 } from '../../domain/metrics/index.ts'
 import { Problem } from '../../problem.ts'
 import { isFormula, MAX_FORMULA_LENGTH } from '../../query/index.ts'
@@ -157,7 +157,7 @@ function clipRoute(routes: Routes, { sql }: Services): void {
       const jobs = await visibleJobKeys(sql, await request.caller(), query.job_keys)
       const percentiles = createPercentiles()
       const wanted = { keys: [query.key], ...reading(drawing) }
-      for await (const series of readJobSeries(sql, jobs, wanted)) {
+      for await (const series of readSeries(sql, jobs, wanted)) {
         const drawn = drawSeries(series, drawing)
         if (drawn === undefined) continue
         countPoints(request, drawn.totalPoints)
@@ -176,7 +176,7 @@ async function* drawnSeries(
 ): AsyncGenerator<ShownSeries> {
   const drawing = drawingOf(query)
   const wanted = { keys: [query.key], ...reading(drawing) }
-  const stored = readJobSeries(sql, jobs, wanted)
+  const stored = readSeries(sql, jobs, wanted)
   const all = query.minus === undefined ? stored : minusJob(sql, query.minus, query.key, stored, wanted)
   for await (const { jobId, jobKey, key, ...series } of all) {
     const shown = drawSeries(series, drawing)

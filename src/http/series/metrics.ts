@@ -9,7 +9,7 @@ import {
   type Percentiles,
   readGroups,
   reading,
-  readJobSeries,
+  readSeries,
 } from '../../domain/metrics/index.ts'
 import type { Services } from '../../services.ts'
 import { jobsQuery, keysQuery, namesOf } from '../request/names.ts'
@@ -104,7 +104,7 @@ function metricsRoute(routes: Routes, services: Services): void {
             jobs: namesOf(query.jobs, query.job),
             ...reading(drawing),
           }
-          for await (const series of readJobSeries(db, batch.key, wanted)) {
+          for await (const series of readSeries(db, batch.key, wanted)) {
             const shown = drawSeries(series, drawing)
             if (shown === undefined) continue
             countPoints(request, shown.totalPoints)

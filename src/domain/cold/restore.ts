@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { databaseFault, type Sql } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import type { ObjectStore } from '../../storage/index.ts'
-import type { Telemetry, Warmer } from '../warm.ts'
+import type { Restore, RowsOf } from '../telemetry.ts'
 import { noteProblem } from './state.ts'
 import { type Kept, thaw } from './thaw.ts'
 
@@ -26,20 +26,20 @@ function reachable(store: ObjectStore): ObjectStore {
  * out of the archive when a reader needs it.
  * @param store undefined without an archive
  */
-export function createWarmer(options: {
+export function createRestore(options: {
   sql: Sql
   store: (() => Promise<ObjectStore>) | undefined
   kept: () => Kept
   log: Pick<Logger, 'error' | 'info'>
   noneForMs?: number
-}): Warmer {
+}): Restore {
   const { sql, store, kept, log, noneForMs = NONE_FOR_MS } = options
   /** Batches that this process brings back. */
   const underWay = new Map<number, Promise<void>>()
   /** Until when no batch has to be restored for reads of what is kept, or for any read. */
   const noneUntil = { kept: Number.NEGATIVE_INFINITY, all: Number.NEGATIVE_INFINITY }
 
-  async function archivedOf(of: Telemetry, part?: 'kept'): Promise<{ key: number; state: string }[]> {
+  async function archivedOf(of: RowsOf, part?: 'kept'): Promise<{ key: number; state: string }[]> {
     if (performance.now() < noneUntil[part ?? 'all']) return []
     const asked = performance.now()
     const among =
@@ -83,25 +83,23 @@ export function createWarmer(options: {
     }
   }
 
-  return {
-    async warm(of, part) {
-      const found = await archivedOf(of, part)
-      if (found.length === 0) return false
-      const verified = found.filter(({ state }) => state === 'verified').map(({ key }) => key)
-      if (verified.length > 0)
-        await sql`/* cold.keep_warm */
-          update cold_batches set state = 'warm', thawed_at = now() where batch_key = any (${verified}::bigint[]) and state = 'verified'`
-      // One that was just verified may have been dropped before it was kept: it is asked for again below.
-      const again = verified.length === 0 ? [] : await archivedOf({ batches: verified })
-      for (const { key } of [...found.filter(({ state }) => state === 'cold'), ...again]) {
-        let work = underWay.get(key)
-        if (work === undefined) {
-          work = bringBack(key).finally(() => underWay.delete(key))
-          underWay.set(key, work)
-        }
-        await work
+  return async (of, part) => {
+    const found = await archivedOf(of, part)
+    if (found.length === 0) return false
+    const verified = found.filter(({ state }) => state === 'verified').map(({ key }) => key)
+    if (verified.length > 0)
+      await sql`/* cold.keep_warm */
+        update cold_batches set state = 'warm', thawed_at = now() where batch_key = any (${verified}::bigint[]) and state = 'verified'`
+    // One that was just verified may have been dropped before it was kept: it is asked for again below.
+    const again = verified.length === 0 ? [] : await archivedOf({ batches: verified })
+    for (const { key } of [...found.filter(({ state }) => state === 'cold'), ...again]) {
+      let work = underWay.get(key)
+      if (work === undefined) {
+        work = bringBack(key).finally(() => underWay.delete(key))
+        underWay.set(key, work)
       }
-      return true
-    },
+      await work
+    }
+    return true
   }
 }
