@@ -60,7 +60,7 @@ async function compare(sql: Sql, prisma: PrismaClient, size: number): Promise<Fi
   const kept = () => summaryOf(sql, ADMIN, [], clock, cache)
   const counted = () => Promise.all([kept(), countsOf(prisma, now)])
   const [before, after] = await Promise.all([kept(), countsOf(prisma, now)])
-  if (before.completed !== after.completed || before.failedJobs24h !== after.failedJobs24h)
+  if (before.completed !== after.completed || before.failed_jobs_24h !== after.failed_jobs_24h)
     throw new Error(`the counts differ: ${JSON.stringify([before, after])}`)
   const times = { kept: [] as number[], counted: [] as number[] }
   for (let round = 0; round < ROUNDS + WARM_UP; round++) {
@@ -82,13 +82,13 @@ async function compare(sql: Sql, prisma: PrismaClient, size: number): Promise<Fi
 async function countsOf(prisma: PrismaClient, now: Date) {
   const since = { gte: new Date(now.getTime() - DAY_MS).toISOString() }
   const alive = { deletedAt: null }
-  const [byStatus, ended, failedJobs24h] = await Promise.all([
+  const [byStatus, ended, failed_jobs_24h] = await Promise.all([
     prisma.batch.groupBy({ by: 'status', where: alive, _count: true }),
     prisma.batch.groupBy({ by: 'status', where: { ...alive, endedAt: since }, _count: true }),
     prisma.job.count({ where: { status: 'failed', endedAt: since, batch: alive } }),
   ])
   const of = (rows: typeof byStatus, status: string) => rows.find((row) => row.status === status)?._count ?? 0
-  return { completed: of(byStatus, 'completed'), failed24h: of(ended, 'failed'), failedJobs24h }
+  return { completed: of(byStatus, 'completed'), failed24h: of(ended, 'failed'), failed_jobs_24h }
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {

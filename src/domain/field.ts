@@ -71,9 +71,7 @@ export const id = typed(z.string(), 'ID', 'text')
 export const uuid = typed(z.uuid(), 'ID', 'uuid')
 /** A key that the database counts up; text to GraphQL, as every ID. */
 export const serial = typed(z.int(), 'ID', 'bigint')
-export const ids = typed(z.array(z.string()), 'ID', 'text[]', true)
 export const text = typed(z.string(), 'String', 'text')
-export const texts = typed(z.array(z.string()), 'String', 'text[]', true)
 export const int = typed(z.int(), 'Int', 'int')
 /** A step of a series (step.ts). */
 export const step = typed(z.int(), 'Step', 'bigint')
@@ -85,6 +83,11 @@ export const number = typed(z.union([z.number(), z.string()]), 'Number', 'float8
 export const json = typed<Record<string, unknown>>(z.record(z.string(), z.unknown()), 'JSON', 'jsonb')
 /** JSON whose shape is known. */
 export const jsonOf = <Value>(shape: z.ZodType<Value>): FieldType<Value> => typed(shape, 'JSON', 'jsonb')
+/** A list of such values, in columns an array. */
+export const listOf = <Value>({ shape, graphql, sql }: FieldType<Value>): FieldType<Value[]> =>
+  typed(z.array(shape), graphql, `${sql}[]`, true)
+export const ids = listOf(id)
+export const texts = listOf(text)
 /** One of these words; a String in GraphQL. */
 export const word = <const Words extends readonly [string, ...string[]]>(
   words: Words,

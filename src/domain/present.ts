@@ -49,7 +49,7 @@ export async function viewsOfBatches(
     batchView(row, clock, {
       can: canOf(row, caller),
       hostId: hostIds.get(row.key) ?? null,
-      etaS: etas.get(row.key)?.batch.etaS ?? null,
+      etaS: etas.get(row.key)?.batch.eta_s ?? null,
       progress: progress.get(row.key) ?? null,
       eventsPending: pending.get(row.key) ?? null,
     }),
@@ -72,7 +72,7 @@ export async function presentColumns(
   return new Map(
     keys.map((key) => {
       const eta = etas?.get(key)?.batch
-      const range = eta && eta.etaS !== null && { low: eta.lowS, high: eta.highS, n: eta.nSamples }
+      const range = eta && eta.eta_s !== null && { low: eta.low_s, high: eta.high_s, n: eta.n_samples }
       return [key, { ...values.get(key), ...(range && { eta: range }) }]
     }),
   )
@@ -107,7 +107,7 @@ export async function viewsOfJobs(
   // With fewer fields no other one was requested.
   const viewOf = fields === undefined ? jobView : (jobViewOf(fields) as typeof jobView)
   return rows.map((row) =>
-    viewOf(row, clock, { etaS: etas.get(row.batch_key)?.jobs.get(row.key)?.etaS ?? null }),
+    viewOf(row, clock, { etaS: etas.get(row.batch_key)?.jobs.get(row.key)?.eta_s ?? null }),
   )
 }
 

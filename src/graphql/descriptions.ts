@@ -165,7 +165,6 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   high: 'The upper end',
   low: 'The lower end',
   mode: 'What stands for the points of a pixel',
-  reasons: 'What the verdict rests on, in words',
   silentS: 'Seconds since the last sign of life',
   thresholdS: 'Seconds of silence after which it counts as stalled',
   actor: 'Who or what caused it',
@@ -177,7 +176,6 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
 
   // Delivery
   Delivery: 'What the processes of a batch sent, and what of it is stored',
-  reported: 'What the processes themselves counted; null until one said so',
   produced: 'How many events the process made',
   accepted: 'How many the service stored',
   duplicate: 'How many arrived again',
@@ -190,15 +188,11 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   dashboard: 'Counts of what you see',
   'Dashboard.completed': 'Batches that are completed',
   'Dashboard.failed': 'Batches that failed',
-  'Dashboard.running': 'Batches that are running',
   'Dashboard.stopped': 'Batches that were stopped',
   'Dashboard.stalled': 'Running batches whose epochs take much longer than before',
   runningJobs: 'Jobs that are running',
   failed24h: 'Batches that failed within a day',
   failedJobs24h: 'Jobs that failed within a day',
-  finished24h: 'Batches that ended within a day',
-  gpuHours: 'Hours of GPUs within a day',
-  idleGpuHours: 'Hours of GPUs within a day during which they did nothing',
 
   // Projects and accounts
   displayName: 'What people call it',

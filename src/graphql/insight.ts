@@ -6,9 +6,9 @@ import {
   stepFields,
   timelinesOf,
 } from '../domain/agents/index.ts'
-import { type Summary, summaryOf } from '../domain/dashboard/index.ts'
-import { NO_ETA, type ShownEta } from '../domain/eta/index.ts'
-import { type Health, healthOfBatches } from '../domain/health/index.ts'
+import { type Summary, summaryFields, summaryOf } from '../domain/dashboard/index.ts'
+import { etaFields, NO_ETA, type ShownEta } from '../domain/eta/index.ts'
+import { type Health, healthFields, healthOfBatches } from '../domain/health/index.ts'
 import { type EpochTimes, epochTimesOf } from '../domain/logs/index.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
@@ -23,50 +23,13 @@ import type { BatchNode, JobNode } from './nodes.ts'
 const EtaType = builder.objectRef<ShownEta>('Eta')
 builder.objectType(EtaType, {
   description: 'Seconds until it is done, with a range; all null until there is enough to go by.',
-  fields: (t) => ({
-    etaS: t.float({ nullable: true, resolve: ({ etaS }) => etaS }),
-    lowS: t.float({
-      nullable: true,
-      description: 'The 10th percentile: it takes longer in nine of ten cases',
-      resolve: ({ lowS }) => lowS,
-    }),
-    highS: t.float({
-      nullable: true,
-      description: 'The 90th percentile: it takes longer in one of ten cases',
-      resolve: ({ highS }) => highS,
-    }),
-    etaAt: t.field({ type: 'DateTime', nullable: true, resolve: ({ etaAt }) => etaAt }),
-    nSamples: t.int({
-      description: 'Number of durations of epochs and jobs that the estimate uses',
-      resolve: ({ nSamples }) => nSamples,
-    }),
-    basis: t.string({
-      nullable: true,
-      description:
-        'epochs, jobs or epochs+jobs; unknown_length: no estimate, because nothing says how long a running job is',
-      resolve: ({ basis }) => basis,
-    }),
-  }),
+  fields: (t) => declared(t, etaFields, {}, (eta) => eta),
 })
 
 const HealthType = builder.objectRef<Health>('Health')
 builder.objectType(HealthType, {
   description: 'Whether a batch shows signs of life, and why not.',
-  fields: (t) => ({
-    status: t.string({ resolve: ({ status }) => status }),
-    stalled: t.boolean({ resolve: ({ stalled }) => stalled }),
-    liveness: t.string({
-      nullable: true,
-      description:
-        'running, stalled, disconnected or dead, by its process, its events and the pace of its epochs; null once it is over',
-      resolve: ({ liveness }) => liveness,
-    }),
-    lastSeenAt: t.field({ type: 'DateTime', resolve: ({ lastSeenAt }) => lastSeenAt }),
-    silentS: t.float({ resolve: ({ silentS }) => silentS }),
-    thresholdS: t.float({ resolve: ({ thresholdS }) => thresholdS }),
-    idleJobs: t.idList({ description: 'Ids of jobs', resolve: ({ idleJobs }) => idleJobs }),
-    reasons: t.stringList({ resolve: ({ reasons }) => reasons }),
-  }),
+  fields: (t) => declared(t, healthFields, {}, (health) => health),
 })
 
 const ActorType = builder.objectRef<StepView['actor']>('TimelineActor')
@@ -190,21 +153,7 @@ builder.objectFields(JobType, (t) => ({
 const DashboardType = builder.objectRef<Summary>('Dashboard')
 builder.objectType(DashboardType, {
   description: 'What goes on in the projects that you see. Batches are counted, unless it says jobs.',
-  fields: (t) => ({
-    running: t.int({ resolve: ({ running }) => running }),
-    completed: t.int({ resolve: ({ completed }) => completed }),
-    failed: t.int({ resolve: ({ failed }) => failed }),
-    stopped: t.int({ resolve: ({ stopped }) => stopped }),
-    lost: t.int({ description: 'Ended without reporting an end', resolve: ({ lost }) => lost }),
-    runningJobs: t.int({ resolve: ({ runningJobs }) => runningJobs }),
-    finished24h: t.int({ resolve: ({ finished24h }) => finished24h }),
-    failed24h: t.int({ resolve: ({ failed24h }) => failed24h }),
-    failedJobs24h: t.int({ resolve: ({ failedJobs24h }) => failedJobs24h }),
-    stalled: t.int({ resolve: ({ stalled }) => stalled }),
-    idle: t.int({ description: 'Jobs whose GPU is idle', resolve: ({ idle }) => idle }),
-    gpuHours: t.float({ resolve: ({ gpuHours }) => gpuHours }),
-    idleGpuHours: t.float({ resolve: ({ idleGpuHours }) => idleGpuHours }),
-  }),
+  fields: (t) => declared(t, summaryFields, {}, (summary) => summary),
 })
 
 builder.queryField('dashboard', (t) =>

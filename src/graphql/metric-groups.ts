@@ -1,60 +1,36 @@
 import { z } from 'zod'
-import { writeNumber } from '../domain/events/index.ts'
 import { groupValueOf } from '../domain/lists/index.ts'
-import { clipsOfBatches, type Group, type NamedClip, readGroupsOfBatches } from '../domain/metrics/index.ts'
+import {
+  clipFields,
+  clipsOfBatches,
+  type GroupView,
+  groupFields,
+  groupView,
+  type NamedClip,
+  readGroupsOfBatches,
+} from '../domain/metrics/index.ts'
 import { isStorable } from '../domain/storable-text.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import type { Context } from './context.ts'
 import { BATCH_SERIES } from './costs.ts'
+import { declared } from './declared.ts'
 import type { BatchNode } from './nodes.ts'
 import { drawingOf, EpochRange, Sampling, spend } from './series.ts'
 import { storedNames } from './shared-names.ts'
 
 /** Series of a batch by groups of jobs, and the range of the y-axis without outliers; the same as in REST. */
 
-const GroupType = builder.objectRef<Group>('MetricGroup')
+const GroupType = builder.objectRef<GroupView>('MetricGroup')
 builder.objectType(GroupType, {
   description: 'One series over all jobs that have a value in common, bucket by bucket of the x-axis.',
-  fields: (t) => ({
-    group: t.string({
-      nullable: true,
-      description: 'The common value as text; null for jobs without one',
-      resolve: ({ group }) => group,
-    }),
-    key: t.string({ resolve: ({ key }) => key }),
-    jobs: t.int({ resolve: ({ jobs }) => jobs }),
-    steps: t.floatList({
-      description: 'First epoch, second or value of each bucket, by the x-axis',
-      resolve: ({ starts }) => Array.from(starts),
-    }),
-    ends: t.floatList({
-      description: 'Last epoch, second or value of each bucket',
-      resolve: ({ ends }) => Array.from(ends),
-    }),
-    mean: t.field({ type: ['Number'], resolve: ({ mean }) => Array.from(mean, writeNumber) }),
-    std: t.field({
-      type: ['Number'],
-      description: 'Population standard deviation',
-      resolve: ({ std }) => Array.from(std, writeNumber),
-    }),
-    min: t.field({ type: ['Number'], resolve: ({ min }) => Array.from(min, writeNumber) }),
-    max: t.field({ type: ['Number'], resolve: ({ max }) => Array.from(max, writeNumber) }),
-    n: t.intList({ description: 'Finite values in the bucket', resolve: ({ n }) => Array.from(n) }),
-    totalPoints: t.int({ resolve: ({ totalPoints }) => totalPoints }),
-    nonFinite: t.int({ resolve: ({ nonFinite }) => nonFinite }),
-  }),
+  fields: (t) => declared(t, groupFields, {}, (group) => group),
 })
 
 const ClipType = builder.objectRef<NamedClip>('MetricClip')
 builder.objectType(ClipType, {
   description: 'The part of the y-axis that leaves out at most a share of the points at either end.',
-  fields: (t) => ({
-    key: t.string({ resolve: ({ key }) => key }),
-    low: t.field({ type: 'Number', nullable: true, resolve: ({ low }) => low }),
-    high: t.field({ type: 'Number', nullable: true, resolve: ({ high }) => high }),
-    hidden: t.int({ description: 'Finite points outside of it', resolve: ({ hidden }) => hidden }),
-  }),
+  fields: (t) => declared(t, clipFields, {}, (clip) => clip),
 })
 
 const named = {
@@ -107,7 +83,7 @@ builder.objectFields(BatchType, (t) => ({
         groupBy,
       })
       return batches.map(({ row, share }) => {
-        const groups = found.get(row.key) ?? []
+        const groups = (found.get(row.key) ?? []).map(groupView)
         spend(
           context,
           groups.reduce((sum, { n }) => sum + n.length, 0),

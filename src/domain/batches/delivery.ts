@@ -3,38 +3,9 @@ import { byBatch } from '../../db/by-batch.ts'
 import type { Db } from '../../db/sql.ts'
 import { firstStepOf, stepsOf } from '../metrics/index.ts'
 import type { Telemetry } from '../telemetry.ts'
-import type { BatchStatus, JobStatus } from './batch.ts'
-import { type Delivery, type DeliveryState, missingOf, receiptOf, withLateArrivals } from './receipt.ts'
-
-export interface DeliveryView {
-  batch_id: string
-  state: DeliveryState
-  /** Stored events of the batch, each counted once. */
-  stored: number
-  /** The sum of the latest counts of its senders; null until each has sent counts. */
-  reported: Delivery | null
-  /** Events that were produced, but not dropped, rejected or stored: they may still arrive. */
-  missing: number | null
-  /** Missing epochs, as expected by the steady pace of their jobs, over all jobs. */
-  missing_epochs: number
-  /** The first jobs that lack epochs. */
-  gaps: { job_id: string; ranges: [from: number, to: number][] }[]
-  /** The processes that reported it, those with missing events first: at most 100. */
-  senders: SenderDelivery[]
-}
-
-/** The events that have arrived from one process that reported a batch. */
-export interface SenderDelivery {
-  /** The last 12 digits of its event ids; null for events with an unknown sender. */
-  sender: string | null
-  host: string | null
-  stored: number
-  /** Its latest counts, without rejected events that were stored since; null if it sent none. */
-  reported: Delivery | null
-  /** Whether it sent counts at its end; if not, it still runs, or it ended without counts and more events may exist. */
-  final: boolean
-  missing: number | null
-}
+import type { BatchStatus } from './batch.ts'
+import type { Delivery, DeliveryView, JobDelivery, SenderDelivery } from './delivery-fields.ts'
+import { missingOf, receiptOf, withLateArrivals } from './receipt.ts'
 
 /** How many jobs with gaps a receipt lists. */
 const MAX_JOBS_WITH_GAPS = 20
@@ -169,27 +140,6 @@ async function gapsIn(db: Telemetry, batchKeys: readonly number[]): Promise<Map<
     })
   }
   return found
-}
-
-/** The epochs that have arrived of one job. Epochs have numbers, so gaps between them are known. */
-export interface JobDelivery {
-  job_id: string
-  key: number
-  status: JobStatus
-  /** The number of stored epochs, the first and the last one; null before any. */
-  epochs: number
-  first_epoch: number | null
-  last_epoch: number | null
-  /** How many epochs it trained, according to its end event; null if that does not say. */
-  said_epochs: number | null
-  /** The usual step between its epochs; null with fewer than two. */
-  every: number | null
-  /** Missing epochs, as expected by its pace. */
-  missing: number
-  /** Whether its pace is steady enough to count them as lost. */
-  steady: boolean
-  /** The gaps: the first and last epoch of each, the earliest first, at most 50. */
-  gaps: [from: number, to: number][]
 }
 
 const MAX_GAPS = 50

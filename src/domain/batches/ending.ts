@@ -1,4 +1,4 @@
-import type { Delivery } from './receipt.ts'
+import type { Delivery } from './delivery-fields.ts'
 
 /** What the reporter said last about the end of its batch. */
 export interface Ending {

@@ -16,16 +16,16 @@ export {
 export { BATCH_STATES, type BatchView, batchFields, type Environment } from './batch-fields.ts'
 export { closeBatches, endJobs } from './closing.ts'
 export { recordConflicts, type SentConflict } from './conflicts.ts'
+export { deliveriesOf, deliveryOf, deliveryOfJobs, eventsPendingOf, withoutHosts } from './delivery.ts'
 export {
+  countFields,
   type DeliveryView,
-  deliveriesOf,
-  deliveryOf,
-  deliveryOfJobs,
-  eventsPendingOf,
+  deliveryFields,
   type JobDelivery,
+  jobDeliveryFields,
   type SenderDelivery,
-  withoutHosts,
-} from './delivery.ts'
+  senderFields,
+} from './delivery-fields.ts'
 export { type Details, MAX_LABEL, MAX_NOTES } from './details.ts'
 export {
   createBatches,

@@ -1,14 +1,5 @@
 import { isRecord } from '../../checked.ts'
-/** The reporter's counts of its events, for the receipt. */
-export interface Delivery {
-  produced: number
-  accepted: number
-  duplicate: number
-  spilled: number
-  dropped: number
-  /** Rejected by the service. */
-  rejected: number
-}
+import type { Delivery, DeliveryView } from './delivery-fields.ts'
 
 /** The id of a sender: the last 12 digits of its event ids. */
 const SENDER = /^[0-9a-f]{12}$/
@@ -47,13 +38,6 @@ export function deliveryIn(data: Record<string, unknown>): SentCounts | undefine
   const sender = sent?.sender
   return { delivery, final, ...(typeof sender === 'string' && SENDER.test(sender) && { sender }) }
 }
-
-/**
- * Whether everything that was produced has arrived. `open` while the batch runs; `unknown` if it ended and one of its
- * senders did not count at its end (it was killed, or is another client). Late events, such as replayed spill files,
- * complete it afterwards.
- */
-export type DeliveryState = 'open' | 'complete' | 'incomplete' | 'unknown'
 
 /** One process that reported the batch, or all senders without an id together. */
 export interface SenderEvidence {
@@ -97,14 +81,16 @@ export function withLateArrivals<T extends Pick<Delivery, 'produced' | 'dropped'
 }
 
 /**
- * Computes the state of a receipt (contract §10 "Receipt"). It is `complete` only if every sender counted at its end,
+ * Computes the state of a receipt (contract §10 "Receipt"): `open` while the batch runs; `unknown` if it ended and one of
+ * its senders did not count at its end (it was killed, or is another client). Late events, such as replayed spill files,
+ * complete it afterwards. It is `complete` only if every sender counted at its end,
  * everything that each produced is stored, nothing was dropped or rejected, and no epoch is missing from a steady
  * sequence. Stored events of one sender never replace lost ones of another. Uneven steps are no gap: there, the counts
  * show whether an event was lost. Pure.
  * @returns also how many events are pending; null if no sender counted
  */
 export function receiptOf({ over, senders, missingEpochs }: Evidence): {
-  state: DeliveryState
+  state: DeliveryView['state']
   missing: number | null
 } {
   const counted = senders.filter(({ reported }) => reported !== null)

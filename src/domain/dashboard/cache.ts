@@ -1,6 +1,7 @@
 import type { Db } from '../../db/sql.ts'
 import { logBounds, newestCompleteChange } from '../../stream/log.ts'
 import { type GpuSeconds, sumSnapshots } from './gpu-seconds.ts'
+import type { Summary } from './summary-fields.ts'
 
 /**
  * The counts of the dashboard for each batch, kept in memory while the process runs. A read updates only the batches that
@@ -12,17 +13,8 @@ export interface DashboardCache {
   of(db: Db, projectKeys: number[] | null, now: Date): Promise<Totals>
 }
 
-export interface Totals extends GpuSeconds {
-  running: number
-  completed: number
-  failed: number
-  stopped: number
-  lost: number
-  runningJobs: number
-  finished24h: number
-  failed24h: number
-  failedJobs24h: number
-}
+/** What changes with the change log alone. */
+type Totals = GpuSeconds & Omit<Summary, 'stalled' | 'idle' | 'gpu_hours' | 'idle_gpu_hours'>
 
 interface Known extends GpuSeconds {
   projectKey: number
@@ -191,10 +183,10 @@ function totalsOf(batches: Iterable<Known>, projectKeys: number[] | null, now: D
     failed: 0,
     stopped: 0,
     lost: 0,
-    runningJobs: 0,
-    finished24h: 0,
-    failed24h: 0,
-    failedJobs24h: 0,
+    running_jobs: 0,
+    finished_24h: 0,
+    failed_24h: 0,
+    failed_jobs_24h: 0,
     used: 0,
     idle: 0,
   }
@@ -202,12 +194,12 @@ function totalsOf(batches: Iterable<Known>, projectKeys: number[] | null, now: D
   for (const batch of batches) {
     if (wanted !== null && !wanted.has(batch.projectKey)) continue
     totals[batch.status]++
-    totals.runningJobs += batch.runningJobs
+    totals.running_jobs += batch.runningJobs
     totals.used += batch.used
     totals.idle += batch.idle
-    if (batch.endedAt >= since && batch.status === 'completed') totals.finished24h++
-    if (batch.endedAt >= since && batch.status === 'failed') totals.failed24h++
-    for (const at of batch.jobFailures) if (at >= since) totals.failedJobs24h++
+    if (batch.endedAt >= since && batch.status === 'completed') totals.finished_24h++
+    if (batch.endedAt >= since && batch.status === 'failed') totals.failed_24h++
+    for (const at of batch.jobFailures) if (at >= since) totals.failed_jobs_24h++
   }
   return totals
 }

@@ -5,6 +5,6 @@ export {
   type Activity,
   type ActivityPosition,
   activityOf,
-  type Summary,
   summaryOf,
 } from './reads.ts'
+export { type Summary, summaryFields } from './summary-fields.ts'

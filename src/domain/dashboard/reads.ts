@@ -5,29 +5,7 @@ import { aliveAt } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
 import { type Clock, isIdle, isStalled } from '../liveness.ts'
 import type { DashboardCache } from './cache.ts'
-
-/**
- * Counts and activity in the projects that the caller may see (contract §4). The counts are of batches unless they say
- * jobs.
- */
-export interface Summary {
-  /** Batches with signs of life; the others are `stalled`. */
-  running: number
-  completed: number
-  failed: number
-  stopped: number
-  /** Ended without an event that says so. */
-  lost: number
-  runningJobs: number
-  finished24h: number
-  failed24h: number
-  failedJobs24h: number
-  stalled: number
-  /** Jobs. */
-  idle: number
-  gpuHours: number
-  idleGpuHours: number
-}
+import type { Summary } from './summary-fields.ts'
 
 const DAY_MS = 86_400_000
 
@@ -100,11 +78,11 @@ export async function summaryOf(
   return {
     ...counts,
     running: lively.length,
-    runningJobs: lively.reduce((sum, batch) => sum + batch.n_running, 0),
+    running_jobs: lively.reduce((sum, batch) => sum + batch.n_running, 0),
     stalled: running.length - lively.length,
     idle: idle.length,
-    gpuHours: hours(used),
-    idleGpuHours: hours(unused),
+    gpu_hours: hours(used),
+    idle_gpu_hours: hours(unused),
   }
 }
 

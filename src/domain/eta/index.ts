@@ -1,5 +1,6 @@
 export { type BatchFacts, type Eta, type EtaBasis, estimate, type RunningJob } from './estimate.ts'
+export { etaFields, type ShownEta } from './eta-fields.ts'
 export { type PlannedLength, plannedLengths } from './planned.ts'
 export { type Counted, progressOf } from './progress.ts'
-export { type BatchEtas, etaOf, jobIdsOf, NO_ETA, type ShownEta } from './reads.ts'
+export { type BatchEtas, etaOf, jobIdsOf, NO_ETA } from './reads.ts'
 export { recentEtasOf } from './recent.ts'

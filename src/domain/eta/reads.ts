@@ -7,22 +7,12 @@ import {
   type BatchFacts,
   type EndedJob,
   type Estimate,
-  type EtaBasis,
   estimate,
   type RunningJob,
   UNKNOWN_LENGTH,
 } from './estimate.ts'
+import type { ShownEta } from './eta-fields.ts'
 import { PLANNED_PARAMS, plannedLengths } from './planned.ts'
-
-/** An estimate as the API shows it (contract §4), in seconds; without one all null, but for a basis that says why. */
-export interface ShownEta {
-  etaS: number | null
-  lowS: number | null
-  highS: number | null
-  etaAt: string | null
-  nSamples: number
-  basis: EtaBasis | typeof UNKNOWN_LENGTH | null
-}
 
 export interface BatchEtas {
   batch: ShownEta
@@ -30,7 +20,14 @@ export interface BatchEtas {
   jobs: Map<number, ShownEta>
 }
 
-export const NO_ETA: ShownEta = { etaS: null, lowS: null, highS: null, etaAt: null, nSamples: 0, basis: null }
+export const NO_ETA: ShownEta = {
+  eta_s: null,
+  low_s: null,
+  high_s: null,
+  eta_at: null,
+  n_samples: 0,
+  basis: null,
+}
 
 /** The limits of what is read: the latest epochs of a running job, running jobs, and the latest ended jobs. */
 const RECENT_EPOCHS = 24
@@ -67,14 +64,14 @@ function show(eta: Estimate, now: Date): ShownEta {
   if (eta === null) return NO_ETA
   if (eta === UNKNOWN_LENGTH) return { ...NO_ETA, basis: UNKNOWN_LENGTH }
   return {
-    etaS: seconds(eta.etaMs),
-    lowS: seconds(eta.lowMs),
-    highS: seconds(eta.highMs),
-    etaAt: instantOf(new Date(Math.min(now.getTime() + eta.etaMs, 8_640_000_000_000_000))).replace(
+    eta_s: seconds(eta.etaMs),
+    low_s: seconds(eta.lowMs),
+    high_s: seconds(eta.highMs),
+    eta_at: instantOf(new Date(Math.min(now.getTime() + eta.etaMs, 8_640_000_000_000_000))).replace(
       /\.\d+Z$/,
       'Z',
     ),
-    nSamples: eta.nSamples,
+    n_samples: eta.nSamples,
     basis: eta.basis,
   }
 }

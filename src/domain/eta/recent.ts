@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import type { Db } from '../../db/sql.ts'
 import type { Clock } from '../liveness.ts'
-import { type BatchEtas, etaOf, type ShownEta } from './reads.ts'
+import type { ShownEta } from './eta-fields.ts'
+import { type BatchEtas, etaOf } from './reads.ts'
 
 /**
  * Caches ETAs for lists, because all viewers read the same ones again and again. They are valid for a second, and only
@@ -69,5 +70,5 @@ function later(etas: BatchEtas, ms: number): BatchEtas {
 function laterOne(eta: ShownEta, ms: number): ShownEta {
   const less = (s: number | null): number | null =>
     s === null ? null : Math.max(0, Math.round(s * 10 - ms / 100) / 10)
-  return { ...eta, etaS: less(eta.etaS), lowS: less(eta.lowS), highS: less(eta.highS) }
+  return { ...eta, eta_s: less(eta.eta_s), low_s: less(eta.low_s), high_s: less(eta.high_s) }
 }

@@ -1,24 +1,11 @@
 import { canonicalInstant, showInstant } from '../../db/instant.ts'
 import type { Db } from '../../db/sql.ts'
-import { type Evaluation, type Liveness, livenessOf } from '../agents/index.ts'
+import { type Evaluation, livenessOf } from '../agents/index.ts'
 import { aliveAt, heardAt } from '../batches/index.ts'
 import { type Clock, sinceMs } from '../liveness.ts'
 import { evaluateMarks } from './evaluate.ts'
 import { type GpuRow, gpuOf } from './gpu-row.ts'
-
-/** The health of a batch (specification §3.1, §3.2; contract §4). */
-export interface Health {
-  status: string
-  stalled: boolean
-  /** From its process, its events and the pace of its epochs; null once it has ended. */
-  liveness: Liveness | null
-  lastSeenAt: string
-  silentS: number
-  thresholdS: number
-  idleJobs: string[]
-  /** A sentence for each mark, and one if the evaluation is still pending. */
-  reasons: string[]
-}
+import type { Health } from './health-fields.ts'
 
 interface BatchRow extends GpuRow {
   key: number
@@ -46,7 +33,7 @@ const withShownTimes = (gpu: GpuRow): GpuRow => ({
   gpu_busy_at: gpu.gpu_busy_at && shown(gpu.gpu_busy_at),
 })
 
-/** The most reasons about single jobs; `idleJobs` has all of them. */
+/** The most reasons about single jobs; `idle_jobs` has all of them. */
 const MAX_JOBS_EXPLAINED = 20
 
 /** The health of a batch. */
@@ -107,10 +94,10 @@ function evaluated(batch: BatchRow, evaluation: Evaluation | undefined, clock: C
     status: batch.status,
     stalled: stalled !== null,
     liveness: evaluation?.liveness ?? null,
-    lastSeenAt: batch.last_seen_at,
-    silentS,
-    thresholdS,
-    idleJobs: idle.map((mark) => mark.jobId),
+    last_seen_at: batch.last_seen_at,
+    silent_s: silentS,
+    threshold_s: thresholdS,
+    idle_jobs: idle.map((mark) => mark.jobId),
     reasons,
   }
 }

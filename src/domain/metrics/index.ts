@@ -12,6 +12,7 @@ export {
   mergeEpochs,
   recountExtremes,
 } from './for-ingest.ts'
+export { chartNumber, clipFields, type GroupView, groupFields, groupView } from './group-fields.ts'
 export { type Group, type GroupBy, readGroups, readGroupsOfBatches } from './groups.ts'
 export { MIN_POINTS, type Sampled, sample } from './m4.ts'
 export { declaredSeries, mainLosses, seriesLimit } from './main-series.ts'

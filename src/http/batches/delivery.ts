@@ -3,13 +3,16 @@ import { z } from 'zod'
 import { entryOf } from '../../checked.ts'
 import { visibleBatch } from '../../domain/access.ts'
 import {
+  deliveryFields,
   deliveryOf,
   deliveryOfJobs,
+  jobDeliveryFields,
   resumePointOf,
   storedOf,
   withoutHosts,
 } from '../../domain/batches/index.ts'
 import { cursorOf } from '../../domain/cursors.ts'
+import { shapeOf } from '../../domain/field.ts'
 import { countFiles } from '../../domain/files/index.ts'
 import { countMedia } from '../../domain/media/index.ts'
 import type { Services } from '../../services.ts'
@@ -17,7 +20,18 @@ import { readersOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
-import { delivery, fileCounts, jobDelivery, mediaCounts } from './delivery-shapes.ts'
+
+const fileCounts = z
+  .object({
+    stored: z.int(),
+    bytes: z.int(),
+    missing: z.int().describe('Declared, and their content has not arrived'),
+    missing_bytes: z.int(),
+  })
+  .describe('Files of the batch')
+const mediaCounts = z
+  .object({ values: z.int(), missing: z.int().describe('Their content has not arrived') })
+  .describe('Media values of the batch')
 
 const jobDeliveryCursor = cursorOf<number>('delivery of jobs', z.int().min(0))
 
@@ -36,7 +50,7 @@ function deliveryRoute(routes: Routes, { sql }: Services): void {
         params: shapes.byId,
         querystring: shapes.nothing,
         summary: 'Whether everything that the reporter produced has arrived',
-        response: { 200: delivery.extend({ files: fileCounts, media: mediaCounts }) },
+        response: { 200: shapeOf(deliveryFields).extend({ files: fileCounts, media: mediaCounts }) },
       },
     },
     async (request) => {
@@ -63,7 +77,7 @@ function jobDeliveryRoute(routes: Routes, { sql }: Services): void {
         summary: 'The received and missing epochs of each job, oldest job first',
         params: shapes.byId,
         querystring: z.strictObject(pageQuery),
-        response: { 200: pageOf(jobDelivery) },
+        response: { 200: pageOf(shapeOf(jobDeliveryFields)) },
       },
     },
     async (request) => {

@@ -1,7 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { cursorOf } from '../../domain/cursors.ts'
-import { ACTIVITY_TYPES, type ActivityPosition, activityOf, summaryOf } from '../../domain/dashboard/index.ts'
+import {
+  ACTIVITY_TYPES,
+  type ActivityPosition,
+  activityOf,
+  summaryFields,
+  summaryOf,
+} from '../../domain/dashboard/index.ts'
+import { shapeOf } from '../../domain/field.ts'
 import { instantText } from '../../domain/instant-text.ts'
 import { clockOf, type Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
@@ -30,45 +37,12 @@ function summaryRoute(routes: Routes, services: Services): void {
         tags: ['dashboard'],
         summary: 'Counts over the projects that the caller may see',
         querystring: z.strictObject({ project: words('Slugs of projects; all without it') }),
-        response: {
-          200: z.object({
-            running: z.int().describe('Batches that are running and not stalled'),
-            completed: z.int(),
-            failed: z.int(),
-            stopped: z.int(),
-            lost: z.int().describe('Batches that ended without reporting an end'),
-            running_jobs: z.int(),
-            finished_24h: z.int().describe('Batches that completed in the last 24 hours'),
-            failed_24h: z.int(),
-            failed_jobs_24h: z.int(),
-            stalled: z.int(),
-            idle: z.int().describe('Jobs'),
-            gpu_hours: z.number().describe('GPU-hours with a utilisation of 5% or more, over all time'),
-            idle_gpu_hours: z.number().describe('GPU-hours below 5%'),
-          }),
-        },
+        response: { 200: shapeOf(summaryFields) },
       },
     },
     async (request) => {
       const caller = await request.caller()
-      const {
-        finished24h,
-        failed24h,
-        failedJobs24h,
-        runningJobs,
-        gpuHours: used,
-        idleGpuHours,
-        ...counts
-      } = await summaryOf(sql, caller, request.query.project, clockOf(services), dashboardCache)
-      return {
-        ...counts,
-        running_jobs: runningJobs,
-        finished_24h: finished24h,
-        failed_24h: failed24h,
-        failed_jobs_24h: failedJobs24h,
-        gpu_hours: used,
-        idle_gpu_hours: idleGpuHours,
-      }
+      return summaryOf(sql, caller, request.query.project, clockOf(services), dashboardCache)
     },
   )
 }

@@ -1,13 +1,21 @@
 import { z } from 'zod'
-import { writeNumber } from '../../domain/events/index.ts'
+import { shapeOf } from '../../domain/field.ts'
 import { groupValueOf } from '../../domain/lists/index.ts'
-import { type Drawing, type Group, MIN_POINTS } from '../../domain/metrics/index.ts'
+import {
+  chartNumber,
+  clipFields,
+  type Drawing,
+  type Group,
+  groupFields,
+  groupView,
+  MIN_POINTS,
+} from '../../domain/metrics/index.ts'
 import { isStep, STEP_RANGE } from '../../domain/step.ts'
 import { isStorable } from '../../domain/storable-text.ts'
 import { numberText } from '../request/number-text.ts'
 import type { byId } from '../request/shapes.ts'
 
-export const number = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])])
+const number = chartNumber.shape
 export const seriesShape = z.object({
   job_id: z.string(),
   key: z.string(),
@@ -44,12 +52,12 @@ export const groupName = z
   .describe('A name as in queries: a field, a parameter, a value of the configuration, a metric, or `batch`')
 export const groupsShape = () =>
   z.object({
-    groups: z.array(groupShape),
+    groups: z.array(shapeOf(groupFields)),
     unknown_names: z.array(z.string()).optional().describe('The name, if no job with a series has a value'),
   })
 /** The answer of a route for groups. */
 export const groupsAnswer = (name: string, groups: readonly Group[]) => ({
-  groups: groups.map(writeGroup),
+  groups: groups.map(groupView),
   ...(groups.length > 0 && groups.every(({ group }) => group === null) && { unknown_names: [name] }),
 })
 export const points = numberText(z.int().min(MIN_POINTS).max(1_000_000))
@@ -107,40 +115,7 @@ export function placesOnAxis(
 /** The last second of the year 9999. */
 const LAST_SECOND = 253_402_300_799
 
-export const clipShape = z.object({
-  key: z.string(),
-  low: number.nullable(),
-  high: number.nullable(),
-  hidden: z.int().describe('Finite points below `low` or above `high`, of all points in the range'),
-})
-export const groupShape = z.object({
-  group: z.string().nullable().describe('The common value as text; null for jobs without one'),
-  key: z.string(),
-  jobs: z.int(),
-  steps: z.array(z.number()).describe('First epoch, second or value of each bucket, by the x-axis'),
-  ends: z.array(z.number()).describe('Last epoch, second or value of each bucket'),
-  mean: z.array(number),
-  std: z.array(number).describe('Population standard deviation'),
-  min: z.array(number),
-  max: z.array(number),
-  n: z.array(z.int()).describe('Finite values in the bucket'),
-  total_points: z.int(),
-  non_finite: z.int(),
-})
-export const writeGroup = (one: Group): z.output<typeof groupShape> => ({
-  group: one.group,
-  key: one.key,
-  jobs: one.jobs,
-  steps: Array.from(one.starts),
-  ends: Array.from(one.ends),
-  mean: Array.from(one.mean, writeNumber),
-  std: Array.from(one.std, writeNumber),
-  min: Array.from(one.min, writeNumber),
-  max: Array.from(one.max, writeNumber),
-  n: Array.from(one.n),
-  total_points: one.totalPoints,
-  non_finite: one.nonFinite,
-})
+export const clipShape = shapeOf(clipFields)
 
 export type Asked<Query> = { Params: z.output<typeof byId>; Querystring: Query }
 
