@@ -1,9 +1,8 @@
 import type { Config } from '../config.ts'
-import { pendingMigrations } from '../db/migrate.ts'
-import { openSql, type Sql } from '../db/sql.ts'
+import type { Sql } from '../db/sql.ts'
 import { archivedBatches, faultOf } from '../domain/cold/index.ts'
 import { openStore } from '../storage/index.ts'
-import { MIGRATIONS, onDatabase } from './database.ts'
+import { findingsIn } from './database.ts'
 import { type Finding, failure, ok } from './finding.ts'
 
 /** How many batches one finding names. */
@@ -15,23 +14,8 @@ const ADVICE =
  * Checks that the archive can be written to, and that every archived batch has an unchanged manifest, and all objects in it
  * with their sizes.
  */
-export async function* checkArchive(config: Config): AsyncGenerator<Finding> {
-  const found: Finding[] = []
-  try {
-    await onDatabase(config, async (url) => {
-      const sql = openSql(url, { name: 'doctor', max: 1 })
-      try {
-        if ((await pendingMigrations(sql, MIGRATIONS)).length === 0)
-          found.push(...(await examineArchive(sql, config)))
-      } finally {
-        await sql.end({ timeout: 5 })
-      }
-    })
-  } catch {
-    // The finding about the database reports it.
-  }
-  yield* found
-}
+export const checkArchive = (config: Config): AsyncGenerator<Finding> =>
+  findingsIn(config, (sql) => examineArchive(sql, config))
 
 async function examineArchive(sql: Sql, { archive }: Config): Promise<Finding[]> {
   const batches = await archivedBatches(sql)

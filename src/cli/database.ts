@@ -7,6 +7,7 @@ import { pendingMigrations } from '../db/migrate.ts'
 import { refusePooler } from '../db/pooler.ts'
 import { openSql, type Sql } from '../db/sql.ts'
 import { Problem } from '../problem.ts'
+import type { Finding } from './finding.ts'
 
 export const MIGRATIONS = join(import.meta.dirname, '../../prisma/migrations')
 
@@ -42,6 +43,30 @@ export async function onDatabase<T>(
   } finally {
     await embedded.stop()
   }
+}
+
+/**
+ * What `examine` finds in the database, if it can be reached and has the tables of this release: other findings say if
+ * not.
+ */
+export async function* findingsIn(
+  config: Config,
+  examine: (sql: Sql) => Promise<Finding[]>,
+): AsyncGenerator<Finding> {
+  const found: Finding[] = []
+  try {
+    await onDatabase(config, async (url) => {
+      const sql = openSql(url, { name: 'doctor', max: 1 })
+      try {
+        if ((await pendingMigrations(sql, MIGRATIONS)).length === 0) found.push(...(await examine(sql)))
+      } finally {
+        await sql.end({ timeout: 5 })
+      }
+    })
+  } catch {
+    // The finding about the database reports it.
+  }
+  yield* found
 }
 
 /**

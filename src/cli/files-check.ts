@@ -1,33 +1,17 @@
 import type { Config } from '../config.ts'
-import { pendingMigrations } from '../db/migrate.ts'
-import { openSql, type Sql } from '../db/sql.ts'
+import type { Sql } from '../db/sql.ts'
 import { compareStore } from '../domain/files/index.ts'
 import { openStore } from '../storage/index.ts'
 import { messageOf } from '../thrown.ts'
-import { MIGRATIONS, onDatabase } from './database.ts'
+import { findingsIn } from './database.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
 
 /** How many objects one finding names. */
 const NAMED = 5
 
 /** Checks that the store of files can be used, and that it has every content that the database names. */
-export async function* checkFiles(config: Config): AsyncGenerator<Finding> {
-  const found: Finding[] = []
-  try {
-    await onDatabase(config, async (url) => {
-      const sql = openSql(url, { name: 'doctor', max: 1 })
-      try {
-        if ((await pendingMigrations(sql, MIGRATIONS)).length === 0)
-          found.push(...(await examineFiles(sql, config)))
-      } finally {
-        await sql.end({ timeout: 5 })
-      }
-    })
-  } catch {
-    // The finding about the database reports it.
-  }
-  yield* found
-}
+export const checkFiles = (config: Config): AsyncGenerator<Finding> =>
+  findingsIn(config, (sql) => examineFiles(sql, config))
 
 async function examineFiles(sql: Sql, { files }: Config): Promise<Finding[]> {
   try {

@@ -20,7 +20,7 @@ import { administeredOf } from './context.ts'
 import { connectionCost, DERIVED } from './costs.ts'
 import { declared, declaredOfRecord } from './declared.ts'
 import type { BatchNode } from './nodes.ts'
-import { connectionType, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageOf } from './paging.ts'
+import { connectionType, MAX_PAGE_SIZE, pageArgs, pageOf } from './paging.ts'
 import { type Person, PersonType, ViewerType } from './person.ts'
 import { ProjectType } from './project.ts'
 
@@ -148,12 +148,7 @@ builder.queryField('audit', (t) =>
     complexity: connectionCost,
     description: 'The audit log, newest first; null for all but administrators in person',
     args: {
-      first: t.arg.int({
-        required: true,
-        defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstArgument(MAX_PAGE_SIZE.audit),
-      }),
-      after: t.arg.string(),
+      ...pageArgs('audit'),
       subject: t.arg.string({ description: 'Only entries about this subject, such as `batch:<id>`' }),
       action: t.arg.string({
         description: 'An action such as `token.created`, or a prefix such as `token.`',

@@ -18,7 +18,7 @@ import { builder } from './builder.ts'
 import { connectionCost, LOOKUP } from './costs.ts'
 import { declared } from './declared.ts'
 import type { BatchNode } from './nodes.ts'
-import { connectionType, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageOf } from './paging.ts'
+import { connectionType, pageArgs, pageOf } from './paging.ts'
 import { PersonType } from './person.ts'
 
 /** Agents on hosts, and commands to them (contract §5); the same as in REST. */
@@ -48,14 +48,7 @@ builder.queryField('hosts', (t) =>
     type: HostConnection,
     complexity: connectionCost,
     description: 'Your hosts, newest first; all hosts for an administrator; none if you are not signed in',
-    args: {
-      first: t.arg.int({
-        required: true,
-        defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstArgument(MAX_PAGE_SIZE.hosts),
-      }),
-      after: t.arg.string(),
-    },
+    args: pageArgs('hosts'),
     resolve: async (_root, args, { caller, prisma, clock }) => {
       const { first } = args
       const after = hostCursors.read(args.after, 'after')
@@ -127,14 +120,7 @@ builder.objectField(BatchType, 'agentCommands', (t) =>
     nullable: true,
     complexity: connectionCost,
     description: 'About the batch, and the rerun that reports it; newest first; null for visitors',
-    args: {
-      first: t.arg.int({
-        required: true,
-        defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstArgument(MAX_PAGE_SIZE.commands),
-      }),
-      after: t.arg.string(),
-    },
+    args: pageArgs('commands'),
     authScopes: async ({ row, share }, _args, { memberships: standings }) =>
       share === null && (await standings.load(row.project_key)).may('know_commands'),
     unauthorizedResolver: () => null,

@@ -22,7 +22,7 @@ import { declared } from './declared.ts'
 import { BatchStatusType, JobFilterInput, JobOrderInput } from './filters.ts'
 import { JobConnection, type JobParent, jobPages } from './job.ts'
 import { type BatchNode, batchesAt, batchesById } from './nodes.ts'
-import { connectionType, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageOf } from './paging.ts'
+import { connectionType, pageArgs, pageOf } from './paging.ts'
 import { PersonType } from './person.ts'
 import { ProjectType } from './project.ts'
 import { selectedFields } from './selected-fields.ts'
@@ -115,12 +115,7 @@ builder.node(BatchType, {
       byPath: true,
       complexity: connectionCost,
       args: {
-        first: t.arg.int({
-          required: true,
-          defaultValue: DEFAULT_PAGE_SIZE,
-          validate: firstArgument(MAX_PAGE_SIZE.jobs),
-        }),
-        after: t.arg.string(),
+        ...pageArgs('jobs'),
         where: t.arg({ type: JobFilterInput }),
         orderBy: t.arg({ type: JobOrderInput, description: 'Newest first without it' }),
       },

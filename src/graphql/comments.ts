@@ -14,14 +14,7 @@ import { builder } from './builder.ts'
 import { connectionCost } from './costs.ts'
 import { declared } from './declared.ts'
 import type { BatchNode } from './nodes.ts'
-import {
-  type Connection,
-  connectionType,
-  DEFAULT_PAGE_SIZE,
-  firstArgument,
-  MAX_PAGE_SIZE,
-  pageOf,
-} from './paging.ts'
+import { type Connection, connectionType, pageArgs, pageOf } from './paging.ts'
 import { PersonType } from './person.ts'
 import { ReportType } from './written.ts'
 
@@ -34,12 +27,6 @@ builder.objectType(CommentType, {
 })
 const CommentConnection = connectionType<typeof CommentType, Comment>('Comment', CommentType)
 const cursors = cursorOf('comments', z.int().min(0))
-
-const FIRST = {
-  required: true,
-  defaultValue: DEFAULT_PAGE_SIZE,
-  validate: firstArgument(MAX_PAGE_SIZE.comments),
-} as const
 
 interface Wanted {
   first: number
@@ -77,7 +64,7 @@ builder.objectField(BatchType, 'comments', (t) =>
     nullable: true,
     complexity: connectionCost,
     description: 'Comments on it, newest first. Null in a share',
-    args: { first: t.arg.int(FIRST), after: t.arg.string() },
+    args: pageArgs('comments'),
     load: async (batches: BatchNode[], { prisma, caller }, args) => {
       const keys = batches.flatMap(({ row, share }) => (share === null ? [row.key] : []))
       const pages = await pagesOf(
@@ -99,7 +86,7 @@ builder.objectField(ReportType, 'comments', (t) =>
     byPath: true,
     complexity: connectionCost,
     description: 'Comments on it, newest first',
-    args: { first: t.arg.int(FIRST), after: t.arg.string() },
+    args: pageArgs('comments'),
     load: (reports: Report[], { prisma, caller }, args) => {
       const ids = reports.map(({ id }) => id)
       return pagesOf(

@@ -18,7 +18,7 @@ import { builder } from './builder.ts'
 import { connectionCost, DERIVED } from './costs.ts'
 import { declared } from './declared.ts'
 import type { BatchNode } from './nodes.ts'
-import { connectionType, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageOf } from './paging.ts'
+import { connectionType, pageArgs, pageOf } from './paging.ts'
 
 /** The delivery report of a batch: whether everything that was sent has arrived; the same as in REST. */
 
@@ -75,14 +75,7 @@ builder.objectFields(BatchType, (t) => ({
     byPath: true,
     complexity: connectionCost,
     description: 'What has arrived of each job; oldest job first',
-    args: {
-      first: t.arg.int({
-        required: true,
-        defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstArgument(MAX_PAGE_SIZE.deliveries),
-      }),
-      after: t.arg.string(),
-    },
+    args: pageArgs('deliveries'),
     load: async (batches: BatchNode[], { db }, { first, ...args }) => {
       const after = cursors.read(args.after, 'after')
       const places = batches.map(({ row }) => ({ batchKey: row.key, after }))

@@ -52,6 +52,17 @@ export const DEFAULT_PAGE_SIZE = 50
 export const firstArgument = (most: number) =>
   z.number().int().min(0, 'first must not be negative').max(most, `first must be at most ${most}`)
 
+/** The arguments of a list: how many rows, and the cursor after which they begin. */
+export const pageArgs = (of: keyof typeof MAX_PAGE_SIZE) =>
+  builder.args((t) => ({
+    first: t.int({
+      required: true,
+      defaultValue: DEFAULT_PAGE_SIZE,
+      validate: firstArgument(MAX_PAGE_SIZE[of]),
+    }),
+    after: t.string(),
+  }))
+
 /**
  * @param named the type of the rows, such as Job: the types are JobConnection and JobEdge
  * @param hasNames whether its filter has names of fields

@@ -11,14 +11,7 @@ import { connectionCost, LOOKUP } from './costs.ts'
 import { JobFilterInput, JobOrderInput } from './filters.ts'
 import { JobConnection, JobType, jobPages, jobsTogether } from './job.ts'
 import { batchesById, jobsByName, sharedBatch } from './nodes.ts'
-import {
-  type Connection,
-  connectionType,
-  DEFAULT_PAGE_SIZE,
-  firstArgument,
-  MAX_PAGE_SIZE,
-  pageOf,
-} from './paging.ts'
+import { type Connection, connectionType, pageArgs, pageOf } from './paging.ts'
 import { ProjectType, seenOf, visibleOnly } from './project.ts'
 
 const ProjectConnection = connectionType<typeof ProjectType, ProjectRow>('Project', ProjectType)
@@ -31,14 +24,7 @@ builder.queryFields((t) => ({
     type: ProjectConnection,
     description: 'The projects that you see, newest first',
     complexity: connectionCost,
-    args: {
-      first: t.arg.int({
-        required: true,
-        defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstArgument(MAX_PAGE_SIZE.projects),
-      }),
-      after: t.arg.string(),
-    },
+    args: pageArgs('projects'),
     resolve: async (_root, { first, ...args }, context, info) => {
       const after = projectCursors.read(args.after, 'after')
       const where = await visibleOnly(context)
@@ -81,12 +67,7 @@ builder.queryFields((t) => ({
     type: BatchConnection,
     complexity: connectionCost,
     args: {
-      first: t.arg.int({
-        required: true,
-        defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstArgument(MAX_PAGE_SIZE.batches),
-      }),
-      after: t.arg.string(),
+      ...pageArgs('batches'),
       filter: t.arg({ type: BatchFilterInput }),
       orderBy: t.arg({ type: BatchOrderInput, description: 'Newest first without it' }),
     },
@@ -116,12 +97,7 @@ builder.queryFields((t) => ({
     complexity: connectionCost,
     description: 'The jobs of all batches that you see',
     args: {
-      first: t.arg.int({
-        required: true,
-        defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstArgument(MAX_PAGE_SIZE.jobs),
-      }),
-      after: t.arg.string(),
+      ...pageArgs('jobs'),
       batches: t.arg.idList({
         description: 'Ids of batches, as they are written: those of them that you see',
         validate: z.array(z.string()).max(500, 'at most 500 batches').nullish() as never,
@@ -170,12 +146,7 @@ builder.prismaObjectFields(ProjectType, (t) => ({
     description: 'Null in a share',
     nullable: true,
     args: {
-      first: t.arg.int({
-        required: true,
-        defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstArgument(MAX_PAGE_SIZE.batches),
-      }),
-      after: t.arg.string(),
+      ...pageArgs('batches'),
       filter: t.arg({ type: BatchFilterInput, description: '`project` says nothing here' }),
       orderBy: t.arg({ type: BatchOrderInput }),
     },
@@ -193,12 +164,7 @@ builder.prismaObjectFields(ProjectType, (t) => ({
     description: 'The jobs of all its batches; null in a share',
     nullable: true,
     args: {
-      first: t.arg.int({
-        required: true,
-        defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstArgument(MAX_PAGE_SIZE.jobs),
-      }),
-      after: t.arg.string(),
+      ...pageArgs('jobs'),
       where: t.arg({ type: JobFilterInput }),
       orderBy: t.arg({ type: JobOrderInput }),
     },

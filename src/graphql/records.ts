@@ -18,14 +18,7 @@ import type { Context } from './context.ts'
 import { connectionCost, DERIVED } from './costs.ts'
 import { JobType } from './job.ts'
 import type { BatchNode, JobNode, Share } from './nodes.ts'
-import {
-  type Connection,
-  connectionType,
-  DEFAULT_PAGE_SIZE,
-  firstArgument,
-  MAX_PAGE_SIZE,
-  pageOf,
-} from './paging.ts'
+import { type Connection, connectionType, firstArgument, MAX_PAGE_SIZE, pageArgs, pageOf } from './paging.ts'
 import { type Drawing, drawn, keysArg, type Metric, Sampling, written } from './series.ts'
 
 /** Log lines and resource snapshots of a batch and its jobs. */
@@ -221,12 +214,7 @@ builder.objectFields(BatchType, (t) => ({
     complexity: ({ first, last }) => connectionCost({ first: last ?? first }),
     description: 'In the order in which they arrived; with `last` those at the end',
     args: {
-      first: t.arg.int({
-        required: true,
-        defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstArgument(MAX_PAGE_SIZE.logLines),
-      }),
-      after: t.arg.string(),
+      ...pageArgs('logLines'),
       last: t.arg.int({
         description: 'Wins over `first`',
         validate: firstArgument(MAX_PAGE_SIZE.logLines).nullish(),
@@ -278,12 +266,7 @@ builder.objectFields(JobType, (t) => ({
     complexity: connectionCost,
     description: 'In the order in which they arrived',
     args: {
-      first: t.arg.int({
-        required: true,
-        defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstArgument(MAX_PAGE_SIZE.logLines),
-      }),
-      after: t.arg.string(),
+      ...pageArgs('logLines'),
       level: t.arg.string({ validate: findable }),
       streams: t.arg({ type: [LogStreamType], description: 'Lines printed there; all without it' }),
       q: t.arg.string({ validate: findable }),

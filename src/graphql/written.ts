@@ -18,7 +18,7 @@ import { RuleType } from './administered.ts'
 import { builder } from './builder.ts'
 import { connectionCost, LOOKUP } from './costs.ts'
 import { declared } from './declared.ts'
-import { connectionType, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageOf } from './paging.ts'
+import { connectionType, pageArgs, pageOf } from './paging.ts'
 import { PersonType } from './person.ts'
 import { selectedFields } from './selected-fields.ts'
 
@@ -43,12 +43,7 @@ builder.queryFields((t) => ({
     complexity: connectionCost,
     description: 'The reports of the projects that you see, newest first',
     args: {
-      first: t.arg.int({
-        required: true,
-        defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstArgument(MAX_PAGE_SIZE.reports),
-      }),
-      after: t.arg.string(),
+      ...pageArgs('reports'),
       project: t.arg.string({ description: 'Slug: the reports of this project only' }),
     },
     resolve: async (_root, { first, project, ...args }, context, info) => {
@@ -96,12 +91,7 @@ builder.queryField('savedViews', (t) =>
     complexity: connectionCost,
     description: 'Your saved views, and those for projects that you see, newest first',
     args: {
-      first: t.arg.int({
-        required: true,
-        defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstArgument(MAX_PAGE_SIZE.views),
-      }),
-      after: t.arg.string(),
+      ...pageArgs('views'),
       project: t.arg.string({ description: 'Slug: the views of this project only' }),
     },
     resolve: async (_root, { first, project, ...args }, context) => {
@@ -148,14 +138,7 @@ builder.objectField(RuleType, 'firings', (t) =>
     byPath: true,
     complexity: connectionCost,
     description: 'What it fired for, newest first, with the messages',
-    args: {
-      first: t.arg.int({
-        required: true,
-        defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstArgument(MAX_PAGE_SIZE.firings),
-      }),
-      after: t.arg.string(),
-    },
+    args: pageArgs('firings'),
     load: async (rules: Rule[], { prisma }, { first, ...args }) => {
       const after = firingCursors.read(args.after, 'after')
       const ids = rules.map(({ id }) => id)

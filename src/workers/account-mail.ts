@@ -1,7 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { Logger } from 'pino'
-import type { Config } from '../config.ts'
-import type { Sql } from '../db/sql.ts'
 import {
   isMailable,
   issueToken,
@@ -14,27 +11,17 @@ import { ownerOfAgent } from '../domain/agents/index.ts'
 import { readMention } from '../domain/comments/index.ts'
 import { pendingInvitation } from '../domain/invitations/index.ts'
 import type { AgentMail, Mention } from '../domain/outbox.ts'
-import { type Writer, write } from '../stream/commit.ts'
+import { write } from '../stream/commit.ts'
 import { agentEmail, confirmationEmail, invitationEmail, mentionEmail } from './account-emails.ts'
 import { MailSender, type OutgoingMail } from './mail-sender.ts'
-import { baseUrlOf } from './outgoing.ts'
-
-interface Services {
-  config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
-  /** The port that the service listens on; the configured one may be 0. */
-  port: () => number
-  sql: Sql
-  writer: Writer
-  now: () => Date
-  log: Logger
-}
+import { baseUrlOf, type MailServices } from './outgoing.ts'
 
 /**
  * Mail to accounts: confirmation links for addresses, invitations, mentions, and registrations of agents. The token of a link is
  * only in its mail; the database holds its hash, and neither is logged. Each function throws when the server did not
  * accept a mail; graphile-worker then retries with growing pauses.
  */
-export function createAccountMail({ config, port, sql, writer, now, log }: Services) {
+export function createAccountMail({ config, port, sql, writer, now, log }: MailServices) {
   const { smtp } = config
   const home = (): string => baseUrlOf(config, port())
 

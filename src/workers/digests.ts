@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { Logger } from 'pino'
-import type { Config } from '../config.ts'
 import type { Sql, Tx } from '../db/sql.ts'
 import {
   beginDigest,
@@ -22,18 +20,9 @@ import {
   renderEmail,
   writeDelivery,
 } from '../domain/notifications/index.ts'
-import { type Writer, write } from '../stream/commit.ts'
+import { write } from '../stream/commit.ts'
 import { MailSender } from './mail-sender.ts'
-import { baseUrlOf, pageOf } from './outgoing.ts'
-
-interface Services {
-  config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
-  port: () => number
-  sql: Sql
-  writer: Writer
-  now: () => Date
-  log: Logger
-}
+import { baseUrlOf, type MailServices, pageOf } from './outgoing.ts'
 
 /** Entries in a digest; the remaining mails are only counted. */
 const MAX_ENTRIES = 20
@@ -43,7 +32,7 @@ const HOUR_MS = 3_600_000
  * The cron task `mail_digests`: sends each recipient one mail for everything that the hourly limits held back. Like
  * other mails, a digest is marked before it is transmitted, so it is sent at most once.
  */
-export async function sendDigests(services: Services, signal: AbortSignal): Promise<void> {
+export async function sendDigests(services: MailServices, signal: AbortSignal): Promise<void> {
   const { config, sql, now } = services
   const hour = new Date(Math.floor(now().getTime() / HOUR_MS) * HOUR_MS).toISOString()
   for (const address of await digestsDue(sql, hour)) {
@@ -56,7 +45,7 @@ export async function sendDigests(services: Services, signal: AbortSignal): Prom
 
 /** One message to a channel; the held ones count as sent once it is written. */
 async function writeChannelDigest(
-  { config, port, sql, writer, now }: Services,
+  { config, port, sql, writer, now }: MailServices,
   destination: string,
   channelId: string,
 ): Promise<void> {
@@ -76,7 +65,7 @@ async function writeChannelDigest(
 }
 
 async function sendDigest(
-  { config, port, sql, writer, now, log }: Services,
+  { config, port, sql, writer, now, log }: MailServices,
   addressKey: string,
   smtp: { url: string; from: string },
 ): Promise<void> {

@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Logger } from 'pino'
-import type { Config } from '../config.ts'
-import type { Sql, Tx } from '../db/sql.ts'
+import type { Tx } from '../db/sql.ts'
 import { releaseMail, requestConfirmations, reserveMail } from '../domain/addresses/index.ts'
 import {
   type Facts,
@@ -18,22 +16,11 @@ import {
   renderEmail,
   unmark,
 } from '../domain/notifications/index.ts'
-import type { Telemetry } from '../domain/telemetry.ts'
 import type { Change } from '../stream/change.ts'
-import { commit, type Writer, write } from '../stream/commit.ts'
+import { commit, write } from '../stream/commit.ts'
 import { MailSender, type Outcome, type OutgoingMail } from './mail-sender.ts'
-import { baseUrlOf, pageOf } from './outgoing.ts'
+import { baseUrlOf, type MailServices, pageOf } from './outgoing.ts'
 import { pictureOf } from './rule-picture.ts'
-
-interface Services {
-  config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
-  /** The port that the service listens on; the configured one may be 0. */
-  port: () => number
-  sql: Sql & Telemetry
-  writer: Writer
-  now: () => Date
-  log: Logger
-}
 
 /** A mail of a firing to one address. */
 interface Mail {
@@ -46,15 +33,15 @@ interface Mail {
  * repeated task sends only the missing ones. If one could not be sent this throws, and graphile-worker repeats the task
  * after a growing pause.
  */
-export function createRuleMail(services: Services): (facts: Facts) => Promise<void> {
+export function createRuleMail(services: MailServices): (facts: Facts) => Promise<void> {
   const mailer = new Mailer(services)
   return (facts) => mailer.run(facts)
 }
 
 class Mailer {
-  readonly #services: Services
+  readonly #services: MailServices
 
-  constructor(services: Services) {
+  constructor(services: MailServices) {
     this.#services = services
   }
 

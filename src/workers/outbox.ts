@@ -1,25 +1,16 @@
 import type { Task } from 'graphile-worker'
-import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import type { Sql } from '../db/sql.ts'
 import { noticeFiring, noticesOf } from '../domain/notices/index.ts'
 import { readChannels, readFacts } from '../domain/notifications/index.ts'
 import type { AgentMail, Outgoing } from '../domain/outbox.ts'
-import type { Telemetry } from '../domain/telemetry.ts'
-import { commit, type Writer } from '../stream/commit.ts'
+import { commit } from '../stream/commit.ts'
 import { createAccountMail } from './account-mail.ts'
 import { createChannelSender } from './channel-sender.ts'
 import { createRuleMail } from './mail.ts'
-import { baseUrlOf, pageOf } from './outgoing.ts'
+import { baseUrlOf, type MailServices, pageOf } from './outgoing.ts'
 
-export interface OutboxServices {
-  config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host' | 'encryptionKey' | 'webhookPrivate'>
-  /** The port that the service listens on; the configured one may be 0. */
-  port: () => number
-  sql: Sql & Telemetry
-  writer: Writer
-  now: () => Date
-  log: Logger
+export interface OutboxServices extends MailServices {
+  config: MailServices['config'] & Pick<Config, 'encryptionKey' | 'webhookPrivate'>
 }
 
 /**

@@ -1,5 +1,20 @@
+import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
+import type { Sql } from '../db/sql.ts'
 import { type Facts, PICTURE_ID } from '../domain/notifications/index.ts'
+import type { Telemetry } from '../domain/telemetry.ts'
+import type { Writer } from '../stream/commit.ts'
+
+/** What sends mail. */
+export interface MailServices {
+  config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
+  /** The port that the service listens on; the configured one may be 0. */
+  port: () => number
+  sql: Sql & Telemetry
+  writer: Writer
+  now: () => Date
+  log: Logger
+}
 
 /** Composes one mail to one recipient, as bytes for the mail server. */
 export async function composeMail(mail: {

@@ -1,6 +1,6 @@
 import { itemAt } from '../../checked.ts'
 import { byBatch, sameBatch } from '../../db/by-batch.ts'
-import type { Db } from '../../db/sql.ts'
+import type { Db, Fragment } from '../../db/sql.ts'
 import type { LoggedChange } from '../../stream/log.ts'
 import type { ChangePayloads } from '../../stream/payloads.ts'
 import { eventTypeCode, payloadEpoch, withTemplate, writeNumber } from '../events/index.ts'
@@ -66,14 +66,16 @@ const unnested = (db: Db, wanted: readonly WantedRows[]) => db`
 async function readRestored<Row extends { n: number }>(
   db: Telemetry,
   changes: readonly LoggedChange[],
-  read: () => Promise<Row[]>,
+  work: (own: readonly WantedRows[], batch: Fragment) => PromiseLike<readonly Row[]>,
 ): Promise<Row[]> {
-  const rows = await read()
+  const wanted = wantedBy(changes)
+  const rows = await byBatch(db, wanted, work)
   const found = new Set(rows.map(({ n }) => n))
   const batches = changes.flatMap(({ batchKey }, n) => (found.has(n) || batchKey === null ? [] : [batchKey]))
   if (batches.length === 0) return rows
   // The failure is logged where it happened; the stream goes on without these rows.
-  return (await db.restore({ batches: [...new Set(batches)] }).catch(() => false)) ? read() : rows
+  const restored = await db.restore({ batches: [...new Set(batches)] }).catch(() => false)
+  return restored ? byBatch(db, wanted, work) : rows
 }
 
 interface NamedJob {
@@ -132,20 +134,19 @@ export async function loadEpochs(
   db: Telemetry,
   changes: readonly LoggedChange[],
 ): Promise<(ChangePayloads<Viewer> | null)[]> {
-  const read = () =>
-    byBatch(
-      db,
-      wantedBy(changes),
-      (own, batch) => db<
-        {
-          n: number
-          db_id: number
-          job_key: number
-          epoch: number
-          timestamp: string
-          vals: (number | null)[]
-        }[]
-      >`/* live.epochs */
+  const rows = await readRestored(
+    db,
+    changes,
+    (own, batch) => db<
+      {
+        n: number
+        db_id: number
+        job_key: number
+        epoch: number
+        timestamp: string
+        vals: (number | null)[]
+      }[]
+    >`/* live.epochs */
       select u.n, s.db_id, e.job_key, s.epoch, e.ts timestamp, e.vals
       from ${unnested(db, own)}
       cross join lateral (
@@ -158,8 +159,7 @@ export async function loadEpochs(
         select * from epochs e where e.batch_key = ${batch} and e.job_key = s.job_key
           and e.epoch_high = (s.epoch + 2147483648) >> 32 and e.epoch = s.epoch - (((s.epoch + 2147483648) >> 32) << 32)
         limit 1) e`,
-    )
-  const rows = await readRestored(db, changes, read)
+  )
   const jobs = await jobsOf(db, rows, true)
   const known = rows.filter((row) => jobs.has(row.job_key)).sort(byArrival)
   const point = (row: (typeof known)[number]): PayloadPoint => {
@@ -208,20 +208,19 @@ export async function loadSnapshots(
   db: Telemetry,
   changes: readonly LoggedChange[],
 ): Promise<(ChangePayloads<Viewer> | null)[]> {
-  const read = () =>
-    byBatch(
-      db,
-      wantedBy(changes),
-      (own, batch) => db<
-        ({
-          n: number
-          db_id: number
-          timestamp: string
-          job_key: number | null
-          gpus: unknown
-          extra: Record<string, string> | null
-        } & Record<(typeof COLUMNS)[number], number | null>)[]
-      >`/* live.snapshots */
+  const rows = await readRestored(
+    db,
+    changes,
+    (own, batch) => db<
+      ({
+        n: number
+        db_id: number
+        timestamp: string
+        job_key: number | null
+        gpus: unknown
+        extra: Record<string, string> | null
+      } & Record<(typeof COLUMNS)[number], number | null>)[]
+    >`/* live.snapshots */
       select u.n, r.db_id, r.ts timestamp, r.job_key, r.gpu_util_pct, r.gpu_mem_mb, r.cpu_util_pct, r.ram_mb,
         r.disk_free_mb, r.gpus, r.extra
       from ${unnested(db, own)}
@@ -229,8 +228,7 @@ export async function loadSnapshots(
         and v.type = ${eventTypeCode('resource_snapshot')}
       cross join lateral (
         select * from resource_snapshots r where r.batch_key = ${batch} and r.ts = v.ts and r.db_id = v.db_id limit 1) r`,
-    )
-  const rows = await readRestored(db, changes, read)
+  )
   const jobs = await jobsOf(db, rows, false)
   return payloadsOfRows(changes, rows.sort(byArrival), 'snapshots', (row): PayloadSnapshot => {
     const values: PayloadSnapshot['values'] = Object.create(null)
