@@ -1,5 +1,5 @@
 import type { Besides } from '../record-rows.ts'
-import { eventSkews, eventSkewsOf } from './receipts.ts'
+import { eventSkews, eventSkewsOf } from './heard.ts'
 
 /**
  * What a row of a batch has besides the columns of its fields (`BatchRow`), over `b` with `batchJoins`, and in the records

@@ -3,11 +3,11 @@ import { isRecord } from '../../checked.ts'
 import { type Event, type Incoming, numberOf } from '../events/index.ts'
 import { type Merged, mergeFields } from '../merge.ts'
 import { type GpuEvidence, noticeGpu } from '../resources/index.ts'
+import { deliveryIn } from './delivery-state.ts'
 import { noteDetails, noteTags, tagsIn } from './details.ts'
-import { type Ending, mergeEnds } from './ending.ts'
+import { type Heard, noteHeard, provesLife } from './heard.ts'
 import { type Process, processIn } from './process.ts'
-import { deliveryIn } from './receipt.ts'
-import { type Heard, noteHeard, provesLife } from './receipts.ts'
+import { mergeEnds, type ReportedEnd } from './reported-end.ts'
 
 export type BatchStatus = 'running' | 'completed' | 'failed' | 'stopped' | 'lost'
 export type JobStatus = 'running' | 'completed' | 'failed' | 'stopped' | 'lost'
@@ -27,7 +27,7 @@ export interface BatchState extends Heard {
   /** The fields of batch_start events, merged; null before the first one. */
   start: Merged | null
   /** The latest of batch_start, batch_done and batch_failed; null before any of them. */
-  ending: Ending | null
+  ending: ReportedEnd | null
   /**
    * An end that was not reported: set by the service or by a user. Null if there is none, or once the reporter sent
    * one.
@@ -144,7 +144,7 @@ export function applyToBatch(
 }
 
 /** Stored with the sender of the counts: a sender with a name has counts of its own (senders.ts). */
-function endingDelivery(data: Record<string, unknown>): Pick<Ending, 'delivery'> {
+function endingDelivery(data: Record<string, unknown>): Pick<ReportedEnd, 'delivery'> {
   const counts = deliveryIn(data)
   if (counts === undefined || !counts.final) return {}
   const { delivery, sender } = counts
@@ -205,7 +205,7 @@ function withoutSettled(values: Record<string, unknown>): Record<string, unknown
 
 const short = (value: unknown): string | null => text(value)?.slice(0, MAX_SHOWN).toWellFormed() ?? null
 
-function settle(batch: BatchState, ending: Ending, traceback: string | null): void {
+function settle(batch: BatchState, ending: ReportedEnd, traceback: string | null): void {
   const merged = mergeEnds(batch.ending, ending)
   if (merged === batch.ending) return
   batch.ending = merged

@@ -5,20 +5,20 @@ import { firstStepOf, stepsOf } from '../metrics/index.ts'
 import type { Telemetry } from '../telemetry.ts'
 import type { BatchStatus } from './batch.ts'
 import type { Delivery, DeliveryView, JobDelivery, SenderDelivery } from './delivery-fields.ts'
-import { missingOf, receiptOf, withLateArrivals } from './receipt.ts'
+import { deliveryStateOf, missingOf, withLateArrivals } from './delivery-state.ts'
 
-/** How many jobs with gaps a receipt lists. */
+/** How many jobs with gaps a delivery report lists. */
 const MAX_JOBS_WITH_GAPS = 20
 const MAX_SENDERS = 100
 const JOBS_AT_ONCE = 500
 
-/** The receipt for callers without an account and for shares: without hosts, as the batch is shown to them. */
+/** The report for callers without an account and for shares: without hosts, as the batch is shown to them. */
 export const withoutHosts = (delivery: DeliveryView): DeliveryView => ({
   ...delivery,
   senders: delivery.senders.map((sender) => ({ ...sender, host: null })),
 })
 
-interface ReceiptRow {
+interface DeliveryRow {
   key: number
   status: BatchStatus
   stored: number
@@ -29,7 +29,7 @@ interface ReceiptRow {
 }
 type Found = Pick<DeliveryView, 'missing_epochs' | 'gaps'>
 
-/** The delivery receipt of a batch. */
+/** The delivery report of a batch. */
 export async function deliveryOf(db: Telemetry, batch: { key: number; id: string }): Promise<DeliveryView> {
   return entryOf(await deliveriesOf(db, [batch]), batch.key)
 }
@@ -39,7 +39,7 @@ export async function deliveriesOf(
   db: Telemetry,
   batches: readonly { key: number; id: string }[],
 ): Promise<Map<number, DeliveryView>> {
-  const rows = await db<ReceiptRow[]>`/* batches.delivery */
+  const rows = await db<DeliveryRow[]>`/* batches.delivery */
     select b.key, b.status, p.n_events stored, b.ending -> 'delivery' ended,
       (select coalesce(jsonb_agg(jsonb_build_object(
           'sender', s.sender, 'host', s.host, 'stored', s.n_events, 'reported', s.delivery) order by s.sender), '[]')
@@ -52,12 +52,12 @@ export async function deliveriesOf(
   return new Map(
     batches.map((batch) => [
       batch.key,
-      receipt(batch.id, byKey.get(batch.key) ?? NOTHING, gaps.get(batch.key)),
+      viewOf(batch.id, byKey.get(batch.key) ?? NOTHING, gaps.get(batch.key)),
     ]),
   )
 }
 
-function receipt(id: string, row: Omit<ReceiptRow, 'key'>, found: Found | undefined): DeliveryView {
+function viewOf(id: string, row: Omit<DeliveryRow, 'key'>, found: Found | undefined): DeliveryView {
   const { status, stored, ended, senders: named } = row
   const unnamed: (typeof named)[number] = {
     sender: null,
@@ -74,7 +74,7 @@ function receipt(id: string, row: Omit<ReceiptRow, 'key'>, found: Found | undefi
   })
   const over = status !== 'running'
   const { missing_epochs, gaps } = found ?? { missing_epochs: 0, gaps: [] }
-  const { state, missing } = receiptOf({
+  const { state, missing } = deliveryStateOf({
     over,
     senders: senders.map((one) => ({ ...one, named: one.sender !== null })),
     missingEpochs: missing_epochs,
@@ -155,7 +155,7 @@ export interface DeliveryPlace {
   after: number | undefined
 }
 
-/** The receipts of the jobs of each of these batches, in the order of creation: `limit` of each. */
+/** The delivery reports of the jobs of each of these batches, in the order of creation: `limit` of each. */
 export async function deliveryOfJobs(
   db: Telemetry,
   places: readonly DeliveryPlace[],

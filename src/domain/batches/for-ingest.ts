@@ -13,9 +13,9 @@ import {
   statusOf,
 } from './batch.ts'
 import { detailsOf, sentTags } from './details.ts'
-import { type StoredEnding, withCounts } from './ending.ts'
+import { unheard } from './heard.ts'
 import type { Process } from './process.ts'
-import { unheard } from './receipts.ts'
+import { type StoredEnd, withCounts } from './reported-end.ts'
 
 /** A batch as ingest finds it, locked until the transaction ends. */
 export interface LoadedBatch {
@@ -47,7 +47,7 @@ interface Row {
   tags_edited: boolean
   start_fields: Merged | null
   detail_fields: Merged | null
-  ending: StoredEnding | null
+  ending: StoredEnd | null
   closing: Closing | null
   process: Process | null
   last_received_at: string | null

@@ -35,9 +35,9 @@ export {
   saveBatchProgress,
   saveBatchSummaries,
 } from './for-ingest.ts'
+export { clockSkewS, correctionMs, eventSkews, eventSkewsOf } from './heard.ts'
 export type { Process } from './process.ts'
 export { batchColumns, batchJoins, batchRecords, readBatches, visibleBatchRecords } from './reads.ts'
-export { clockSkewS, correctionMs, eventSkews, eventSkewsOf } from './receipts.ts'
 export { type ResumePoint, resumePointOf } from './resume-point.ts'
 export { createSenderTally, type SenderCounts, saveSenders } from './senders.ts'
 export { settleJobs } from './settle-jobs.ts'

@@ -1,7 +1,7 @@
 import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
 import type { Incoming } from '../events/index.ts'
 import type { Delivery } from './delivery-fields.ts'
-import { deliveryIn } from './receipt.ts'
+import { deliveryIn } from './delivery-state.ts'
 
 /**
  * What a group of events adds to the counts of one sender: a process that reports a batch (contract §10 "Receipt").

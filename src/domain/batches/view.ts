@@ -3,8 +3,8 @@ import type { Caller } from '../caller.ts'
 import { type Derived, viewsOf } from '../field.ts'
 import { type Clock, isStalled } from '../liveness.ts'
 import { type BatchColumns, type BatchView, batchFields } from './batch-fields.ts'
+import { clockSkewS, correctionMs } from './heard.ts'
 import type { Process } from './process.ts'
-import { clockSkewS, correctionMs } from './receipts.ts'
 
 /** The row of a batch, as `batchColumns` reads it: its columns, and the input of other fields. */
 export interface BatchRow extends BatchColumns {

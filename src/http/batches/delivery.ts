@@ -35,7 +35,7 @@ const mediaCounts = z
 
 const jobDeliveryCursor = cursorOf<number>('delivery of jobs', z.int().min(0))
 
-/** The receipts of a batch and of its jobs (contract §10 "Receipt"), and how far its jobs are. */
+/** The delivery reports of a batch and of its jobs (contract §10 "Receipt"), and how far its jobs are. */
 export function deliveryRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [deliveryRoute, jobDeliveryRoute, resumePointRoute, storedRoute])
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { receiptOf, type SenderEvidence } from '../../src/domain/batches/receipt.ts'
+import { deliveryStateOf, type SenderEvidence } from '../../src/domain/batches/delivery-state.ts'
 
 // Contract §10 "Receipt". The model follows each event by itself; the service sees only counts, sender by sender.
 
@@ -51,7 +51,7 @@ test('a receipt is complete exactly if every sender sent its final count, all it
   const seen = new Set<string>()
   fc.assert(
     fc.property(senders, fc.constantFrom(0, 0, 0, 1, 7), fc.boolean(), (all, missingEpochs, over) => {
-      const { state, missing } = receiptOf({ over, senders: all.map(evidenceOf), missingEpochs })
+      const { state, missing } = deliveryStateOf({ over, senders: all.map(evidenceOf), missingEpochs })
       const counted = all.filter(({ counts }) => counts !== 'never')
       const final = all.filter(({ counts }) => counts === 'at its end')
       const toCome = all.flatMap(countedOf).filter((fate) => fate === 'on disk').length
@@ -84,7 +84,7 @@ test('stored events of one sender never replace lost events of another', () => {
     { stored: 10, reported: null, final: false, named: true },
   ]
   for (const other of others) {
-    const judged = receiptOf({ over: true, senders: [lossy, other], missingEpochs: 0 })
+    const judged = deliveryStateOf({ over: true, senders: [lossy, other], missingEpochs: 0 })
     expect(judged).toEqual({ state: 'incomplete', missing: 10 })
   }
 })
@@ -98,7 +98,7 @@ test('a sender whose events may be among those of unknown senders is neither inc
         final: true,
         named: true,
       }
-      const { state } = receiptOf({
+      const { state } = deliveryStateOf({
         over: true,
         senders: [named, { stored: unknown + 1, reported: null, final: false, named: false }],
         missingEpochs: 0,
@@ -111,7 +111,7 @@ test('a sender whose events may be among those of unknown senders is neither inc
 test('a receipt without a count of its reporter is never complete', () => {
   fc.assert(
     fc.property(fc.nat(), fc.nat(), fc.boolean(), fc.boolean(), (stored, missingEpochs, over, named) => {
-      const { state, missing } = receiptOf({
+      const { state, missing } = deliveryStateOf({
         over,
         senders: [{ stored, reported: null, final: false, named }],
         missingEpochs,

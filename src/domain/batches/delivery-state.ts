@@ -51,7 +51,7 @@ export interface SenderEvidence {
   named: boolean
 }
 
-/** The input of a receipt. */
+/** The input of the state. */
 export interface Evidence {
   /** Whether the batch has ended. */
   over: boolean
@@ -81,7 +81,7 @@ export function withLateArrivals<T extends Pick<Delivery, 'produced' | 'dropped'
 }
 
 /**
- * Computes the state of a receipt (contract §10 "Receipt"): `open` while the batch runs; `unknown` if it ended and one of
+ * Computes the state of a delivery report (contract §10 "Receipt"): `open` while the batch runs; `unknown` if it ended and one of
  * its senders did not count at its end (it was killed, or is another client). Late events, such as replayed spill files,
  * complete it afterwards. It is `complete` only if every sender counted at its end,
  * everything that each produced is stored, nothing was dropped or rejected, and no epoch is missing from a steady
@@ -89,7 +89,7 @@ export function withLateArrivals<T extends Pick<Delivery, 'produced' | 'dropped'
  * show whether an event was lost. Pure.
  * @returns also how many events are pending; null if no sender counted
  */
-export function receiptOf({ over, senders, missingEpochs }: Evidence): {
+export function deliveryStateOf({ over, senders, missingEpochs }: Evidence): {
   state: DeliveryView['state']
   missing: number | null
 } {

@@ -1,7 +1,7 @@
 import type { Delivery } from './delivery-fields.ts'
 
 /** What the reporter said last about the end of its batch. */
-export interface Ending {
+export interface ReportedEnd {
   outcome: 'running' | 'completed' | 'failed'
   stamp: string
   reason?: string
@@ -12,7 +12,7 @@ export interface Ending {
 }
 
 /** The later of two ends, with the counts of the newest `batch_done`, in any order of arrival. */
-export function mergeEnds(stored: Ending | null, sent: Ending): Ending {
+export function mergeEnds(stored: ReportedEnd | null, sent: ReportedEnd): ReportedEnd {
   if (stored === null) return sent
   const counts = newest(stored.counts, sent.counts)
   if (sent.stamp > stored.stamp) return { ...sent, ...(counts && { counts }) }
@@ -24,9 +24,9 @@ function newest<T extends { stamp: string }>(a: T | undefined, b: T | undefined)
 }
 
 /** Earlier servers stored the counts in the end itself. */
-export type StoredEnding = Ending & { n_done?: number; n_failed?: number }
+export type StoredEnd = ReportedEnd & { n_done?: number; n_failed?: number }
 
-export const withCounts = ({ n_done, n_failed, ...ending }: StoredEnding): Ending =>
+export const withCounts = ({ n_done, n_failed, ...ending }: StoredEnd): ReportedEnd =>
   n_done === undefined || n_failed === undefined
     ? ending
     : { counts: { stamp: ending.stamp, n_done, n_failed }, ...ending }
