@@ -52,11 +52,14 @@ export function openGraph(
     return (tracesStatements() ? traced(prisma) : prisma) as PrismaClient
   }
   // Made when it is first used: its tables take 13 MB, and a server that only receives events needs none of them.
+  const client = (): PrismaClient => {
+    opened ??= open()
+    return opened
+  }
   const prisma = new Proxy({} as PrismaClient, {
-    get(_, name) {
-      opened ??= open()
-      return Reflect.get(opened, name)
-    },
+    get: (_, name) => Reflect.get(client(), name),
+    // Pothos asks whether it has a model.
+    has: (_, name) => Reflect.has(client(), name),
   })
   const close = async (): Promise<void> => {
     await opened?.$disconnect()
