@@ -6,14 +6,20 @@ export interface MediaLook {
   ridges?: true
   /** Heat maps: with lines of the quantiles. */
   quantiles?: true
-  /** Tables: what they are compared with, as `compare-with.ts` names it. */
+  /** Tables and the open image: what they are compared with, as `compare-with.ts` names it. */
   with?: string
+  /** Images: the one in the large view, by its job and its place among the values of the job. */
+  open?: { job: string; index: number }
+  /** The open image: how it is compared, side by side if not said. */
+  how?: 'slider' | 'difference'
   /** Tables: the text that rows have. */
   find?: string
   /** Tables: conditions by the place of their column. */
   filters?: Record<string, string>
   /** Tables: the place of the column that sorts the rows. */
   order?: { column: number; descending: boolean }
+  /** Tables: the page of rows, counted from 0. */
+  page?: number
 }
 
 const MAX_KEYS = 100
@@ -44,7 +50,9 @@ export function readLook(given: unknown): MediaLook | undefined {
   if (!isRecord(given)) return undefined
   const [chosen, find, filters] = [short(given.with), short(given.find), readFilters(given.filters)]
   const order = isRecord(given.order) ? given.order : {}
-  const column = place(order.column)
+  const [column, page] = [place(order.column), place(given.page)]
+  const open = isRecord(given.open) ? given.open : {}
+  const [job, index] = [short(open.job), place(open.index)]
   const found: MediaLook = {
     ...(given.ridges === true && { ridges: true as const }),
     ...(given.quantiles === true && { quantiles: true as const }),
@@ -52,6 +60,9 @@ export function readLook(given: unknown): MediaLook | undefined {
     ...(find !== undefined && { find }),
     ...(filters && { filters }),
     ...(column !== undefined && { order: { column, descending: order.descending === true } }),
+    ...(page && { page }),
+    ...(job !== undefined && index !== undefined && { open: { job, index } }),
+    ...((given.how === 'slider' || given.how === 'difference') && { how: given.how }),
   }
   return Object.keys(found).length > 0 ? found : undefined
 }

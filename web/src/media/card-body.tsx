@@ -1,10 +1,13 @@
 import { Suspense, useEffect, useMemo, useRef, useState } from 'react'
 import type { MediaItem, MediaKey } from '../lib/api/media.ts'
 import type { ChartSize } from '../lib/charts/layout.ts'
+import type { MediaLook } from '../lib/media-looks.ts'
+import type { SearchChange } from '../lib/search-change.ts'
 import { number } from '../lib/words.ts'
 import { Button } from '../ui/controls.tsx'
 import { part } from '../ui/part.tsx'
 import { Gallery, imagesOf, type ShownImage } from './gallery.tsx'
+import { useLook } from './looks.ts'
 import { createTogether, PlayTogether } from './player.tsx'
 import { placeOf } from './step-slider.tsx'
 
@@ -40,7 +43,7 @@ export function CardBody(
   },
 ) {
   const { of: key, items, unit, jobs, step, steps = [], tile, hidden } = props
-  const [large, setLarge] = useState<ShownImage>()
+  const [look, onLook] = useLook(key.key)
   const together = useMemo(createTogether, [])
   const [isTogether, setTogether] = useState(true)
   const box = useRef<HTMLDivElement>(null)
@@ -75,7 +78,7 @@ export function CardBody(
             unit={unit}
             tile={tile}
             hidden={hidden}
-            onOpen={setLarge}
+            onOpen={({ job, index }) => onLook({ open: { job, index } })}
             items={shown}
             steps={steps}
             jobs={jobs}
@@ -84,23 +87,46 @@ export function CardBody(
           />
         </PlayTogether>
       )}
-      {large !== undefined && (
-        <Suspense>
-          <LargeView
-            name={key.key}
-            unit={unit}
-            items={shown}
-            images={imagesOf(shown, jobs)}
-            image={large}
-            steps={steps}
-            step={step}
-            onStep={props.onStep}
-            onImage={setLarge}
-            onClose={() => setLarge(undefined)}
-          />
-        </Suspense>
-      )}
+      <OpenImage {...props} items={shown} steps={steps} look={look} onLook={onLook} />
     </div>
+  )
+}
+
+/** The large view of the image that is open, also at steps where there is none in its place. */
+function OpenImage(
+  props: Pick<CardProps, 'of' | 'unit' | 'jobs' | 'step' | 'onStep'> & {
+    items: readonly MediaItem[]
+    steps: readonly number[]
+    look: MediaLook
+    onLook: (part: SearchChange<MediaLook>) => void
+  },
+) {
+  const { of: key, unit, jobs, items, look, onLook } = props
+  const last = useRef<ShownImage>(undefined)
+  const { open } = look
+  if (open === undefined) return null
+  const images = imagesOf(items, jobs)
+  const image =
+    images.find((one) => one.job === open.job && one.index === open.index) ??
+    (last.current?.job === open.job ? last.current : undefined)
+  if (image === undefined) return null
+  last.current = image
+  return (
+    <Suspense>
+      <LargeView
+        name={key.key}
+        unit={unit}
+        items={items}
+        images={images}
+        image={image}
+        steps={props.steps}
+        step={props.step}
+        onStep={props.onStep}
+        look={look}
+        onLook={onLook}
+        onClose={() => onLook({ open: undefined, with: undefined, how: undefined })}
+      />
+    </Suspense>
   )
 }
 

@@ -1,6 +1,8 @@
 import { ChevronLeft, ChevronRight, Download, Maximize, ZoomIn, ZoomOut } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import type { MediaItem } from '../lib/api/media.ts'
+import type { MediaLook } from '../lib/media-looks.ts'
+import type { SearchChange } from '../lib/search-change.ts'
 import { downloadAt } from '../lib/served.ts'
 import { number } from '../lib/words.ts'
 import { Button, buttonLook, Choice } from '../ui/controls.tsx'
@@ -12,7 +14,7 @@ import { StepSlider } from './step-slider.tsx'
 import { useZoom, type Zoom } from './zoom.ts'
 
 const NONE: ReadonlySet<string> = new Set()
-type Mode = 'side' | 'slider' | 'difference'
+type Mode = 'side' | NonNullable<MediaLook['how']>
 const MODES = [
   ['side', 'Side by side'],
   ['slider', 'Slider'],
@@ -30,25 +32,27 @@ export function LargeView(props: {
   steps: readonly number[]
   step: number
   onStep: (step: number | undefined) => void
-  onImage: (image: ShownImage) => void
+  /** The open image, and what it is compared with. */
+  look: MediaLook
+  onLook: (part: SearchChange<MediaLook>) => void
   onClose: () => void
 }) {
-  const { name, unit, images, steps, step } = props
+  const { name, unit, images, step, look } = props
   // Other values come with another step: the same place is shown.
   const found = images.findIndex((one) => one.job === props.image.job && one.index === props.image.index)
   const at = Math.max(0, found)
   const image = images[at] ?? props.image
   const jobs = [...new Set([...images.map((one) => one.job), image.job])]
-  const [withText, setWith] = useState('')
-  const [mode, setMode] = useState<Mode>('side')
-  const { zoom, box, drag, by, reset } = useZoom()
+  const { with: withText = '', how: mode = 'side' } = look
+  const zooming = useZoom()
+  const { zoom, box, drag, by, reset } = zooming
   const other = imagesOf(
     [useChosenValues(name, image.job, withText, props.items)].flatMap((one) => one ?? []),
     jobs,
   ).find((one) => one.index === image.index)
   const go = (by: number): void => {
     const next = images[at + by]
-    if (next !== undefined) props.onImage(next)
+    if (next !== undefined) props.onLook({ open: { job: next.job, index: next.index } })
   }
   return (
     <Dialog title={`${name} of ${image.job}`} onClose={props.onClose} size="full">
@@ -71,55 +75,7 @@ export function LargeView(props: {
           act()
         }}
       >
-        <div className="fade-end flex items-center gap-2 max-lg:overflow-x-auto max-lg:py-0.5 max-lg:*:shrink-0">
-          <Button aria-label="Previous image" title="Previous (←)" disabled={at <= 0} onClick={() => go(-1)}>
-            <ChevronLeft className="size-4" aria-hidden="true" />
-          </Button>
-          <span className="whitespace-nowrap text-muted tabular-nums">
-            {number(at + 1)} of {number(images.length)}
-          </span>
-          <Button
-            aria-label="Next image"
-            title="Next (→)"
-            disabled={at + 1 >= images.length}
-            onClick={() => go(1)}
-          >
-            <ChevronRight className="size-4" aria-hidden="true" />
-          </Button>
-          <StepSlider label={`Step of ${name}`} unit={unit} steps={steps} step={step} onStep={props.onStep} />
-          <Choice
-            label="Compare with"
-            hideLabel
-            value={withText}
-            options={comparable(image, jobs, steps, unit)}
-            onChange={setWith}
-          />
-          {withText !== '' && (
-            <Choice label="How to compare" hideLabel value={mode} options={MODES} onChange={setMode} />
-          )}
-          <span className="flex-1" />
-          <Button aria-label="Zoom out" title="Zoom out (−)" onClick={() => by(1 / 1.5)}>
-            <ZoomOut className="size-4" aria-hidden="true" />
-          </Button>
-          <span className="w-12 text-center text-xs text-muted tabular-nums" aria-live="polite">
-            {number(Math.round(zoom.scale * 100))}%
-          </span>
-          <Button aria-label="Zoom in" title="Zoom in (+)" onClick={() => by(1.5)}>
-            <ZoomIn className="size-4" aria-hidden="true" />
-          </Button>
-          <Button aria-label="Whole image" title="Whole image (0)" onClick={reset}>
-            <Maximize className="size-4" aria-hidden="true" />
-          </Button>
-          <a
-            href={downloadAt(image.media.url)}
-            download
-            aria-label="Download"
-            title="Download"
-            className={buttonLook()}
-          >
-            <Download className="size-4" aria-hidden="true" />
-          </a>
-        </div>
+        <Toolbar {...props} image={image} at={at} onGo={go} jobs={jobs} zooming={zooming} />
         <div
           ref={box}
           {...drag}
@@ -142,6 +98,86 @@ export function LargeView(props: {
         </p>
       </div>
     </Dialog>
+  )
+}
+
+/** The place among the images, the step, what the image is compared with, zoom and download. */
+function Toolbar(
+  props: Pick<
+    Parameters<typeof LargeView>[0],
+    'name' | 'unit' | 'images' | 'steps' | 'step' | 'onStep' | 'look' | 'onLook'
+  > & {
+    image: ShownImage
+    at: number
+    onGo: (by: number) => void
+    jobs: readonly string[]
+    zooming: ReturnType<typeof useZoom>
+  },
+) {
+  const { name, unit, images, image, at, jobs, steps, step, onLook } = props
+  const { with: withText = '', how = 'side' } = props.look
+  const { zoom, by, reset } = props.zooming
+  return (
+    <div className="fade-end flex items-center gap-2 max-lg:overflow-x-auto max-lg:py-0.5 max-lg:*:shrink-0">
+      <Button
+        aria-label="Previous image"
+        title="Previous (←)"
+        disabled={at <= 0}
+        onClick={() => props.onGo(-1)}
+      >
+        <ChevronLeft className="size-4" aria-hidden="true" />
+      </Button>
+      <span className="whitespace-nowrap text-muted tabular-nums">
+        {number(at + 1)} of {number(images.length)}
+      </span>
+      <Button
+        aria-label="Next image"
+        title="Next (→)"
+        disabled={at + 1 >= images.length}
+        onClick={() => props.onGo(1)}
+      >
+        <ChevronRight className="size-4" aria-hidden="true" />
+      </Button>
+      <StepSlider label={`Step of ${name}`} unit={unit} steps={steps} step={step} onStep={props.onStep} />
+      <Choice
+        label="Compare with"
+        hideLabel
+        value={withText}
+        options={comparable(image, jobs, steps, unit)}
+        onChange={(next) => onLook({ with: next || undefined })}
+      />
+      {withText !== '' && (
+        <Choice
+          label="How to compare"
+          hideLabel
+          value={how}
+          options={MODES}
+          onChange={(next) => onLook({ how: next === 'side' ? undefined : next })}
+        />
+      )}
+      <span className="flex-1" />
+      <Button aria-label="Zoom out" title="Zoom out (−)" onClick={() => by(1 / 1.5)}>
+        <ZoomOut className="size-4" aria-hidden="true" />
+      </Button>
+      <span className="w-12 text-center text-xs text-muted tabular-nums" aria-live="polite">
+        {number(Math.round(zoom.scale * 100))}%
+      </span>
+      <Button aria-label="Zoom in" title="Zoom in (+)" onClick={() => by(1.5)}>
+        <ZoomIn className="size-4" aria-hidden="true" />
+      </Button>
+      <Button aria-label="Whole image" title="Whole image (0)" onClick={reset}>
+        <Maximize className="size-4" aria-hidden="true" />
+      </Button>
+      <a
+        href={downloadAt(image.media.url)}
+        download
+        aria-label="Download"
+        title="Download"
+        className={buttonLook()}
+      >
+        <Download className="size-4" aria-hidden="true" />
+      </a>
+    </div>
   )
 }
 

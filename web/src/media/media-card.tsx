@@ -12,6 +12,7 @@ import { Failure } from '../ui/notice.tsx'
 import { CardBody, type CardProps, leastOf } from './card-body.tsx'
 import { HistogramCard } from './histogram-card.tsx'
 import { layerNames } from './layers.ts'
+import { useLook } from './looks.ts'
 import { mediaItemsQuery, mediaStepsQuery } from './media-queries.ts'
 import { StepSlider } from './step-slider.tsx'
 
@@ -25,6 +26,8 @@ export function MediaCard(props: CardProps) {
   const tile = Math.round((props.tile * (size.high + 1)) / 2)
   const ref = useRef<HTMLElement>(null)
   const isNear = useNear(ref)
+  // The large view of an image is above the page, wherever its card is.
+  const [{ open }] = useLook(key.key)
   const [own, setOwn] = useState<{ step: number | undefined }>()
   return (
     <section
@@ -34,7 +37,7 @@ export function MediaCard(props: CardProps) {
       className={`flex min-w-0 flex-col gap-2 rounded-lg border border-line bg-bg p-2 ${columnLook(size, columnsOf)}`}
       style={{ minHeight: HEAD + leastOf(key, tile), '--more': `${moreOf(size)}px` } as CSSProperties}
     >
-      {isNear ? (
+      {isNear || open !== undefined ? (
         <ShownCard {...props} tile={tile} own={own} onOwn={setOwn} />
       ) : (
         <h3 className="truncate px-1 font-medium">{key.key}</h3>

@@ -37,14 +37,13 @@ interface Shown {
   look?: TableLook
   onLook?: (part: SearchChange<TableLook>) => void
 }
-type TableLook = Pick<MediaLook, 'find' | 'filters' | 'order'>
+type TableLook = Pick<MediaLook, 'find' | 'filters' | 'order' | 'page'>
 
 export function ShownTable({ table, name, look: given, onLook }: Shown) {
   const [own, setOwn] = useState<TableLook>({})
-  const { find: search = '', filters = NO_FILTERS, order } = given ?? own
+  const { find: search = '', filters = NO_FILTERS, order, page = 0 } = given ?? own
   const change = onLook ?? ((part: SearchChange<TableLook>) => setOwn((before) => changed(before, part)))
   const [filtering, setFiltering] = useState(Object.keys(filters).length > 0)
-  const [page, setPage] = useState(0)
   // Typing stays quick: 100,000 rows take about 50 ms.
   const [wanted, conditions] = [useDeferredValue(search), useDeferredValue(filters)]
   const found = useMemo(
@@ -62,10 +61,7 @@ export function ShownTable({ table, name, look: given, onLook }: Shown) {
           placeholder="Find in the table"
           className={`${inputLook} max-w-56`}
           value={search}
-          onChange={(event) => {
-            change({ find: event.target.value || undefined })
-            setPage(0)
-          }}
+          onChange={(event) => change({ find: event.target.value || undefined, page: undefined })}
         />
         <Button
           look={filtering ? 'on' : 'plain'}
@@ -80,7 +76,7 @@ export function ShownTable({ table, name, look: given, onLook }: Shown) {
             ? some(found.length, 'row')
             : `${count(found.length)} of ${some(table.rows.length, 'row')}`}
         </span>
-        <Pages at={at} pages={pages} onPage={setPage} />
+        <Pages at={at} pages={pages} onPage={(next) => change({ page: next || undefined })} />
       </div>
       <section
         aria-label={name}
@@ -97,10 +93,7 @@ export function ShownTable({ table, name, look: given, onLook }: Shown) {
                   key={i}
                   column={column}
                   order={order?.column === i ? order : undefined}
-                  onSort={() => {
-                    change({ order: nextOrder(i, order) })
-                    setPage(0)
-                  }}
+                  onSort={() => change({ order: nextOrder(i, order), page: undefined })}
                 />
               ))}
             </tr>
@@ -117,8 +110,10 @@ export function ShownTable({ table, name, look: given, onLook }: Shown) {
                         const { [i]: _, ...others } = filters
                         const text = event.target.value
                         const next = text === '' ? others : { ...others, [i]: text }
-                        change({ filters: Object.keys(next).length > 0 ? next : undefined })
-                        setPage(0)
+                        change({
+                          filters: Object.keys(next).length > 0 ? next : undefined,
+                          page: undefined,
+                        })
                       }}
                     />
                   </td>
