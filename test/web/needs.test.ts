@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Job } from '../../web/src/lib/api/types.ts'
+import type { Job } from '../../web/src/lib/api/batches.ts'
 import { needsOf } from '../../web/src/pages/home/needs.ts'
 
 const NOW = Date.parse('2026-11-28T12:00:00Z')

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Suspense } from 'react'
-import type { User } from '../lib/api/types.ts'
+import type { User } from '../lib/api/identity.ts'
 import { invitationsQuery } from '../lib/queries.ts'
 import { part } from '../ui/part.tsx'
 

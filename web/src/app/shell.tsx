@@ -1,6 +1,7 @@
 import { Link, Outlet, useMatches, useRouterState } from '@tanstack/react-router'
 import { Suspense, useCallback, useEffect, useState } from 'react'
-import type { Batch, User } from '../lib/api/types.ts'
+import type { Batch } from '../lib/api/batches.ts'
+import type { User } from '../lib/api/identity.ts'
 import { links } from '../lib/links.ts'
 import { batchStore } from '../lib/live/batches.ts'
 import { reconnect, useChannel, useStreamState } from '../lib/live/stream.ts'

@@ -1,6 +1,6 @@
 import { useParams, useRouterState } from '@tanstack/react-router'
 import { useEffect } from 'react'
-import type { Status } from '../lib/api/types.ts'
+import type { Status } from '../lib/api/batches.ts'
 import { batchStore } from '../lib/live/batches.ts'
 import { useRowPart } from '../lib/live/row-store.ts'
 import { PAGES } from './places.ts'

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams, useRouterState } from '@tanstack/react-router'
 import { Menu, Search } from 'lucide-react'
-import type { User } from '../lib/api/types.ts'
+import type { User } from '../lib/api/identity.ts'
 import { links } from '../lib/links.ts'
 import { batchStore } from '../lib/live/batches.ts'
 import { useRowPart } from '../lib/live/row-store.ts'

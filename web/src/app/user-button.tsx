@@ -1,5 +1,5 @@
 import { ChevronDown } from 'lucide-react'
-import type { User } from '../lib/api/types.ts'
+import type { User } from '../lib/api/identity.ts'
 import { buttonLook } from '../ui/controls.tsx'
 
 /** The button of the account menu, before and after the menu's code is loaded. */

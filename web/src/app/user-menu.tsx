@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { DropdownMenu } from 'radix-ui'
-import type { User } from '../lib/api/types.ts'
+import type { User } from '../lib/api/identity.ts'
 import { links } from '../lib/links.ts'
 import { served } from '../lib/served.ts'
 import { type Choice, chooseTheme, useThemeChoice } from '../lib/theme.ts'

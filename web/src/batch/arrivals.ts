@@ -1,5 +1,7 @@
 import { useEffect, useRef } from 'react'
-import type { Batch, Job, LogLine, Numeric } from '../lib/api/types.ts'
+import type { Batch, Job } from '../lib/api/batches.ts'
+import type { LogLine } from '../lib/api/series.ts'
+import type { Numeric } from '../lib/api/wire-row.ts'
 import { batchStore } from '../lib/live/batches.ts'
 import type { Point } from '../lib/live/points.ts'
 import { useChannel } from '../lib/live/stream.ts'

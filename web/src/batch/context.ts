@@ -1,7 +1,6 @@
 import { createContext, useContext } from 'react'
 import type { MediaSource } from '../lib/api/media.ts'
-import type { LogSource, SeriesSource } from '../lib/api/series.ts'
-import type { LogLine } from '../lib/api/types.ts'
+import type { LogLine, LogSource, SeriesSource } from '../lib/api/series.ts'
 import { type ColourOf, coloursOfRuns } from '../lib/charts/colours.ts'
 import { createJobStore, type JobStore } from '../lib/live/batches.ts'
 import { createFocus, type Focus } from '../lib/live/focus.ts'

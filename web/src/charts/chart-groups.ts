@@ -1,5 +1,5 @@
 import { useMemo, useRef, useSyncExternalStore } from 'react'
-import type { Job } from '../lib/api/types.ts'
+import type { Job } from '../lib/api/batches.ts'
 import { type ColourOf, coloursAmong } from '../lib/charts/colours.ts'
 import type { JobStore } from '../lib/live/batches.ts'
 

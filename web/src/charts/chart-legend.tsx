@@ -1,6 +1,7 @@
 import { useRef } from 'react'
 import { useBatchContext } from '../batch/context.ts'
-import type { Job, Numeric } from '../lib/api/types.ts'
+import type { Job } from '../lib/api/batches.ts'
+import type { Numeric } from '../lib/api/wire-row.ts'
 import { type ColourOf, useColourChoice } from '../lib/charts/colours.ts'
 import type { JobStore } from '../lib/live/batches.ts'
 import { type Focus, useFocused, useHoveredTitle, useHoveredValue } from '../lib/live/focus.ts'

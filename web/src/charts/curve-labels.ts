@@ -1,5 +1,5 @@
 import { useMemo } from 'react'
-import type { Batch } from '../lib/api/types.ts'
+import type { Batch } from '../lib/api/batches.ts'
 import { batchName } from '../lib/batch-name.ts'
 import type { Compared, Comparison } from './compared-jobs.ts'
 

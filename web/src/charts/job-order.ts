@@ -1,4 +1,4 @@
-import type { Job } from '../lib/api/types.ts'
+import type { Job } from '../lib/api/batches.ts'
 
 /** The value that jobs are ordered by: the best or last value of a series, or a parameter. A leading minus means descending. */
 export function orderedBy(job: Job, by: string): { name: string; value: unknown } {

@@ -1,4 +1,4 @@
-import type { Job } from '../lib/api/types.ts'
+import type { Job } from '../lib/api/batches.ts'
 import { isLoss, LEARNING_RATES, LOSSES } from '../lib/main-series.ts'
 
 const LAST = [...LEARNING_RATES, 'batch_time_ms']

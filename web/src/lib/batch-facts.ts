@@ -1,4 +1,4 @@
-import type { Batch } from './api/types.ts'
+import type { Batch } from './api/batches.ts'
 import { flat } from './flat.ts'
 
 const NAMES: Record<string, string> = {

@@ -14,8 +14,7 @@ import {
   termsOf,
 } from '../../../src/query/index.ts'
 import { FIELD_KINDS, OWN_FIELDS } from '../__generated__/field-kinds.ts'
-import type { BatchFilter } from './api/batches.ts'
-import type { Batch } from './api/types.ts'
+import type { Batch, BatchFilter } from './api/batches.ts'
 import { COMMON_SIGNS, didYouMean, type QueryNames, wordsOf } from './query.ts'
 
 export { lessIsBetter }

@@ -1,6 +1,11 @@
 /** Asks users again who they are when the service requires it, and repeats the refused request then. */
 
 export type ProofKind = 'password' | 'code' | 'passkey'
+/** The password and a code, as far as the account has them: for changes that weaken its security. */
+export interface Proof {
+  current_password?: string
+  code?: string
+}
 
 export interface PendingConfirmation {
   /** The kinds of proof that the account has; none: it has to sign in again. */

@@ -1,5 +1,4 @@
-import { type BatchEdit, changeBatch } from './api/batches.ts'
-import type { Batch } from './api/types.ts'
+import { type Batch, type BatchEdit, changeBatch } from './api/batches.ts'
 import { type Editable, editRows, type RowEdit, tagEdit } from './edit-rows.ts'
 import { batchStore } from './live/batches.ts'
 import type { TagChange } from './tags.ts'

@@ -1,5 +1,5 @@
+import type { Job } from './api/batches.ts'
 import { changeJob } from './api/find-jobs.ts'
-import type { Job } from './api/types.ts'
 import { editRows, tagEdit } from './edit-rows.ts'
 import type { JobStore } from './live/batches.ts'
 import type { TagBody, TagChange } from './tags.ts'

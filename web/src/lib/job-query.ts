@@ -12,7 +12,7 @@ import {
   termsOf,
 } from '../../../src/query/index.ts'
 import { FIELD_KINDS, OWN_FIELDS, SENT_FIELDS } from '../__generated__/field-kinds.ts'
-import type { Batch, Job } from './api/types.ts'
+import type { Batch, Job } from './api/batches.ts'
 import { COMMON_SIGNS, didYouMean, type QueryNames } from './query.ts'
 
 /** Queries over the jobs of a batch, which the page has loaded. They mean the same as over any list of the service. */

@@ -1,4 +1,4 @@
-import type { Share } from './api/types.ts'
+import type { Share } from './api/shares.ts'
 import { exact } from './words.ts'
 
 /** Until when a public link works, or why it does not. */

@@ -1,4 +1,4 @@
-import type { Job } from './api/types.ts'
+import type { Job } from './api/batches.ts'
 
 /**
  * The unit of the steps of a series, of the jobs that report it: their common unit; `step` if their units differ; epochs if

@@ -1,4 +1,4 @@
-import type { Numeric } from './api/types.ts'
+import type { Numeric } from './api/wire-row.ts'
 
 /**
  * Formats numbers and times without Intl: the browser's formatters take 15 ms of the first paint to initialize, and

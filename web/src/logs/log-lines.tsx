@@ -1,6 +1,6 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
 import { ansiSegments } from '../lib/ansi.ts'
-import type { LogLine } from '../lib/api/types.ts'
+import type { LogLine } from '../lib/api/series.ts'
 import { EPOCH } from '../lib/step-unit.ts'
 import { exact, number, timeOfDay } from '../lib/words.ts'
 import { Button } from '../ui/controls.tsx'

@@ -8,7 +8,7 @@ import {
   useRef,
   type WheelEvent,
 } from 'react'
-import type { LogLine } from '../lib/api/types.ts'
+import type { LogLine } from '../lib/api/series.ts'
 
 export const LINE_PX = 20
 /** On touch screens, scrolling may continue this long after the finger is lifted. */

@@ -2,8 +2,7 @@ import { useCallback, useEffect, useRef, useState } from 'react'
 import { useNewLines } from '../batch/arrivals.ts'
 import { useBatchContext } from '../batch/context.ts'
 import { errorText } from '../lib/api/request.ts'
-import type { LogWanted } from '../lib/api/series.ts'
-import type { LogLine } from '../lib/api/types.ts'
+import type { LogLine, LogWanted } from '../lib/api/series.ts'
 
 const FIRST = 500
 /** Lines loaded before and after a requested line. */

@@ -1,6 +1,6 @@
 import type { ButtonHTMLAttributes, CSSProperties, InputHTMLAttributes, ReactNode } from 'react'
 import { useId } from 'react'
-import type { Batch } from '../lib/api/types.ts'
+import type { Batch } from '../lib/api/batches.ts'
 import { count, some } from '../lib/words.ts'
 
 const LOOK = {

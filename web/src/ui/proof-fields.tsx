@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { factorsQuery } from '../lib/account-queries.ts'
-import type { Proof } from '../lib/api/factors.ts'
+import type { Proof } from '../lib/confirmation.ts'
 import { Field } from './controls.tsx'
 
 /** The fields that prove who the user is: the password, and a code once there is an authenticator app. */

@@ -1,4 +1,4 @@
-import type { Status } from '../lib/api/types.ts'
+import type { Status } from '../lib/api/batches.ts'
 
 /** A status as colour, icon and word. */
 const COLOUR: Record<Status, string> = {

@@ -1,5 +1,4 @@
-import { get, put, remove, withQuery } from './request.ts'
-import type { Page } from './types.ts'
+import { get, type Page, put, remove, withQuery } from './request.ts'
 
 export interface Artifact {
   name: string

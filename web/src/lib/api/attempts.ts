@@ -2,7 +2,7 @@ import { AttemptsDocument, type AttemptsQuery } from '../../__generated__/graphq
 import { batchAt } from './batch-parts.ts'
 import { notFound, queryWithCursor } from './graphql.ts'
 import { get } from './request.ts'
-import type { Series } from './types.ts'
+import type { Series } from './series-frames.ts'
 import { type WireRow, wireRow } from './wire-row.ts'
 
 type AttemptRow = NonNullable<AttemptsQuery['job']>['attempts'][number]

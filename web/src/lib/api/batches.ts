@@ -6,13 +6,31 @@ import {
   type BatchSelfFragment,
   type BatchStatus,
   type JobRowFragment,
+  type JobStatus,
 } from '../../__generated__/graphql.ts'
 import type { TagBody } from '../tags.ts'
 import { batchAt, JOBS_AT_ONCE, partOf } from './batch-parts.ts'
 import { nextOf, nodesOf, notFound, query, queryWithCursor } from './graphql.ts'
-import { get, patch, post } from './request.ts'
-import type { Batch, Job, Page } from './types.ts'
-import { wireRow } from './wire-row.ts'
+import { get, type Page, patch, post } from './request.ts'
+import { type Numeric, type WireRow, wireRow } from './wire-row.ts'
+
+export type Status = Lowercase<JobStatus>
+/** A batch as REST, the stream and the page write it. */
+export type Batch = WireRow<Omit<BatchRowFragment, 'can'>, 'status'> & {
+  /** Present in a read of one batch and in messages of the stream; lists omit them. */
+  [Name in keyof BatchSelfFragment]?: BatchSelfFragment[Name] | undefined
+} & {
+  deleted_at?: string
+  /** Missing in messages of the stream, because rights differ between readers. */
+  can?: BatchRowFragment['can']
+  /** Unix time in milliseconds when the page received this row; estimates count from then. */
+  received_ms?: number
+}
+/** The schema declares the latest and best values as JSON. */
+export type Job = WireRow<Omit<JobRowFragment, 'latest' | 'best'>, 'status'> & {
+  latest: { epoch: number | null } & Record<string, Numeric | null>
+  best: Record<string, Numeric | null>
+}
 
 /** As in GraphQL, with statuses as REST and the page write them. */
 export type BatchFilter = {
@@ -51,7 +69,6 @@ export async function fetchBatch(id: string): Promise<Batch> {
   return batchOf(head as BatchRowFragment & BatchSelfFragment)
 }
 export const batchOf = (row: BatchRowFragment & Partial<BatchSelfFragment>): Batch => wireRow(row, 'status')
-/** The schema declares the latest values as JSON. */
 export const jobOf = (row: JobRowFragment): Job => wireRow(row, 'status') as Job
 /** Every job of the batch, oldest first. */
 export async function fetchJobs(batchId: string): Promise<Job[]> {

@@ -1,5 +1,4 @@
-import { get, patch, post, remove } from './request.ts'
-import type { Page } from './types.ts'
+import { get, type Page, patch, post, remove } from './request.ts'
 
 /** What a comment is about: `batches` or `reports`, and its id. */
 export interface CommentSubject {

@@ -1,16 +1,28 @@
 import {
   BatchAgentDocument,
+  type CommandRowFragment,
+  type DeliveryRowFragment,
   EpochTimesDocument,
   JobDeliveriesDocument,
   type JobDeliveriesQuery,
+  type StepRowFragment,
 } from '../../__generated__/graphql.ts'
 import { batchAt, partOf } from './batch-parts.ts'
+import type { Batch } from './batches.ts'
 import { nextOf, nodesOf, notFound, query } from './graphql.ts'
 import { post } from './request.ts'
-import type { Batch, Command, Delivery, Step } from './types.ts'
 import { type WireRow, wireRow } from './wire-row.ts'
 
-export type { Command, Delivery, Step } from './types.ts'
+/** An entry of a batch's timeline. */
+export type Step = WireRow<Omit<StepRowFragment, 'kind' | 'actor'>> & {
+  kind: 'stop' | 'rerun' | 'batch' | 'share' | 'agent' | 'mail'
+  actor: StepRowFragment['actor'] & { kind: 'user' | 'agent' | 'reporter' | 'service' }
+}
+/** A command to an agent about a batch. */
+export type Command = WireRow<CommandRowFragment, 'kind' | 'state'>
+export type Delivery = WireRow<DeliveryRowFragment> & {
+  state: 'open' | 'complete' | 'incomplete' | 'unknown'
+}
 
 /** The timeline of a batch and its commands; null for visitors, who may not see them. */
 export async function fetchControl(id: string): Promise<{ commands: Command[]; timeline: Step[] } | null> {

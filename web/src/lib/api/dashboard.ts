@@ -1,8 +1,8 @@
 import { AuditDocument, type HomePartsQuery } from '../../__generated__/graphql.ts'
-import { jobOf } from './batches.ts'
+import { type Job, jobOf } from './batches.ts'
 import { forbidden, nextOf, nodesOf, query } from './graphql.ts'
 import { homePart } from './home-parts.ts'
-import type { Job, Page } from './types.ts'
+import type { Page } from './request.ts'
 
 export interface Summary {
   running: number

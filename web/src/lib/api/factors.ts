@@ -2,8 +2,9 @@ import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/browser'
-import { get, patch, post, remove } from './request.ts'
-import type { Page, User } from './types.ts'
+import type { Proof } from '../confirmation.ts'
+import type { User } from './identity.ts'
+import { get, type Page, patch, post, remove } from './request.ts'
 
 /** Imported on demand: every page loads this file, but few use a passkey. */
 const webauthn = () => import('@simplewebauthn/browser')
@@ -32,11 +33,6 @@ export interface Session {
   created_at: string
   last_used_at: string
   current: boolean
-}
-/** The password and a code, as far as the account has them: for changes that weaken its security. */
-export interface Proof {
-  current_password?: string
-  code?: string
 }
 
 export const fetchFactors = (): Promise<Factors> => get('/api/auth/factors')

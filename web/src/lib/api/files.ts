@@ -1,6 +1,5 @@
 import { batchAt } from './batch-parts.ts'
-import { get, getBytes, remove } from './request.ts'
-import type { Page } from './types.ts'
+import { get, getBytes, type Page, remove } from './request.ts'
 
 /** A file whose content has arrived. */
 export interface StoredFile {

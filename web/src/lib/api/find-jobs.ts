@@ -1,9 +1,8 @@
 import { FindJobsDocument, type JobStatus, JobsDocument } from '../../__generated__/graphql.ts'
 import type { TagBody } from '../tags.ts'
-import { jobOf } from './batches.ts'
+import { type Job, jobOf, type Status } from './batches.ts'
 import { nextOf, nodesOf, query, queryWithCursor } from './graphql.ts'
-import { patch } from './request.ts'
-import type { Job, Page, Status } from './types.ts'
+import { type Page, patch } from './request.ts'
 
 export interface FoundJob {
   id: string

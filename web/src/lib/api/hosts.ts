@@ -4,10 +4,13 @@ import { nextOf, nodesOf, notFound, query, queryWithCursor, unknown } from './gr
 import { homePart } from './home-parts.ts'
 import { get, remove } from './request.ts'
 import type { SeriesSource } from './series.ts'
-import type { Host, Series } from './types.ts'
-import { wireRow } from './wire-row.ts'
+import type { Series } from './series-frames.ts'
+import { type WireRow, wireRow } from './wire-row.ts'
 
-export type { Host } from './types.ts'
+/** An agent on a host. */
+export type Host = WireRow<Omit<HostRowFragment, 'running'>> & {
+  running: WireRow<HostRowFragment['running'][number]>[]
+}
 
 const hostOf = ({ running, ...host }: HostRowFragment): Host => ({
   ...wireRow(host),

@@ -1,10 +1,24 @@
-import { TokensDocument } from '../../__generated__/graphql.ts'
+import { TokensDocument, type TokensQuery } from '../../__generated__/graphql.ts'
+import type { Proof } from '../confirmation.ts'
 import { served, serviceAddress } from '../served.ts'
-import type { Proof } from './factors.ts'
 import { query, unknown } from './graphql.ts'
-import { get, patch, post, Refusal, remove, withQuery } from './request.ts'
-import type { Page, Token, User } from './types.ts'
-import { wireRow } from './wire-row.ts'
+import { get, type Page, patch, post, Refusal, remove, withQuery } from './request.ts'
+import { type WireRow, wireRow } from './wire-row.ts'
+
+export interface User {
+  id: string
+  email: string
+  name: string
+  role: 'admin' | 'user'
+  created_at: string
+  /** Of the signed-in user: all but setting up a second factor is refused. */
+  second_factor_required?: boolean
+}
+export type Token = WireRow<
+  Omit<NonNullable<NonNullable<TokensQuery['viewer']>['tokens']>[number], 'scope'>
+> & {
+  scope: 'reporter' | 'read'
+}
 
 /** The signed-in user; null if there is none. */
 export const fetchMe = async (): Promise<User | null> => {

@@ -1,5 +1,4 @@
-import { get, post, remove } from './request.ts'
-import type { Page } from './types.ts'
+import { get, type Page, post, remove } from './request.ts'
 
 /** A project that the user is invited to. */
 export interface Invitation {

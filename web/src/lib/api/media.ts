@@ -1,6 +1,5 @@
 import { batchAt } from './batch-parts.ts'
-import { get, type Query } from './request.ts'
-import type { Page } from './types.ts'
+import { get, type Page, type Query } from './request.ts'
 
 const TYPES = ['image', 'audio', 'video', 'table', 'html', 'plot', 'text', 'histogram'] as const
 export type MediaType = (typeof TYPES)[number]

@@ -1,5 +1,4 @@
-import { get, patch, post } from './request.ts'
-import type { Page } from './types.ts'
+import { get, type Page, patch, post } from './request.ts'
 
 /** What happened that concerns the user. */
 export interface Notice {

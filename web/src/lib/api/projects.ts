@@ -6,12 +6,29 @@ import {
   type ProjectsQuery,
 } from '../../__generated__/graphql.ts'
 import type { KnownNames } from '../batch-query.ts'
-import { type BatchFilter, batchOf, filterVariables } from './batches.ts'
+import { type Batch, type BatchFilter, batchOf, filterVariables } from './batches.ts'
 import { forbidden, nextOf, nodesOf, notFound, query, queryWithCursor } from './graphql.ts'
 import { projectPart } from './project-parts.ts'
-import { patch, post, remove } from './request.ts'
-import type { Batch, Member, Page, Project } from './types.ts'
-import { lower, upper, wireRow } from './wire-row.ts'
+import { type Page, patch, post, remove } from './request.ts'
+import { lower, upper, type WireRow, wireRow } from './wire-row.ts'
+
+export type Project = WireRow<
+  Omit<ProjectRowFragment, 'owner' | 'role' | 'recipients' | 'createdAt'>,
+  'visibility'
+> & {
+  owner: NonNullable<ProjectRowFragment['owner']>
+  role: Lowercase<NonNullable<ProjectRowFragment['role']>> | null
+  /** Addresses that get mail, visible to members; without it, mail goes to the owner. */
+  recipients?: string[]
+  created_at: string
+}
+export interface Member {
+  user_id: string
+  name: string
+  email: string
+  role: 'owner' | 'member' | 'viewer'
+  created_at: string
+}
 
 const at = (slug: string): string => `/api/projects/${encodeURIComponent(slug)}`
 

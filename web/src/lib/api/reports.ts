@@ -1,5 +1,4 @@
-import { get, patch, post, remove } from './request.ts'
-import type { Page } from './types.ts'
+import { get, type Page, patch, post, remove } from './request.ts'
 
 /** Markdown with embedded runs, charts and tables (lib/report-blocks.ts). */
 export interface Report {

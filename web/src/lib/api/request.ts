@@ -2,6 +2,12 @@ import { confirmIdentity, type ProofKind } from '../confirmation.ts'
 import { served } from '../served.ts'
 import { some } from '../words.ts'
 
+/** A page of a list. */
+export interface Page<T> {
+  items: T[]
+  next_cursor: string | null
+}
+
 /** An error response in problem+json; `status` 0 means that the server is unreachable. */
 export class Refusal extends Error {
   readonly status: number

@@ -1,4 +1,24 @@
-import type { Series } from './types.ts'
+import type { Numeric } from './wire-row.ts'
+
+export interface Series {
+  job_id: string | null
+  /** Set in responses with jobs of several batches. */
+  job_key?: string | undefined
+  key: string
+  steps: number[]
+  values: Numeric[]
+  total_points: number
+  returned_points: number
+  sampled: boolean
+  non_finite: number
+  /** Seconds, if a time axis was requested; steps are then ordered by time. */
+  times?: number[] | undefined
+  /** The values of the `x_key` series. */
+  x_values?: number[] | undefined
+  /** With smoothing; "NaN" where the value is not finite. */
+  smoothed?: Numeric[] | undefined
+  smoothing?: { mean: Numeric; mass: Numeric } | undefined
+}
 
 /** Binary columns of numbers; src/http/series/series-frames.ts of the service documents their layout. */
 export const SERIES_FRAMES = 'application/vnd.svc.series'

@@ -1,8 +1,39 @@
 import { beforeRead } from '../live/read-cursors.ts'
 import { batchAt } from './batch-parts.ts'
 import { get, getBytes, type Query, withQuery } from './request.ts'
-import { readSeriesFrames, SERIES_FRAMES } from './series-frames.ts'
-import type { LogLine, Series, SeriesClip, SeriesGroup } from './types.ts'
+import { readSeriesFrames, SERIES_FRAMES, type Series } from './series-frames.ts'
+import type { Numeric } from './wire-row.ts'
+
+export interface SeriesGroup {
+  group: string | null
+  key: string
+  jobs: number
+  /** The first and last epoch, or second, of each bucket. */
+  steps: number[]
+  ends: number[]
+  mean: Numeric[]
+  std: Numeric[]
+  min: Numeric[]
+  max: Numeric[]
+  n: number[]
+  total_points: number
+  non_finite: number
+}
+export interface SeriesClip {
+  low: Numeric | null
+  high: Numeric | null
+  /** Points outside the range. */
+  hidden: number
+}
+export interface LogLine {
+  db_id: number
+  timestamp: string
+  job_id: string
+  level: string
+  /** Null for lines that were not printed. */
+  stream: 'stdout' | 'stderr' | null
+  line: string
+}
 
 export interface SeriesWanted {
   keys?: readonly string[] | undefined

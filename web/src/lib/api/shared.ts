@@ -6,10 +6,10 @@ import {
   SharedResourcesDocument,
 } from '../../__generated__/graphql.ts'
 import { beforeRead } from '../live/read-cursors.ts'
+import type { Batch, Job } from './batches.ts'
 import { query } from './graphql.ts'
-import { get } from './request.ts'
+import { get, type Page } from './request.ts'
 import { type LogSource, NO_CLIP, type SeriesSource, type SeriesWanted } from './series.ts'
-import type { Batch, Job, Page } from './types.ts'
 import { lower, upper, wireRow } from './wire-row.ts'
 
 export interface Shared {

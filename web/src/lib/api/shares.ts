@@ -1,10 +1,16 @@
+import type { ProjectPartsQuery, ShareRowFragment } from '../../__generated__/graphql.ts'
 import { batchAt, partOf } from './batch-parts.ts'
 import { forbidden } from './graphql.ts'
 import { projectPart } from './project-parts.ts'
 import { revokeReportLink } from './reports.ts'
-import { post, remove } from './request.ts'
-import type { Page, ProjectLink, Share } from './types.ts'
-import { wireRow } from './wire-row.ts'
+import { type Page, post, remove } from './request.ts'
+import { type WireRow, wireRow } from './wire-row.ts'
+
+export type Share = WireRow<ShareRowFragment>
+/** A public link in the list of a project. */
+export type ProjectLink = WireRow<
+  NonNullable<NonNullable<NonNullable<ProjectPartsQuery['project']>['links']>[number]>
+>
 
 export async function fetchShares(id: string): Promise<Page<Share>> {
   const { shares } = await partOf(id, 'shares')

@@ -1,5 +1,5 @@
 import { get, patch, post, withQuery } from './request.ts'
-import type { Numeric } from './types.ts'
+import type { Numeric } from './wire-row.ts'
 
 /** Sweeps are read through REST: their trials come by page, and nothing else in the graph needs them. */
 

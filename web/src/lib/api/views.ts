@@ -1,5 +1,4 @@
-import { get, patch, post, remove } from './request.ts'
-import type { Page } from './types.ts'
+import { get, type Page, patch, post, remove } from './request.ts'
 
 /** Who sees a saved view: only its user, everyone who sees the project, or everyone as the project's default page. */
 export type Audience = 'private' | 'project' | 'default'

@@ -1,3 +1,7 @@
+import type { JobRowFragment } from '../../__generated__/graphql.ts'
+
+/** A number, or the name of one that JSON cannot represent. */
+export type Numeric = JobRowFragment['elapsedS']
 /**
  * Converts GraphQL rows to the names that REST and the stream use: snake case, with enums in lower case. So the page
  * handles one form of each row, and its type follows from the document that requests it.

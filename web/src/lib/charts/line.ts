@@ -1,4 +1,6 @@
-import type { Numeric, Series, SeriesGroup } from '../api/types.ts'
+import type { SeriesGroup } from '../api/series.ts'
+import type { Series } from '../api/series-frames.ts'
+import type { Numeric } from '../api/wire-row.ts'
 
 /** A curve: columns outside React, to which the stream appends. */
 export interface Line {

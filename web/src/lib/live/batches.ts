@@ -1,4 +1,5 @@
-import type { Batch, Job, Numeric } from '../api/types.ts'
+import type { Batch, Job } from '../api/batches.ts'
+import type { Numeric } from '../api/wire-row.ts'
 import { createRowStore } from './row-store.ts'
 
 /** All batches that a page has read, kept up to date by every channel that reports them. */

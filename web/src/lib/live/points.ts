@@ -1,4 +1,4 @@
-import type { Numeric } from '../api/types.ts'
+import type { Numeric } from '../api/wire-row.ts'
 
 /** New points of metrics as they arrive, for all charts of a page. */
 export interface Point {

@@ -1,5 +1,5 @@
 import { useRef, useSyncExternalStore } from 'react'
-import type { Batch } from '../api/types.ts'
+import type { Batch } from '../api/batches.ts'
 import { batchStore } from './batches.ts'
 
 /** The known batches that `wanted` accepts, newest first; a new list only if one of them has changed. */

@@ -6,11 +6,11 @@ import {
   confirmTotp,
   disableTotp,
   type Factors,
-  type Proof,
   renewRecoveryCodes,
 } from '../../lib/api/factors.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/availability.ts'
+import type { Proof } from '../../lib/confirmation.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Code } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'

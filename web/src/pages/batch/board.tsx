@@ -1,5 +1,5 @@
 import { memo, useCallback, useMemo, useRef, useSyncExternalStore } from 'react'
-import type { Batch, Job, Status } from '../../lib/api/types.ts'
+import type { Batch, Job, Status } from '../../lib/api/batches.ts'
 import { itemAt } from '../../lib/checked.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import type { Focus } from '../../lib/live/focus.ts'

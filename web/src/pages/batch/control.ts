@@ -1,6 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
+import type { Batch } from '../../lib/api/batches.ts'
 import { type Command, fetchControl, type Step } from '../../lib/api/control.ts'
-import type { Batch } from '../../lib/api/types.ts'
 import { invalidateQueries, queryClient } from '../../lib/query-client.ts'
 import { some } from '../../lib/words.ts'
 

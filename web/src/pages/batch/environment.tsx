@@ -2,9 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useId, useMemo, useState } from 'react'
 import { useBatchContext } from '../../batch/context.ts'
-import { fetchBatches, fetchJobs } from '../../lib/api/batches.ts'
+import { type Batch, fetchBatches, fetchJobs, type Job } from '../../lib/api/batches.ts'
 import { errorText } from '../../lib/api/request.ts'
-import type { Batch, Job } from '../../lib/api/types.ts'
 import {
   type Difference,
   differences,

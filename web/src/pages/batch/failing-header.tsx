@@ -1,4 +1,4 @@
-import type { Batch } from '../../lib/api/types.ts'
+import type { Batch } from '../../lib/api/batches.ts'
 import { useKeptOpen } from '../../ui/use-kept-open.ts'
 import { Failures, FailuresChip } from './failures.tsx'
 import { BatchHeader } from './header.tsx'

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useBatchContext } from '../../batch/context.ts'
-import type { Series } from '../../lib/api/types.ts'
+import type { Series } from '../../lib/api/series-frames.ts'
 import { clock, duration, number } from '../../lib/words.ts'
 
 /** Below this, a GPU counts as idle (specification §3.2), in percent. */

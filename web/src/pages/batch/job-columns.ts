@@ -7,7 +7,7 @@ import {
   tableFeatures,
 } from '@tanstack/react-table'
 import { seriesNames } from '../../charts/series-names.ts'
-import type { Job } from '../../lib/api/types.ts'
+import type { Job } from '../../lib/api/batches.ts'
 import { flatOf } from '../../lib/flat.ts'
 import { isLoss } from '../../lib/main-series.ts'
 import { duration, fixedLike, number } from '../../lib/words.ts'

@@ -1,6 +1,6 @@
 import { memo } from 'react'
 import { useBatchContext } from '../../batch/context.ts'
-import type { Job } from '../../lib/api/types.ts'
+import type { Job } from '../../lib/api/batches.ts'
 import { hrefs } from '../../lib/links.ts'
 import { useFocused } from '../../lib/live/focus.ts'
 import { useTheme } from '../../lib/theme.ts'

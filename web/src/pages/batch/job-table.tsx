@@ -1,7 +1,7 @@
 import { useTable } from '@tanstack/react-table'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type CSSProperties, memo, useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import type { Job } from '../../lib/api/types.ts'
+import type { Job } from '../../lib/api/batches.ts'
 import { type Selection, useSelection, withRow } from '../../lib/selection.ts'
 import { useRowLinks } from '../../ui/row-links.ts'
 import { columnsOf, features, type JobColumn, numericOf, shapeOf } from './job-columns.ts'

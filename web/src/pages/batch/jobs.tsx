@@ -3,7 +3,7 @@ import { Suspense, useCallback, useEffect, useMemo, useRef, useState, useSyncExt
 import { useBatchContext } from '../../batch/context.ts'
 import { CHART_HEIGHT } from '../../charts/plot-height.ts'
 import { seriesNames } from '../../charts/series-names.ts'
-import type { Batch, Job, Status } from '../../lib/api/types.ts'
+import type { Batch, Job, Status } from '../../lib/api/batches.ts'
 import { jobNames } from '../../lib/job-query.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'

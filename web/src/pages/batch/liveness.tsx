@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
+import type { Batch } from '../../lib/api/batches.ts'
 import { fetchHealth } from '../../lib/api/signs.ts'
-import type { Batch } from '../../lib/api/types.ts'
 import { some } from '../../lib/words.ts'
 import { Help } from '../../ui/help.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'

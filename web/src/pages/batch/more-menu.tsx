@@ -1,6 +1,6 @@
 import { ChevronDown } from 'lucide-react'
 import { DropdownMenu } from 'radix-ui'
-import type { Batch } from '../../lib/api/types.ts'
+import type { Batch } from '../../lib/api/batches.ts'
 import { downloads } from '../../lib/links.ts'
 import { OpenMenu } from '../../ui/open-menu.tsx'
 import { ArchiveEntry } from './archive.tsx'

@@ -1,8 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { DropdownMenu } from 'radix-ui'
+import type { Batch } from '../../lib/api/batches.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { fetchMute, setMute } from '../../lib/api/rules.ts'
-import type { Batch } from '../../lib/api/types.ts'
 import { showToast } from '../../ui/toasts.tsx'
 
 /**

@@ -1,5 +1,6 @@
 import type { Curves } from '../../charts/curves.ts'
-import type { Numeric, Series } from '../../lib/api/types.ts'
+import type { Series } from '../../lib/api/series-frames.ts'
+import type { Numeric } from '../../lib/api/wire-row.ts'
 import { COLOURS, type ColourOf, colourAt } from '../../lib/charts/colours.ts'
 import { MIB_PER_GIB } from '../../lib/memory.ts'
 

@@ -1,8 +1,7 @@
 import { useMutation } from '@tanstack/react-query'
 import { Star as StarIcon } from 'lucide-react'
-import { changeBatch } from '../../lib/api/batches.ts'
+import { type Batch, changeBatch } from '../../lib/api/batches.ts'
 import { errorText } from '../../lib/api/request.ts'
-import type { Batch } from '../../lib/api/types.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { showToast } from '../../ui/toasts.tsx'
 

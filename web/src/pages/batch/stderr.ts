@@ -1,5 +1,5 @@
+import type { Job } from '../../lib/api/batches.ts'
 import type { LogSource } from '../../lib/api/series.ts'
-import type { Job } from '../../lib/api/types.ts'
 
 const LINES = 12
 

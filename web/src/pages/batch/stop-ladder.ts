@@ -1,5 +1,5 @@
+import type { Batch } from '../../lib/api/batches.ts'
 import type { Step } from '../../lib/api/control.ts'
-import type { Batch } from '../../lib/api/types.ts'
 import { type Control, exitText, type LadderStep, rungOf } from './control.ts'
 
 /** The steps of a stop: requested → sent to the agent → SIGTERM → SIGKILL → ended; undefined if none was requested. */

@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from 'react'
-import type { Job } from '../../lib/api/types.ts'
+import type { Job } from '../../lib/api/batches.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 
 /** All jobs; a stable list until one changes. */

@@ -1,9 +1,9 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { useBatchContext } from '../../batch/context.ts'
+import type { Batch, Job } from '../../lib/api/batches.ts'
 import { fetchJobsWhere } from '../../lib/api/find-jobs.ts'
 import { errorText } from '../../lib/api/request.ts'
-import type { Batch, Job } from '../../lib/api/types.ts'
 import { namesOf, parseJobQuery } from '../../lib/job-query.ts'
 
 const FOUND_MS = 20_000

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { type Comparison, MAX_JOBS } from '../../charts/compared-jobs.ts'
-import type { Batch } from '../../lib/api/types.ts'
+import type { Batch } from '../../lib/api/batches.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import type { CompareSearch } from '../../lib/compare-search.ts'
 import { links } from '../../lib/links.ts'

@@ -1,6 +1,6 @@
 import { useMemo } from 'react'
 import type { Compared } from '../../charts/compared-jobs.ts'
-import type { Batch } from '../../lib/api/types.ts'
+import type { Batch } from '../../lib/api/batches.ts'
 import { some } from '../../lib/words.ts'
 import { ExportTable } from '../../ui/export-table.tsx'
 import { Section } from '../../ui/section.tsx'

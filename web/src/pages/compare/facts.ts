@@ -1,5 +1,5 @@
 import type { Compared } from '../../charts/compared-jobs.ts'
-import type { Batch, Job } from '../../lib/api/types.ts'
+import type { Batch, Job } from '../../lib/api/batches.ts'
 import { environmentOf, factName, isThere, valueText } from '../../lib/batch-facts.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { flat } from '../../lib/flat.ts'

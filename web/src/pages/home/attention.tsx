@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { Suspense, useState } from 'react'
-import type { Batch } from '../../lib/api/types.ts'
+import type { Batch } from '../../lib/api/batches.ts'
 import { itemAt } from '../../lib/checked.ts'
 import { count, some } from '../../lib/words.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'

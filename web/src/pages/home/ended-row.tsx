@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import type { Batch } from '../../lib/api/types.ts'
+import type { Batch } from '../../lib/api/batches.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { links } from '../../lib/links.ts'
 import { elapsedOf } from '../../lib/live/batches.ts'

@@ -1,6 +1,6 @@
 import type { LinkProps } from '@tanstack/react-router'
+import type { Batch, Job } from '../../lib/api/batches.ts'
 import type { Host } from '../../lib/api/hosts.ts'
-import type { Batch, Job } from '../../lib/api/types.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { itemAt } from '../../lib/checked.ts'
 import { links } from '../../lib/links.ts'

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
+import type { Batch } from '../../lib/api/batches.ts'
 import { fetchLostJobs, fetchRunningJobs } from '../../lib/api/dashboard.ts'
 import { fetchHosts } from '../../lib/api/hosts.ts'
-import type { Batch } from '../../lib/api/types.ts'
 import { useNow } from '../../ui/relative-time.tsx'
 import { type Need, needsOf } from './needs.ts'
 

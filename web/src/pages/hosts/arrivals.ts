@@ -1,8 +1,8 @@
 import { useEffect } from 'react'
 import { pointOf, type Snapshot } from '../../batch/arrivals.ts'
 import { useBatchContext } from '../../batch/context.ts'
+import type { Batch } from '../../lib/api/batches.ts'
 import type { Host } from '../../lib/api/hosts.ts'
-import type { Batch } from '../../lib/api/types.ts'
 import { follow } from '../../lib/live/stream.ts'
 import { useLiveBatches } from '../../lib/live/use-live-batches.ts'
 

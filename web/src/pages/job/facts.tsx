@@ -1,5 +1,5 @@
 import { useBatchContext } from '../../batch/context.ts'
-import type { Job } from '../../lib/api/types.ts'
+import type { Job } from '../../lib/api/batches.ts'
 import { valueText } from '../../lib/batch-facts.ts'
 import { flat } from '../../lib/flat.ts'
 import type { JobStore } from '../../lib/live/batches.ts'

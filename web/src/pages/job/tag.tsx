@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { useBatchContext } from '../../batch/context.ts'
-import type { Job } from '../../lib/api/types.ts'
+import type { Job } from '../../lib/api/batches.ts'
 import { tagJobs } from '../../lib/edit-jobs.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { Button } from '../../ui/controls.tsx'

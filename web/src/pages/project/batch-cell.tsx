@@ -1,4 +1,4 @@
-import type { Batch } from '../../lib/api/types.ts'
+import type { Batch } from '../../lib/api/batches.ts'
 import { elapsedOf, endOf } from '../../lib/live/batches.ts'
 import { clock, duration, etaText } from '../../lib/words.ts'
 import { Progress } from '../../ui/controls.tsx'

@@ -1,5 +1,5 @@
+import type { Batch } from '../../lib/api/batches.ts'
 import type { FieldValue } from '../../lib/api/projects.ts'
-import type { Batch } from '../../lib/api/types.ts'
 import { type KnownNames, lessIsBetter } from '../../lib/batch-query.ts'
 import { mainSeries } from '../../lib/main-series.ts'
 import { number } from '../../lib/words.ts'

@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
+import type { Batch } from '../../lib/api/batches.ts'
 import { type FieldValue, fetchTable, type Listed } from '../../lib/api/projects.ts'
-import type { Batch } from '../../lib/api/types.ts'
 import type { ParsedQuery } from '../../lib/batch-query.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { createRowStore, type RowStore } from '../../lib/live/row-store.ts'

@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { useBatchContext } from '../../batch/context.ts'
 import { ParallelView } from '../../columns/parallel-view.tsx'
-import type { Batch } from '../../lib/api/types.ts'
+import type { Batch } from '../../lib/api/batches.ts'
 import type { SweepSearch } from '../../lib/sweep-search.ts'
 import { ColourScale } from '../../sweeps/colour-scale.tsx'
 import { useSweep } from '../../sweeps/use-sweep.ts'

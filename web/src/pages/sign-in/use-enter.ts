@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import type { User } from '../../lib/api/types.ts'
+import type { User } from '../../lib/api/identity.ts'
 import { links } from '../../lib/links.ts'
 import { reconnect } from '../../lib/live/stream.ts'
 import { meQuery } from '../../lib/queries.ts'
