@@ -2,6 +2,7 @@ import type { Page } from '@playwright/test'
 import { expect, test } from 'vitest'
 import { declaration, patch, putFile } from '../files/sending-files.ts'
 import { histogram, json, mask, mediaValue, rings, type Sample, sample, table, wav } from './media-samples.ts'
+import { sendOther } from './other-media.ts'
 import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
 import { type Event, send, seriousFindings } from './visit.ts'
@@ -212,35 +213,8 @@ test('tables, text, sound, plots, HTML and histograms are shown, and their names
   await context.close()
 })
 
-/** A run whose only job has images at the first two steps of the other batch. */
-async function sendOther(): Promise<void> {
-  const of = eventsOf('others')
-  const images = [0, 5].map((step) => ({ step, value: rings(500 + step) }))
-  await send(web.app, web.reporter, [
-    of('batch_start', 100, { name: 'other run' }),
-    of('job_start', 99, {}, 'main'),
-  ])
-  for (const { value } of images)
-    await putFile(
-      web.app,
-      { token: web.reporter, batch: 'others' },
-      `media/${value.sha256.slice(0, 16)}`,
-      value.bytes,
-    )
-  await send(web.app, web.reporter, [
-    ...images.map(({ step, value }) =>
-      of(
-        'job_epoch',
-        90 - step,
-        { epoch: step, val_loss: 1, samples: mediaValue('image', value, { width: 64, height: 64 }) },
-        'main',
-      ),
-    ),
-  ])
-}
-
 test('Compare shows the media of its runs side by side, with one slider, and says where there are none', async () => {
-  await sendOther()
+  await sendOther(web.app, web.reporter)
   const search = `batches=${JSON.stringify([BATCH, 'others'])}`
   const { page, context, complaints } = await open(`/compare?${search}`, { width: 1440 })
   const media = page.getByRole('region', { name: 'Media', exact: true })
