@@ -3,7 +3,7 @@ import { read, sources } from './sources.ts'
 
 const LONG = 60
 /** How many functions of the page may be longer. Lower it after a change that leaves fewer. */
-const MOST = 92
+const MOST = 62
 
 export function longFunctions(): string[] {
   const long = sources.filter((path) => /^web\/src\/.*\.tsx?$/.test(path)).flatMap(longIn)

@@ -33,7 +33,7 @@ const ask = (method: string, path: string, body?: unknown) =>
 test('the timeline shows that a later start had another command, with the command and the token', async () => {
   const { page, context, complaints } = await web.asAda()
   await page.goto('/b/fenced/timeline')
-  await page.getByText('A later start contradicted the first one and changed nothing').waitFor()
+  await page.getByText('A later start with different settings was ignored').waitFor()
   await page.getByText('command: curl example.org | sh').waitFor()
   await page.getByText('revoke it if that was not you').waitFor()
   expect(await seriousFindings(page)).toEqual([])

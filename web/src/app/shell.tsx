@@ -60,12 +60,7 @@ export function Shell() {
   return (
     <div className="flex h-full print:block print:h-auto">
       <Title />
-      <a
-        href="#content"
-        className="sr-only z-50 rounded bg-accent px-3 py-1 text-accent-ink focus:not-sr-only focus:absolute focus:top-2 focus:left-2"
-      >
-        Skip to the content
-      </a>
+      <SkipLink />
       <Rail me={me ?? null} open={rail} onClose={closeRail} />
       <div className="flex min-w-0 flex-1 flex-col print:block">
         <TopBar me={me} onMenu={() => setRail(true)} onPalette={palette.open} />
@@ -85,6 +80,15 @@ export function Shell() {
     </div>
   )
 }
+
+const SkipLink = () => (
+  <a
+    href="#content"
+    className="sr-only z-50 rounded bg-accent px-3 py-1 text-accent-ink focus:not-sr-only focus:absolute focus:top-2 focus:left-2"
+  >
+    Skip to the content
+  </a>
+)
 
 /**
  * Shown once the stream has been disconnected for a moment, longer than a restart of the server takes. If the server

@@ -42,52 +42,9 @@ export function GroupPlot(props: { rows: readonly Compared[]; by: Axis; metric: 
             labels: scale.labels.map(({ at, text }) => ({ at: scale.at(at), text })),
           }}
         >
-          {groups.map((group, i) => {
-            const x = centre(i)
-            const { label, n, mean, error, low, high, median, lowerQuartile, upperQuartile } = group
-            const text = `${label}\nmean ${number(mean)}${error === undefined ? '' : ` ± ${number(error)}`}\nmedian ${number(median)}, ${number(low)} to ${number(high)}\n${some(n, 'job')}`
-            if (kind === 'bar') {
-              const [top, foot] = [scale.at(Math.max(0, mean)), scale.at(Math.min(0, mean))]
-              return (
-                <g key={label} data-group={label} stroke="var(--ink)">
-                  <title>{text}</title>
-                  <rect
-                    x={x - wide / 2}
-                    width={wide}
-                    y={top}
-                    height={Math.max(1, foot - top)}
-                    fill="var(--accent)"
-                    fillOpacity="0.55"
-                    stroke="none"
-                  />
-                  {error !== undefined && (
-                    <line x1={x} x2={x} y1={scale.at(mean - error)} y2={scale.at(mean + error)} />
-                  )}
-                </g>
-              )
-            }
-            const [top, foot] = [scale.at(upperQuartile), scale.at(lowerQuartile)]
-            return (
-              <g key={label} data-group={label} stroke="var(--ink)">
-                <title>{text}</title>
-                <line x1={x} x2={x} y1={scale.at(low)} y2={scale.at(high)} />
-                <rect
-                  x={x - wide / 2}
-                  width={wide}
-                  y={top}
-                  height={Math.max(1, foot - top)}
-                  fill="var(--accent-soft)"
-                />
-                <line
-                  x1={x - wide / 2}
-                  x2={x + wide / 2}
-                  y1={scale.at(median)}
-                  y2={scale.at(median)}
-                  strokeWidth="2"
-                />
-              </g>
-            )
-          })}
+          {groups.map((group, i) => (
+            <GroupMark key={group.label} group={group} kind={kind} x={centre(i)} wide={wide} at={scale.at} />
+          ))}
         </Frame>
       </div>
       <Note>
@@ -96,6 +53,74 @@ export function GroupPlot(props: { rows: readonly Compared[]; by: Axis; metric: 
       </Note>
     </>
   )
+}
+
+/** The bar or the box of one group. */
+function GroupMark(props: {
+  group: ReturnType<typeof groupsAlong>[number]
+  kind: 'bar' | 'box'
+  x: number
+  wide: number
+  at: (value: number) => number
+}) {
+  const { group, kind, x, wide, at } = props
+  const { label, n, mean, error, low, high, median, lowerQuartile, upperQuartile } = group
+  const text = `${label}\nmean ${number(mean)}${error === undefined ? '' : ` ± ${number(error)}`}\nmedian ${number(median)}, ${number(low)} to ${number(high)}\n${some(n, 'job')}`
+  if (kind === 'bar') {
+    const [top, foot] = [at(Math.max(0, mean)), at(Math.min(0, mean))]
+    return (
+      <g data-group={label} stroke="var(--ink)">
+        <title>{text}</title>
+        <rect
+          x={x - wide / 2}
+          width={wide}
+          y={top}
+          height={Math.max(1, foot - top)}
+          fill="var(--accent)"
+          fillOpacity="0.55"
+          stroke="none"
+        />
+        {error !== undefined && <line x1={x} x2={x} y1={at(mean - error)} y2={at(mean + error)} />}
+      </g>
+    )
+  }
+  const [top, foot] = [at(upperQuartile), at(lowerQuartile)]
+  return (
+    <g data-group={label} stroke="var(--ink)">
+      <title>{text}</title>
+      <line x1={x} x2={x} y1={at(low)} y2={at(high)} />
+      <rect
+        x={x - wide / 2}
+        width={wide}
+        y={top}
+        height={Math.max(1, foot - top)}
+        fill="var(--accent-soft)"
+      />
+      <line x1={x - wide / 2} x2={x + wide / 2} y1={at(median)} y2={at(median)} strokeWidth="2" />
+    </g>
+  )
+}
+
+const valueAt = (axis: Axis, row: Compared): number => axis.at(row) ?? Number.NaN
+
+/** The line of two numeric columns, on the scales of their axes. */
+function fitOf(rows: readonly Compared[], x: Axis, y: Axis) {
+  const line = (axis: Axis, value: number): number => (axis.log ? Math.log10(value) : value)
+  const isNumeric = x.words === null && y.words === null
+  const fit = isNumeric
+    ? fitLine(rows.map((row) => [line(x, valueAt(x, row)), line(y, valueAt(y, row))]))
+    : undefined
+  const fitted = (value: number): number => {
+    const at = (fit?.intercept ?? 0) + (fit?.slope ?? 0) * line(x, value)
+    return y.log ? 10 ** at : at
+  }
+  return { fit, fitted }
+}
+
+function fitText(fit: ReturnType<typeof fitLine>, isLog: boolean): string {
+  if (fit === undefined) return 'No line: it needs three jobs with different numbers'
+  const short = (value: number): string => number(Number(value.toPrecision(3)))
+  return `Fit: slope ${short(fit.slope)}${isLog ? ' on log scales' : ''}, R² ${short(fit.r2)}, n ${fit.n}`
 }
 
 /** Two columns with the least-squares line, which is straight on the scales of the axes. */
@@ -107,20 +132,11 @@ export function FitPlot(props: {
 }) {
   const { rows, x, y, strokeOf } = props
   const [box, width] = useWidth(480)
-  const valueAt = (axis: Axis, row: Compared): number => axis.at(row) ?? Number.NaN
   const endsOf = (axis: Axis): Range => extremes(rows.map((row) => valueAt(axis, row))) ?? [0, 1]
   const [endsX, endsY] = [endsOf(x), endsOf(y)]
   const across = placed(x, endsX, [LEFT, width - PAD], 6)
   const up = placed(y, endsY, [H - FOOT, PAD], 6)
-  const line = (axis: Axis, value: number): number => (axis.log ? Math.log10(value) : value)
-  const isNumeric = x.words === null && y.words === null
-  const fit = isNumeric
-    ? fitLine(rows.map((row) => [line(x, valueAt(x, row)), line(y, valueAt(y, row))]))
-    : undefined
-  const fitted = (value: number): number => {
-    const at = (fit?.intercept ?? 0) + (fit?.slope ?? 0) * line(x, value)
-    return y.log ? 10 ** at : at
-  }
+  const { fit, fitted } = fitOf(rows, x, y)
   // On the scales of the axes it is straight: from the first to the last job, cut by the frame where it leaves the plot.
   const ends = endsX.map((value) => [across.at(value), up.at(fitted(value))] as const)
   const isDrawn = fit !== undefined && endsY[0] < endsY[1] && ends.flat().every(Number.isFinite)
@@ -161,24 +177,23 @@ export function FitPlot(props: {
           )}
         </Frame>
       </div>
-      <Note>
-        {fit === undefined
-          ? 'No line: it needs three jobs with different numbers'
-          : `Fit: slope ${number(Number(fit.slope.toPrecision(3)))}${x.log || y.log ? ' on log scales' : ''}, R² ${number(Number(fit.r2.toPrecision(3)))}, n ${fit.n}`}
-      </Note>
+      <Note>{fitText(fit, x.log || y.log)}</Note>
     </>
   )
 }
+
+/** The bins of numbers, or one for each category. */
+const binsOf = (values: readonly number[], { words, log }: Axis) =>
+  words === null
+    ? histogramOf(values, log)
+    : words.map((_, i) => ({ from: i, to: i, n: values.filter((value) => value === i).length }))
 
 /** How often the values of a column occur. */
 export function HistogramPlot({ rows, axis }: { rows: readonly Compared[]; axis: Axis }) {
   const [box, width] = useWidth(480)
   const { words } = axis
   const values = rows.map((row) => axis.at(row) ?? Number.NaN)
-  const bins =
-    words === null
-      ? histogramOf(values, axis.log)
-      : words.map((_, i) => ({ from: i, to: i, n: values.filter((value) => value === i).length }))
+  const bins = binsOf(values, axis)
   const most = Math.max(1, ...bins.map(({ n }) => n))
   const counts = placed(
     { ...axis, id: 'n', title: 'Jobs', words: null, log: false, low: 0, high: most },

@@ -36,49 +36,12 @@ export function Scatter(props: {
   const x = axes.find((axis) => axis.id === view.sx)
   const y = axes.find((axis) => axis.id === view.sy)
   const [box, width] = useWidth(560)
-  const options = axes.map((axis) => [axis.id, axis.title] as const)
   const placed = x === undefined || y === undefined ? [] : placesOf(rows, [x, view.logx], [y, view.logy])
   const points = placed.flatMap((one) => (one.why === null ? one : []))
-  const left = (why: string): number => placed.filter((one) => one.why === why).length
-  const missing = [
-    [left('nan'), 'with NaN or Inf in one of the two'],
-    [left('log'), 'not above 0, which a log axis cannot show'],
-    [left('none'), 'without one of the two'],
-  ] as const
-  const scaleX =
-    x &&
-    scaleOf(
-      points.map((one) => one.x),
-      { ...x, log: view.logx && x.words === null },
-      LEFT,
-      width - PAD,
-    )
-  const scaleY =
-    y &&
-    scaleOf(
-      points.map((one) => one.y),
-      { ...y, log: view.logy && y.words === null },
-      H - FOOT,
-      PAD,
-    )
+  const { scaleX, scaleY } = scalesOf(points, x, y, view, width)
   return (
     <figure className="flex min-w-0 flex-col gap-2">
-      <div className="flex flex-wrap items-end gap-3">
-        <Choice label="X" value={view.sx} onChange={(sx) => onView({ sx })} options={options} />
-        <Log
-          label="Log x"
-          on={view.logx}
-          disabled={x?.words !== null}
-          onChange={(logx) => onView({ logx })}
-        />
-        <Choice label="Y" value={view.sy} onChange={(sy) => onView({ sy })} options={options} />
-        <Log
-          label="Log y"
-          on={view.logy}
-          disabled={y?.words !== null}
-          onChange={(logy) => onView({ logy })}
-        />
-      </div>
+      <Columns axes={axes} view={view} onView={onView} x={x} y={y} />
       <div ref={box} className="max-w-3xl overflow-hidden">
         <svg
           width={width}
@@ -88,36 +51,7 @@ export function Scatter(props: {
           aria-label={`${y?.title} against ${x?.title}, ${some(points.length, 'job')}`}
           data-scatter
         >
-          {scaleX?.labels.map(({ at, text }) => (
-            <g key={text}>
-              <line x1={scaleX.at(at)} x2={scaleX.at(at)} y1={PAD} y2={H - FOOT} stroke="var(--line)" />
-              <text
-                data-label="x"
-                x={scaleX.at(at)}
-                y={H - FOOT + 13}
-                fontSize="10"
-                textAnchor="middle"
-                fill="var(--muted)"
-              >
-                {text.slice(0, MAX_LETTERS)}
-              </text>
-            </g>
-          ))}
-          {scaleY?.labels.map(({ at, text }) => (
-            <g key={text}>
-              <line x1={LEFT} x2={width - PAD} y1={scaleY.at(at)} y2={scaleY.at(at)} stroke="var(--line)" />
-              <text
-                data-label="y"
-                x={LEFT - 5}
-                y={scaleY.at(at) + 3}
-                fontSize="10"
-                textAnchor="end"
-                fill="var(--muted)"
-              >
-                {text.slice(0, MAX_LETTERS)}
-              </text>
-            </g>
-          ))}
+          <Grid x={scaleX} y={scaleY} width={width} />
           {scaleY?.offset != null && (
             <text x={2} y={9} fontSize="10" fill="var(--muted)">
               {scaleY.offset}
@@ -129,29 +63,109 @@ export function Scatter(props: {
             {scaleX?.offset == null ? '' : `, from ${scaleX.offset}`}
           </text>
           {points.map((one) => (
-            <circle
+            <Point
               key={one.row.name}
-              data-point={one.row.name}
-              cx={scaleX?.at(one.x)}
-              cy={scaleY?.at(one.y)}
-              r={points.length > 200 ? 3 : 4.5}
-              fill={strokeOf(one.row)}
-              fillOpacity="0.8"
-              stroke="var(--bg)"
-              strokeWidth="0.8"
-              onPointerEnter={() => focus.set(one.row.name)}
-              onPointerLeave={() => focus.set(null)}
-            >
-              <title>{`${one.row.name}\n${x?.title}: ${x && valueText(x, x.at(one.row))}\n${y?.title}: ${y && valueText(y, y.at(one.row))}`}</title>
-            </circle>
+              row={one.row}
+              at={[scaleX?.at(one.x), scaleY?.at(one.y)]}
+              size={points.length > 200 ? 3 : 4.5}
+              axes={[x, y]}
+              strokeOf={strokeOf}
+              focus={focus}
+            />
           ))}
         </svg>
       </div>
       <figcaption className="text-xs text-muted">
         {some(points.length, 'job')} drawn
-        {missing.map(([n, why]) => (n === 0 ? '' : `; ${count(n)} ${why}`)).join('')}
+        {leftOutText(placed)}
       </figcaption>
     </figure>
+  )
+}
+
+/** The columns of the plot, and their scales. */
+function Columns(
+  props: Pick<Parameters<typeof Scatter>[0], 'axes' | 'view' | 'onView'> & {
+    x: Axis | undefined
+    y: Axis | undefined
+  },
+) {
+  const { axes, view, onView, x, y } = props
+  const options = axes.map((axis) => [axis.id, axis.title] as const)
+  return (
+    <div className="flex flex-wrap items-end gap-3">
+      <Choice label="X" value={view.sx} onChange={(sx) => onView({ sx })} options={options} />
+      <Log label="Log x" on={view.logx} disabled={x?.words !== null} onChange={(logx) => onView({ logx })} />
+      <Choice label="Y" value={view.sy} onChange={(sy) => onView({ sy })} options={options} />
+      <Log label="Log y" on={view.logy} disabled={y?.words !== null} onChange={(logy) => onView({ logy })} />
+    </div>
+  )
+}
+
+/** The point of a job, with its values as a title. */
+function Point(props: {
+  row: Compared
+  at: [x: number | undefined, y: number | undefined]
+  size: number
+  axes: readonly (Axis | undefined)[]
+  strokeOf: (row: Compared) => string
+  focus: Focus
+}) {
+  const { row, at, focus } = props
+  const values = props.axes.map((axis) => `${axis?.title}: ${axis && valueText(axis, axis.at(row))}`)
+  return (
+    <circle
+      data-point={row.name}
+      cx={at[0]}
+      cy={at[1]}
+      r={props.size}
+      fill={props.strokeOf(row)}
+      fillOpacity="0.8"
+      stroke="var(--bg)"
+      strokeWidth="0.8"
+      onPointerEnter={() => focus.set(row.name)}
+      onPointerLeave={() => focus.set(null)}
+    >
+      <title>{[row.name, ...values].join('\n')}</title>
+    </circle>
+  )
+}
+
+/** Lines and labels of both axes. */
+function Grid({ x, y, width }: { x: Scale | undefined; y: Scale | undefined; width: number }) {
+  return (
+    <>
+      {x?.labels.map(({ at, text }) => (
+        <g key={text}>
+          <line x1={x.at(at)} x2={x.at(at)} y1={PAD} y2={H - FOOT} stroke="var(--line)" />
+          <text
+            data-label="x"
+            x={x.at(at)}
+            y={H - FOOT + 13}
+            fontSize="10"
+            textAnchor="middle"
+            fill="var(--muted)"
+          >
+            {text.slice(0, MAX_LETTERS)}
+          </text>
+        </g>
+      ))}
+      {y?.labels.map(({ at, text }) => (
+        <g key={text}>
+          <line x1={LEFT} x2={width - PAD} y1={y.at(at)} y2={y.at(at)} stroke="var(--line)" />
+          <text
+            data-label="y"
+            x={LEFT - 5}
+            y={y.at(at) + 3}
+            fontSize="10"
+            textAnchor="end"
+            fill="var(--muted)"
+          >
+            {text.slice(0, MAX_LETTERS)}
+          </text>
+        </g>
+      ))}
+    </>
   )
 }
 
@@ -172,6 +186,17 @@ interface Placed {
   x: number
   y: number
   why: 'none' | 'nan' | 'log' | null
+}
+
+/** How many jobs have no point, and why. */
+function leftOutText(placed: readonly Placed[]): string {
+  const left = (why: string): number => placed.filter((one) => one.why === why).length
+  const missing = [
+    [left('nan'), 'with NaN or Inf in one of the two'],
+    [left('log'), 'not above 0, which a log axis cannot show'],
+    [left('none'), 'without one of the two'],
+  ] as const
+  return missing.map(([n, why]) => (n === 0 ? '' : `; ${count(n)} ${why}`)).join('')
 }
 
 function placesOf(rows: readonly Compared[], ...both: [Axis, boolean][]): Placed[] {
@@ -197,6 +222,32 @@ function scaleOf(values: readonly number[], axis: Axis, from: number, to: number
   const at = (value: number): number =>
     from + (isOne ? 0.5 : ROOM + (1 - 2 * ROOM) * shareIn(range, value, log)) * (to - from)
   return { at, ...axisLabels({ ...axis, low: ends[0], high: ends[1] }, TICKS, range) }
+}
+
+function scalesOf(
+  points: readonly Placed[],
+  x: Axis | undefined,
+  y: Axis | undefined,
+  view: ScatterView,
+  width: number,
+) {
+  const scaleX =
+    x &&
+    scaleOf(
+      points.map((one) => one.x),
+      { ...x, log: view.logx && x.words === null },
+      LEFT,
+      width - PAD,
+    )
+  const scaleY =
+    y &&
+    scaleOf(
+      points.map((one) => one.y),
+      { ...y, log: view.logy && y.words === null },
+      H - FOOT,
+      PAD,
+    )
+  return { scaleX, scaleY }
 }
 
 const valueText = (axis: Axis, value: number | undefined): string =>

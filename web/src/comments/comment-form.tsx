@@ -45,20 +45,10 @@ export function CommentForm(props: {
           setCaret(event.target.selectionStart)
         }}
         onSelect={(event) => setCaret(event.currentTarget.selectionStart)}
-        onKeyDown={(event) => {
-          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey))
-            event.currentTarget.form?.requestSubmit()
-        }}
+        onKeyDown={sendOnCtrlEnter}
         className={`${inputLook} field-sizing-content h-auto max-h-96 min-h-18 py-1`}
       />
-      {preview && (
-        <section
-          aria-label="Preview of the comment"
-          className="min-h-18 rounded-md border border-line px-2 py-1"
-        >
-          {isEmpty ? <p className="text-muted">Nothing yet.</p> : <Markdown text={text} />}
-        </section>
-      )}
+      {preview && <Preview text={text} />}
       {suggested.length > 0 && !preview && <Suggested names={suggested} onTake={take} />}
       {save.error && <Failure>{errorText(save.error)}</Failure>}
       <div className="flex flex-wrap items-center gap-2">
@@ -76,6 +66,16 @@ export function CommentForm(props: {
     </form>
   )
 }
+
+function sendOnCtrlEnter(event: React.KeyboardEvent<HTMLTextAreaElement>): void {
+  if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit()
+}
+
+const Preview = ({ text }: { text: string }) => (
+  <section aria-label="Preview of the comment" className="min-h-18 rounded-md border border-line px-2 py-1">
+    {text.trim() === '' ? <p className="text-muted">Nothing yet.</p> : <Markdown text={text} />}
+  </section>
+)
 
 const Suggested = ({ names, onTake }: { names: readonly string[]; onTake: (name: string) => void }) => (
   <ul aria-label="People to mention" className="flex flex-wrap gap-1">

@@ -22,30 +22,7 @@ export function OneComment(props: {
       aria-label={`Comment by ${comment.author?.name ?? 'someone'}`}
       className="group flex flex-col gap-1 rounded-md border border-line px-3 py-2"
     >
-      <div className="flex min-h-7 flex-wrap items-center gap-x-2 text-xs text-muted">
-        <span className="text-sm font-medium text-ink">{comment.author?.name ?? 'Someone'}</span>
-        <RelativeTime at={comment.created_at} />
-        {comment.edited_at !== null && (
-          <span>
-            · edited <RelativeTime at={comment.edited_at} />
-          </span>
-        )}
-        <span className="flex-1" />
-        {open !== 'edit' && (
-          <span className="flex gap-1 opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
-            {comment.can_edit && (
-              <Button look="quiet" onClick={() => setOpen('edit')}>
-                Edit
-              </Button>
-            )}
-            {comment.can_delete && (
-              <Button look="quiet" aria-haspopup="dialog" onClick={() => setOpen('delete')}>
-                Delete
-              </Button>
-            )}
-          </span>
-        )}
-      </div>
+      <Head comment={comment} isEditing={open === 'edit'} onOpen={setOpen} />
       {open === 'edit' ? (
         <CommentForm
           label="Your comment"
@@ -78,5 +55,36 @@ export function OneComment(props: {
         </Confirm>
       )}
     </li>
+  )
+}
+
+/** Who wrote a comment and when, and the buttons that change it. */
+function Head(props: { comment: Comment; isEditing: boolean; onOpen: (part: 'edit' | 'delete') => void }) {
+  const { comment, isEditing, onOpen } = props
+  return (
+    <div className="flex min-h-7 flex-wrap items-center gap-x-2 text-xs text-muted">
+      <span className="text-sm font-medium text-ink">{comment.author?.name ?? 'Someone'}</span>
+      <RelativeTime at={comment.created_at} />
+      {comment.edited_at !== null && (
+        <span>
+          · edited <RelativeTime at={comment.edited_at} />
+        </span>
+      )}
+      <span className="flex-1" />
+      {!isEditing && (
+        <span className="flex gap-1 opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
+          {comment.can_edit && (
+            <Button look="quiet" onClick={() => onOpen('edit')}>
+              Edit
+            </Button>
+          )}
+          {comment.can_delete && (
+            <Button look="quiet" aria-haspopup="dialog" onClick={() => onOpen('delete')}>
+              Delete
+            </Button>
+          )}
+        </span>
+      )}
+    </div>
   )
 }

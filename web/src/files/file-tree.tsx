@@ -45,6 +45,33 @@ export function FileTree(props: { root: Folder; shown: string | undefined; onSho
   )
 }
 
+function FolderButton(props: {
+  folder: Folder
+  indent: { paddingLeft: number }
+  isOpen: boolean
+  onToggle: (path: string) => void
+}) {
+  const { folder, indent, isOpen, onToggle } = props
+  return (
+    <button
+      type="button"
+      aria-expanded={isOpen}
+      className="flex h-7 w-full items-center gap-1.5 rounded pr-2 text-left hover:bg-hover pointer-coarse:h-9"
+      style={indent}
+      onClick={() => onToggle(folder.path)}
+    >
+      <ChevronRight
+        className={`size-3.5 shrink-0 text-muted transition-transform ${isOpen ? 'rotate-90' : ''}`}
+        aria-hidden="true"
+      />
+      <FolderIcon className="size-3.5 shrink-0 text-muted" aria-hidden="true" />
+      <span className="min-w-0 flex-1 truncate">{folder.name}</span>
+      <span className="text-xs text-muted tabular-nums">{some(folder.count, 'file')}</span>
+      <span className="w-20 text-right text-xs text-muted tabular-nums">{bytesText(folder.size)}</span>
+    </button>
+  )
+}
+
 function Entries(props: {
   folder: Folder
   depth: number
@@ -60,22 +87,7 @@ function Entries(props: {
     <>
       {folder.folders.map((one) => (
         <li key={one.path}>
-          <button
-            type="button"
-            aria-expanded={open.has(one.path)}
-            className="flex h-7 w-full items-center gap-1.5 rounded pr-2 text-left hover:bg-hover pointer-coarse:h-9"
-            style={indent}
-            onClick={() => open.toggle(one.path)}
-          >
-            <ChevronRight
-              className={`size-3.5 shrink-0 text-muted transition-transform ${open.has(one.path) ? 'rotate-90' : ''}`}
-              aria-hidden="true"
-            />
-            <FolderIcon className="size-3.5 shrink-0 text-muted" aria-hidden="true" />
-            <span className="min-w-0 flex-1 truncate">{one.name}</span>
-            <span className="text-xs text-muted tabular-nums">{some(one.count, 'file')}</span>
-            <span className="w-20 text-right text-xs text-muted tabular-nums">{bytesText(one.size)}</span>
-          </button>
+          <FolderButton folder={one} indent={indent} isOpen={open.has(one.path)} onToggle={open.toggle} />
           {open.has(one.path) && (
             <ul>
               <Entries {...props} folder={one} depth={depth + 1} />

@@ -69,23 +69,33 @@ export function FilesView(props: {
         )}
       </section>
       <section aria-label="Preview" className="flex min-w-0 flex-1 flex-col gap-2">
-        {file !== undefined ? (
-          <ShownFile
-            key={file.path}
-            file={file}
-            mayDelete={props.mayDelete}
-            of={of}
-            onDeleted={() => onShow(undefined)}
-          />
-        ) : shown !== undefined && !list.isFetching ? (
+        {file === undefined && !list.isFetching && shown !== undefined ? (
           <p className="text-muted">There is no file {shown}.</p>
         ) : (
-          <p className="text-muted max-lg:hidden">Select a file to see what is in it.</p>
+          <Selected file={file} of={of} mayDelete={props.mayDelete} onShow={onShow} />
         )}
       </section>
     </div>
   )
 }
+
+/** The preview of a file, or what to do to see one. */
+const Selected = (
+  props: Pick<Parameters<typeof FilesView>[0], 'of' | 'mayDelete' | 'onShow'> & {
+    file: Parameters<typeof ShownFile>[0]['file'] | undefined
+  },
+) =>
+  props.file === undefined ? (
+    <p className="text-muted max-lg:hidden">Select a file to see what is in it.</p>
+  ) : (
+    <ShownFile
+      key={props.file.path}
+      file={props.file}
+      mayDelete={props.mayDelete}
+      of={props.of}
+      onDeleted={() => props.onShow(undefined)}
+    />
+  )
 
 const FindFiles = ({ value, onChange }: { value: string; onChange: (text: string) => void }) => (
   <input

@@ -1,5 +1,5 @@
 import { ChevronLeft, ChevronRight, Download, Maximize, ZoomIn, ZoomOut } from 'lucide-react'
-import { type ReactNode, useState } from 'react'
+import { type KeyboardEvent, type ReactNode, useState } from 'react'
 import type { MediaItem } from '../lib/api/media.ts'
 import type { MediaLook } from '../lib/media-looks.ts'
 import type { SearchChange } from '../lib/search-change.ts'
@@ -21,8 +21,7 @@ const MODES = [
   ['difference', 'Difference'],
 ] as const
 
-/** An image in full screen, to zoom into, and to compare with another job or step. */
-export function LargeView(props: {
+interface LargeViewProps {
   name: string
   unit: string
   /** All values of the step, and of these the images. */
@@ -36,7 +35,10 @@ export function LargeView(props: {
   look: MediaLook
   onLook: (part: SearchChange<MediaLook>) => void
   onClose: () => void
-}) {
+}
+
+/** An image in full screen, to zoom into, and to compare with another job or step. */
+export function LargeView(props: LargeViewProps) {
   const { name, unit, images, step, look } = props
   // Other values come with another step: the same place is shown.
   const found = images.findIndex((one) => one.job === props.image.job && one.index === props.image.index)
@@ -46,10 +48,8 @@ export function LargeView(props: {
   const { with: withText = '', how: mode = 'side' } = look
   const zooming = useZoom()
   const { zoom, box, drag, by, reset } = zooming
-  const other = imagesOf(
-    [useChosenValues(name, image.job, withText, props.items)].flatMap((one) => one ?? []),
-    jobs,
-  ).find((one) => one.index === image.index)
+  const values = useChosenValues(name, image.job, withText, props.items)
+  const other = values && imagesOf([values], jobs).find((one) => one.index === image.index)
   const go = (by: number): void => {
     const next = images[at + by]
     if (next !== undefined) props.onLook({ open: { job: next.job, index: next.index } })
@@ -61,19 +61,7 @@ export function LargeView(props: {
         className="flex h-[calc(100dvh-6rem)] flex-col gap-2 outline-none"
         data-begin
         tabIndex={-1}
-        onKeyDown={(event) => {
-          if (event.target instanceof Element && event.target.closest('input, select')) return
-          const act = {
-            ArrowLeft: () => go(-1),
-            ArrowRight: () => go(1),
-            '+': () => by(1.5),
-            '-': () => by(1 / 1.5),
-            '0': reset,
-          }[event.key]
-          if (act === undefined) return
-          event.preventDefault()
-          act()
-        }}
+        onKeyDown={(event) => pressed(event, { go, by, reset })}
       >
         <Toolbar {...props} image={image} at={at} onGo={go} jobs={jobs} zooming={zooming} />
         <div
@@ -101,10 +89,28 @@ export function LargeView(props: {
   )
 }
 
+/** Shortcuts of the buttons. */
+function pressed(
+  event: KeyboardEvent,
+  { go, by, reset }: { go: (by: number) => void; by: (factor: number) => void; reset: () => void },
+): void {
+  if (event.target instanceof Element && event.target.closest('input, select')) return
+  const act = {
+    ArrowLeft: () => go(-1),
+    ArrowRight: () => go(1),
+    '+': () => by(1.5),
+    '-': () => by(1 / 1.5),
+    '0': reset,
+  }[event.key]
+  if (act === undefined) return
+  event.preventDefault()
+  act()
+}
+
 /** The place among the images, the step, what the image is compared with, zoom and download. */
 function Toolbar(
   props: Pick<
-    Parameters<typeof LargeView>[0],
+    LargeViewProps,
     'name' | 'unit' | 'images' | 'steps' | 'step' | 'onStep' | 'look' | 'onLook'
   > & {
     image: ShownImage
@@ -116,28 +122,9 @@ function Toolbar(
 ) {
   const { name, unit, images, image, at, jobs, steps, step, onLook } = props
   const { with: withText = '', how = 'side' } = props.look
-  const { zoom, by, reset } = props.zooming
   return (
     <div className="fade-end flex items-center gap-2 max-lg:overflow-x-auto max-lg:py-0.5 max-lg:*:shrink-0">
-      <Button
-        aria-label="Previous image"
-        title="Previous (←)"
-        disabled={at <= 0}
-        onClick={() => props.onGo(-1)}
-      >
-        <ChevronLeft className="size-4" aria-hidden="true" />
-      </Button>
-      <span className="whitespace-nowrap text-muted tabular-nums">
-        {number(at + 1)} of {number(images.length)}
-      </span>
-      <Button
-        aria-label="Next image"
-        title="Next (→)"
-        disabled={at + 1 >= images.length}
-        onClick={() => props.onGo(1)}
-      >
-        <ChevronRight className="size-4" aria-hidden="true" />
-      </Button>
+      <Pager at={at} n={images.length} onGo={props.onGo} />
       <StepSlider label={`Step of ${name}`} unit={unit} steps={steps} step={step} onStep={props.onStep} />
       <Choice
         label="Compare with"
@@ -156,18 +143,7 @@ function Toolbar(
         />
       )}
       <span className="flex-1" />
-      <Button aria-label="Zoom out" title="Zoom out (−)" onClick={() => by(1 / 1.5)}>
-        <ZoomOut className="size-4" aria-hidden="true" />
-      </Button>
-      <span className="w-12 text-center text-xs text-muted tabular-nums" aria-live="polite">
-        {number(Math.round(zoom.scale * 100))}%
-      </span>
-      <Button aria-label="Zoom in" title="Zoom in (+)" onClick={() => by(1.5)}>
-        <ZoomIn className="size-4" aria-hidden="true" />
-      </Button>
-      <Button aria-label="Whole image" title="Whole image (0)" onClick={reset}>
-        <Maximize className="size-4" aria-hidden="true" />
-      </Button>
+      <ZoomButtons {...props.zooming} />
       <a
         href={downloadAt(image.media.url)}
         download
@@ -181,6 +157,41 @@ function Toolbar(
   )
 }
 
+function Pager({ at, n, onGo }: { at: number; n: number; onGo: (by: number) => void }) {
+  return (
+    <>
+      <Button aria-label="Previous image" title="Previous (←)" disabled={at <= 0} onClick={() => onGo(-1)}>
+        <ChevronLeft className="size-4" aria-hidden="true" />
+      </Button>
+      <span className="whitespace-nowrap text-muted tabular-nums">
+        {number(at + 1)} of {number(n)}
+      </span>
+      <Button aria-label="Next image" title="Next (→)" disabled={at + 1 >= n} onClick={() => onGo(1)}>
+        <ChevronRight className="size-4" aria-hidden="true" />
+      </Button>
+    </>
+  )
+}
+
+function ZoomButtons({ zoom, by, reset }: Pick<ReturnType<typeof useZoom>, 'zoom' | 'by' | 'reset'>) {
+  return (
+    <>
+      <Button aria-label="Zoom out" title="Zoom out (−)" onClick={() => by(1 / 1.5)}>
+        <ZoomOut className="size-4" aria-hidden="true" />
+      </Button>
+      <span className="w-12 text-center text-xs text-muted tabular-nums" aria-live="polite">
+        {number(Math.round(zoom.scale * 100))}%
+      </span>
+      <Button aria-label="Zoom in" title="Zoom in (+)" onClick={() => by(1.5)}>
+        <ZoomIn className="size-4" aria-hidden="true" />
+      </Button>
+      <Button aria-label="Whole image" title="Whole image (0)" onClick={reset}>
+        <Maximize className="size-4" aria-hidden="true" />
+      </Button>
+    </>
+  )
+}
+
 function Panes(props: {
   image: ShownImage
   other: ShownImage | undefined
@@ -191,7 +202,6 @@ function Panes(props: {
   altOf: (image: ShownImage) => string
 }) {
   const { image, other, mode, zoom, isCompared } = props
-  const [split, setSplit] = useState(50)
   const pane = (one: ShownImage): ReactNode => (
     <span
       className="block size-full"
@@ -232,11 +242,17 @@ function Panes(props: {
         <span className="absolute inset-0 mix-blend-difference">{pane(other)}</span>
       </div>
     )
+  return <SplitPanes left={pane(image)} right={pane(other)} />
+}
+
+/** Two images on top of each other, with a slider that moves their border. */
+function SplitPanes({ left, right }: { left: ReactNode; right: ReactNode }) {
+  const [split, setSplit] = useState(50)
   return (
     <div className="relative size-full">
-      <span className="absolute inset-0">{pane(other)}</span>
+      <span className="absolute inset-0">{right}</span>
       <span className="absolute inset-0" style={{ clipPath: `inset(0 ${100 - split}% 0 0)` }}>
-        <span className="block size-full bg-surface">{pane(image)}</span>
+        <span className="block size-full bg-surface">{left}</span>
       </span>
       <span
         aria-hidden="true"

@@ -19,17 +19,8 @@ export function placeOf(steps: readonly number[], step: number): number {
   return Math.max(0, low - 1)
 }
 
-/** Chooses one of the steps that have media. At its end it follows the last step. */
-export function StepSlider(props: {
-  label: string
-  unit: string
-  steps: readonly number[]
-  step: number
-  /** `undefined`: the last step, as steps arrive. */
-  onStep: (step: number | undefined) => void
-  wide?: boolean
-}) {
-  const { label, unit, steps, step, onStep } = props
+/** The step that a slider shows: while it is moved, not yet that of the page. */
+function useMovedStep(steps: readonly number[], step: number, onStep: (step: number | undefined) => void) {
   const [moving, setMoving] = useState<number>()
   const timer = useRef<ReturnType<typeof setTimeout> | null>(null)
   useEffect(() => setMoving((now) => (now === step ? undefined : now)), [step])
@@ -47,6 +38,21 @@ export function StepSlider(props: {
       timer.current = setTimeout(() => setMoving(undefined), TAKEN_MS)
     }, pause)
   }
+  return { shown, at, last, choose }
+}
+
+/** Chooses one of the steps that have media. At its end it follows the last step. */
+export function StepSlider(props: {
+  label: string
+  unit: string
+  steps: readonly number[]
+  step: number
+  /** `undefined`: the last step, as steps arrive. */
+  onStep: (step: number | undefined) => void
+  wide?: boolean
+}) {
+  const { label, unit, steps, step, onStep } = props
+  const { shown, at, last, choose } = useMovedStep(steps, step, onStep)
   const isBetween = steps[at] !== shown
   return (
     <div role="group" aria-label={label} className="flex min-w-0 items-center gap-1">

@@ -39,10 +39,16 @@ interface Shown {
 }
 type TableLook = Pick<MediaLook, 'find' | 'filters' | 'order' | 'page'>
 
-export function ShownTable({ table, name, look: given, onLook }: Shown) {
+/** The settings of the page, or its own. */
+function useTableLook(given: Shown['look'], onLook: Shown['onLook']) {
   const [own, setOwn] = useState<TableLook>({})
-  const { find: search = '', filters = NO_FILTERS, order, page = 0 } = given ?? own
   const change = onLook ?? ((part: SearchChange<TableLook>) => setOwn((before) => changed(before, part)))
+  return [given ?? own, change] as const
+}
+
+export function ShownTable({ table, name, look: given, onLook }: Shown) {
+  const [look, change] = useTableLook(given, onLook)
+  const { find: search = '', filters = NO_FILTERS, order, page = 0 } = look
   const [filtering, setFiltering] = useState(Object.keys(filters).length > 0)
   // Typing stays quick: 100,000 rows take about 50 ms.
   const [wanted, conditions] = [useDeferredValue(search), useDeferredValue(filters)]
@@ -85,42 +91,12 @@ export function ShownTable({ table, name, look: given, onLook }: Shown) {
         className="max-h-[calc(32rem+var(--more,0px))] overflow-auto rounded-md border border-line"
       >
         <table className="w-full text-left [&_:is(td,th)]:px-2 [&_:is(td,th)]:py-1 [&_tr]:border-b [&_tr]:border-line">
-          <thead className="sticky top-0 bg-surface text-xs text-muted">
-            <tr>
-              {table.columns.map((column, i) => (
-                <Head
-                  // biome-ignore lint/suspicious/noArrayIndexKey: names of columns may repeat
-                  key={i}
-                  column={column}
-                  order={order?.column === i ? order : undefined}
-                  onSort={() => change({ order: nextOrder(i, order), page: undefined })}
-                />
-              ))}
-            </tr>
-            {filtering && (
-              <tr>
-                {table.columns.map((column, i) => (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: names of columns may repeat
-                  <td key={i}>
-                    <input
-                      aria-label={`Filter ${column}`}
-                      className={`${inputLook} min-w-16`}
-                      value={filters[i] ?? ''}
-                      onChange={(event) => {
-                        const { [i]: _, ...others } = filters
-                        const text = event.target.value
-                        const next = text === '' ? others : { ...others, [i]: text }
-                        change({
-                          filters: Object.keys(next).length > 0 ? next : undefined,
-                          page: undefined,
-                        })
-                      }}
-                    />
-                  </td>
-                ))}
-              </tr>
-            )}
-          </thead>
+          <TableHead
+            columns={table.columns}
+            order={order}
+            filters={filtering ? filters : undefined}
+            onChange={change}
+          />
           <tbody>
             {found.slice(at * ROWS, (at + 1) * ROWS).map((place) => (
               <Row key={place} row={table.rows[place] ?? []} columns={table.columns.length} />
@@ -129,6 +105,54 @@ export function ShownTable({ table, name, look: given, onLook }: Shown) {
         </table>
       </section>
     </div>
+  )
+}
+
+/** The names of the columns, which sort, and below them their conditions. */
+function TableHead(props: {
+  columns: readonly string[]
+  order: TableOrder | undefined
+  filters: Record<string, string> | undefined
+  onChange: (part: SearchChange<TableLook>) => void
+}) {
+  const { columns, order, filters, onChange } = props
+  return (
+    <thead className="sticky top-0 bg-surface text-xs text-muted">
+      <tr>
+        {columns.map((column, i) => (
+          <Head
+            // biome-ignore lint/suspicious/noArrayIndexKey: names of columns may repeat
+            key={i}
+            column={column}
+            order={order?.column === i ? order : undefined}
+            onSort={() => onChange({ order: nextOrder(i, order), page: undefined })}
+          />
+        ))}
+      </tr>
+      {filters && (
+        <tr>
+          {columns.map((column, i) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: names of columns may repeat
+            <td key={i}>
+              <input
+                aria-label={`Filter ${column}`}
+                className={`${inputLook} min-w-16`}
+                value={filters[i] ?? ''}
+                onChange={(event) => {
+                  const { [i]: _, ...others } = filters
+                  const text = event.target.value
+                  const next = text === '' ? others : { ...others, [i]: text }
+                  onChange({
+                    filters: Object.keys(next).length > 0 ? next : undefined,
+                    page: undefined,
+                  })
+                }}
+              />
+            </td>
+          ))}
+        </tr>
+      )}
+    </thead>
   )
 }
 

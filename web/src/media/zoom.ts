@@ -22,26 +22,27 @@ function within({ scale, x, y }: Zoom): Zoom {
   return { scale, x: Math.max(-most, Math.min(most, x)), y: Math.max(-most, Math.min(most, y)) }
 }
 
+/** Where the pointer is, in shares of the pane from its middle. */
+function placeIn(
+  pane: HTMLElement | null,
+  { clientX, clientY }: { clientX: number; clientY: number },
+): { x: number; y: number } {
+  const area = pane?.getBoundingClientRect() ?? new DOMRect(0, 0, 1, 1)
+  return { x: (clientX - area.left) / area.width - 0.5, y: (clientY - area.top) / area.height - 0.5 }
+}
+
 /** Zoom by wheel and pinch, and movement by dragging: for several panes that show the same place. */
 export function useZoom() {
   const [zoom, setZoom] = useState(WHOLE)
   const pointers = useRef(new Map<number, { x: number; y: number }>())
   const box = useRef<HTMLDivElement>(null)
-  const placeIn = (clientX: number, clientY: number): { x: number; y: number } => {
-    const area = box.current?.getBoundingClientRect() ?? new DOMRect(0, 0, 1, 1)
-    return { x: (clientX - area.left) / area.width - 0.5, y: (clientY - area.top) / area.height - 0.5 }
-  }
   // React's wheel listener is passive, and the dialog would scroll.
   useEffect(() => {
     const at = box.current
     if (at === null) return
     const wheel = (event: WheelEvent): void => {
       event.preventDefault()
-      const area = at.getBoundingClientRect()
-      const place = {
-        x: (event.clientX - area.left) / area.width - 0.5,
-        y: (event.clientY - area.top) / area.height - 0.5,
-      }
+      const place = placeIn(at, event)
       setZoom((now) => zoomedAt(now, Math.exp(-event.deltaY / 300), place))
     }
     at.addEventListener('wheel', wheel, { passive: false })
@@ -51,12 +52,12 @@ export function useZoom() {
     onPointerDown(event: PointerEvent): void {
       if (!(event.target instanceof Element) || event.target.closest('button, input')) return
       box.current?.setPointerCapture(event.pointerId)
-      pointers.current.set(event.pointerId, placeIn(event.clientX, event.clientY))
+      pointers.current.set(event.pointerId, placeIn(box.current, event))
     },
     onPointerMove(event: PointerEvent): void {
       const before = pointers.current.get(event.pointerId)
       if (before === undefined) return
-      const now = placeIn(event.clientX, event.clientY)
+      const now = placeIn(box.current, event)
       const other = [...pointers.current].find(([id]) => id !== event.pointerId)?.[1]
       pointers.current.set(event.pointerId, now)
       if (other === undefined)

@@ -19,7 +19,6 @@ export function Traceback({
   stderr?: { key: string; read: () => Promise<readonly string[]> } | undefined
 }) {
   const place = placeOf(text)
-  const error = errorOf(text)
   const before = useQuery({
     queryKey: ['stderr', stderr?.key],
     enabled: stderr !== undefined,
@@ -51,24 +50,7 @@ export function Traceback({
           aria-label={`Traceback of ${of}`}
           className={LINES_PX}
         >
-          {text.split('\n').map((line, i) => {
-            const frame = frameOf(line)
-            const here = frame !== null && place?.file === frame.file && place.line === frame.line
-            const look = here
-              ? 'bg-failed-soft font-semibold text-failed'
-              : frame !== null && isInstalled(frame)
-                ? 'text-muted'
-                : line.trim() === error
-                  ? 'font-semibold text-failed'
-                  : ''
-            return (
-              // biome-ignore lint/suspicious/noArrayIndexKey: the text does not change
-              <span key={i} className={look} data-place={here || undefined}>
-                {line}
-                {'\n'}
-              </span>
-            )
-          })}
+          <Lines text={text} />
         </pre>
         {/* Beside the title, where it covers no line. */}
         <div className="absolute right-1 bottom-full mb-0.5">
@@ -77,4 +59,28 @@ export function Traceback({
       </div>
     </details>
   )
+}
+
+/** The lines of a traceback: the place of the error stands out, installed packages are dimmed. */
+function Lines({ text }: { text: string }) {
+  const place = placeOf(text)
+  const error = errorOf(text)
+  return text.split('\n').map((line, i) => {
+    const frame = frameOf(line)
+    const here = frame !== null && place?.file === frame.file && place.line === frame.line
+    const look = here
+      ? 'bg-failed-soft font-semibold text-failed'
+      : frame !== null && isInstalled(frame)
+        ? 'text-muted'
+        : line.trim() === error
+          ? 'font-semibold text-failed'
+          : ''
+    return (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the text does not change
+      <span key={i} className={look} data-place={here || undefined}>
+        {line}
+        {'\n'}
+      </span>
+    )
+  })
 }

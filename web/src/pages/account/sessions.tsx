@@ -1,5 +1,5 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
-import { closeOtherSessions, closeSession, fetchSessions } from '../../lib/api/factors.ts'
+import { closeOtherSessions, closeSession, fetchSessions, type Session } from '../../lib/api/factors.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/availability.ts'
 import { Button } from '../../ui/controls.tsx'
@@ -34,30 +34,12 @@ export function Sessions() {
       </p>
       <Table heads={['Device', 'Address', 'Last used', 'Since', '']} wide={['Since']} label="Sessions">
         {items.map((session) => (
-          <tr key={session.id}>
-            <td title={session.user_agent ?? ''}>
-              {session.device} {session.current && <Flag>this one</Flag>}
-            </td>
-            <td>{session.address ?? '–'}</td>
-            <td>
-              <RelativeTime at={session.last_used_at} />
-            </td>
-            <td className="max-sm:hidden">
-              <RelativeTime at={session.created_at} />
-            </td>
-            <td className="text-right">
-              {!session.current && (
-                <Button
-                  look="danger"
-                  aria-label={`Sign out ${session.device}`}
-                  disabled={close.isPending}
-                  onClick={() => close.mutate(session.id)}
-                >
-                  Sign out
-                </Button>
-              )}
-            </td>
-          </tr>
+          <SessionRow
+            key={session.id}
+            session={session}
+            isClosing={close.isPending}
+            onClose={() => close.mutate(session.id)}
+          />
         ))}
       </Table>
       {close.error && <Failure>{errorText(close.error)}</Failure>}
@@ -70,5 +52,42 @@ export function Sessions() {
         )}
       </div>
     </Section>
+  )
+}
+
+function SessionRow({
+  session,
+  isClosing,
+  onClose,
+}: {
+  session: Session
+  isClosing: boolean
+  onClose: () => void
+}) {
+  return (
+    <tr>
+      <td title={session.user_agent ?? ''}>
+        {session.device} {session.current && <Flag>this one</Flag>}
+      </td>
+      <td>{session.address ?? '–'}</td>
+      <td>
+        <RelativeTime at={session.last_used_at} />
+      </td>
+      <td className="max-sm:hidden">
+        <RelativeTime at={session.created_at} />
+      </td>
+      <td className="text-right">
+        {!session.current && (
+          <Button
+            look="danger"
+            aria-label={`Sign out ${session.device}`}
+            disabled={isClosing}
+            onClick={onClose}
+          >
+            Sign out
+          </Button>
+        )}
+      </td>
+    </tr>
   )
 }

@@ -104,33 +104,32 @@ function UserRow(props: {
       <td className="max-sm:hidden">
         <RelativeTime at={user.created_at} />
       </td>
-      <td>
-        <div className="flex flex-col items-end justify-end gap-2 sm:flex-row">
-          {!isMe && (
-            <Button
-              aria-label={`Reset factors of ${user.name}`}
-              onClick={() => onChange({ factors: 'none' })}
-            >
-              Reset factors
-            </Button>
-          )}
-          {!isMe &&
-            (user.disabled ? (
-              <Button aria-label={`Enable ${user.name}`} disabled={props.isPending} onClick={props.onEnable}>
-                Enable
-              </Button>
-            ) : (
-              <Button
-                look="danger"
-                aria-label={`Disable ${user.name}`}
-                onClick={() => onChange({ disabled: true })}
-              >
-                Disable
-              </Button>
-            ))}
-        </div>
-      </td>
+      <td>{!isMe && <Rights {...props} />}</td>
     </tr>
+  )
+}
+
+/** Takes away what an account can do, or gives it back. */
+function Rights({ user, isPending, onEnable, onChange }: Parameters<typeof UserRow>[0]) {
+  return (
+    <div className="flex flex-col items-end justify-end gap-2 sm:flex-row">
+      <Button aria-label={`Reset factors of ${user.name}`} onClick={() => onChange({ factors: 'none' })}>
+        Reset factors
+      </Button>
+      {user.disabled ? (
+        <Button aria-label={`Enable ${user.name}`} disabled={isPending} onClick={onEnable}>
+          Enable
+        </Button>
+      ) : (
+        <Button
+          look="danger"
+          aria-label={`Disable ${user.name}`}
+          onClick={() => onChange({ disabled: true })}
+        >
+          Disable
+        </Button>
+      )}
+    </div>
   )
 }
 

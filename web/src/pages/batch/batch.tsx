@@ -132,19 +132,26 @@ function Header(props: { batchId: string; ofJob: boolean; openFailure: boolean }
 /** For fewer jobs, the curves are a sufficient comparison. */
 const SWEEP_JOBS = 4
 
-/** On phones not all tabs are visible: scrolls the open one into view. */
+/**
+ * On phones not all tabs are visible: scrolls the open one into view.
+ * @param last whether the last tab is there
+ */
+function useInView(tabs: React.RefObject<HTMLElement | null>, last: boolean): void {
+  const path = useRouterState({ select: (state) => state.resolvedLocation?.pathname })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs at each navigation, and once the last tab is there
+  useEffect(() => {
+    const open = tabs.current?.querySelector<HTMLElement>('[aria-current="page"]')
+    if (tabs.current && open) tabs.current.scrollLeft = open.offsetLeft - tabs.current.offsetLeft - 16
+  }, [path, last])
+}
+
 const Tabs = memo(function Tabs({ batchId, timeline }: { batchId: string; timeline: boolean }) {
   const tabs = useRef<HTMLElement>(null)
   const { of, jobs, media: source } = useBatchContext()
   const media = (useQuery(mediaKeysQuery(of, source)).data?.length ?? 0) > 0
   const hasTrials = useRowPart(batchStore, batchId, (batch) => batch?.sweep_id != null)
   const hasMany = useSyncExternalStore(jobs.onIds, () => jobs.ids().length >= SWEEP_JOBS)
-  const path = useRouterState({ select: (state) => state.resolvedLocation?.pathname })
-  // biome-ignore lint/correctness/useExhaustiveDependencies: runs at each navigation, and when the last tab is known
-  useEffect(() => {
-    const open = tabs.current?.querySelector<HTMLElement>('[aria-current="page"]')
-    if (tabs.current && open) tabs.current.scrollLeft = open.offsetLeft - tabs.current.offsetLeft - 16
-  }, [path, media])
+  useInView(tabs, media)
   return (
     <nav
       ref={tabs}

@@ -37,28 +37,14 @@ export function Board(props: {
   const { store, batch, picked } = props
   const ids = useIds(store)
   const parts = useParts(ids)
-  const cells = useRef<HTMLDivElement>(null)
   const missing = Math.max(0, (batch.n_total ?? 0) - ids.length)
   const size = ids.length + missing > 400 ? 'size-2.5' : 'size-4'
   const over = batch.status !== 'running'
   const entry = picked !== undefined && ids.includes(picked) ? picked : ids[0]
-  const step = (event: React.KeyboardEvent): void => {
-    const by = {
-      ArrowRight: 1,
-      ArrowLeft: -1,
-      ArrowDown: rowOf(cells.current),
-      ArrowUp: -rowOf(cells.current),
-    }[event.key]
-    if (by === undefined) return
-    event.preventDefault()
-    const all = [...(cells.current?.querySelectorAll<HTMLElement>('button') ?? [])]
-    const now = all.findIndex((cell) => cell.matches(':focus'))
-    all[Math.max(0, Math.min(all.length - 1, now + by))]?.focus()
-  }
   return (
     <section aria-label="Completion board" className="flex flex-col gap-2">
       {/* biome-ignore lint/a11y/noStaticElementInteractions: arrow keys move between its buttons */}
-      <div ref={cells} className="flex max-h-56 flex-wrap gap-1 overflow-y-auto p-0.5" onKeyDown={step}>
+      <div className="flex max-h-56 flex-wrap gap-1 overflow-y-auto p-0.5" onKeyDown={moveFocus}>
         {parts.map((part) => (
           <Cells
             key={part[0]}
@@ -98,9 +84,25 @@ export function Board(props: {
   )
 }
 
+/** Arrow keys move the focus between the cells. */
+function moveFocus(event: React.KeyboardEvent<HTMLElement>): void {
+  const cells = event.currentTarget
+  const by = {
+    ArrowRight: 1,
+    ArrowLeft: -1,
+    ArrowDown: rowOf(cells),
+    ArrowUp: -rowOf(cells),
+  }[event.key]
+  if (by === undefined) return
+  event.preventDefault()
+  const all = [...cells.querySelectorAll<HTMLElement>('button')]
+  const now = all.findIndex((cell) => cell.matches(':focus'))
+  all[Math.max(0, Math.min(all.length - 1, now + by))]?.focus()
+}
+
 /** The number of cells in a row. */
-function rowOf(box: HTMLElement | null): number {
-  const all = [...(box?.children ?? [])] as HTMLElement[]
+function rowOf(box: HTMLElement): number {
+  const all = [...box.children] as HTMLElement[]
   const next = all.findIndex((cell) => cell.offsetTop > (all[0]?.offsetTop ?? 0))
   return next < 1 ? all.length : next
 }

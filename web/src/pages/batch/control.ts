@@ -137,64 +137,96 @@ function conflictText({ detail }: Step): string {
     .join(' · ')
 }
 
+interface StepText {
+  title: string
+  note?: string | undefined
+  bad?: boolean
+}
+
+/** Steps that need no detail. */
+const PLAIN: Readonly<Record<string, StepText>> = {
+  seen_by_reporter: { title: 'The script saw the stop request' },
+  adopted: { title: 'The agent restarted and took over its process' },
+  sigterm: { title: 'SIGTERM sent to the process' },
+  sigkill: { title: 'SIGKILL sent to the process', bad: true },
+  sweep_created: { title: 'Sweep created' },
+  sweep_paused: { title: 'Sweep paused' },
+  sweep_resumed: { title: 'Sweep resumed' },
+  sweep_stopped: { title: 'Sweep stopped' },
+  sweep_edited: { title: 'Space of the sweep edited' },
+  deleted: { title: 'Deleted', bad: true },
+  restored: { title: 'Restored' },
+  share_revoked: { title: 'A shared link was revoked' },
+}
+
 /** The text of a timeline step. */
-export function stepText(step: Step): { title: string; note?: string | undefined; bad?: boolean } {
+export function stepText(step: Step): StepText {
   const { detail } = step
-  const noun = step.kind === 'rerun' ? 'rerun' : 'stop'
+  return (
+    PLAIN[step.step] ??
+    commandText(step) ??
+    batchText(step) ??
+    sweepText(step) ??
+    noticeText(step) ?? {
+      title: step.step.replaceAll('_', ' '),
+      note: reasonText(detail.failure_reason),
+    }
+  )
+}
+
+/** Steps of a stop or a rerun, from the request to the end of the process. */
+function commandText(step: Step): StepText | undefined {
+  const { detail, kind } = step
+  const noun = kind === 'rerun' ? 'rerun' : 'stop'
   switch (step.step) {
     case 'requested': {
       const jobs = detail.jobs === 'failed' ? 'failed, lost and missing jobs only' : undefined
       const changed = Array.isArray(detail.overridden) && detail.overridden.length > 0
       return {
-        title: step.kind === 'rerun' ? 'Rerun requested' : 'Stop requested',
-        note: [jobs, changed ? `with another ${(detail.overridden as string[]).join(' and ')}` : undefined]
-          .filter(Boolean)
-          .join(', '),
+        title: `${capital(noun)} requested`,
+        note: listed(jobs, changed && `with another ${(detail.overridden as string[]).join(' and ')}`),
       }
     }
-    case 'seen_by_reporter':
-      return { title: 'The script saw the stop request' }
     case 'delivered':
       return { title: `The agent has the ${noun} command` }
     case 'acknowledged':
       return { title: `The agent acknowledged the ${noun}` }
     case 'started':
       return { title: 'Process started', note: `pid ${detail.pid}` }
-    case 'adopted':
-      return { title: 'The agent restarted and took over its process' }
     case 'linked':
       return { title: 'The process reports as a batch', note: String(detail.batch_id ?? '') }
-    case 'sigterm':
-      return { title: 'SIGTERM sent to the process' }
-    case 'sigkill':
-      return { title: 'SIGKILL sent to the process', bad: true }
     case 'exited':
       return { title: 'Process ended', note: exitText(step), bad: detail.exit_code !== 0 }
     case 'failed':
-      return {
-        title: step.kind === 'rerun' ? 'Rerun failed' : 'Stop failed',
-        note: exitText(step),
-        bad: true,
-      }
+      return { title: `${capital(noun)} failed`, note: exitText(step), bad: true }
     case 'expired':
       return { title: `The ${noun} expired`, note: 'no agent took it for a day', bad: true }
     case 'cancelled':
       return { title: `The ${noun} was cancelled`, note: reasonText(detail.reason ?? detail.failure_reason) }
+    default:
+      return undefined
+  }
+}
+
+const listed = (...parts: (string | false | undefined)[]): string => parts.filter(Boolean).join(', ')
+
+/** Start, end and edits of the batch. */
+function batchText(step: Step): StepText | undefined {
+  const { detail } = step
+  switch (step.step) {
     case 'began':
       return {
         title: detail.resumed === true ? 'Batch resumed by another process' : 'Batch started',
-        note: [
+        note: listed(
           detail.host ? `on ${detail.host}` : undefined,
-          typeof detail.pid === 'number' ? `pid ${detail.pid}` : undefined,
-          typeof detail.n_total === 'number' ? `${some(detail.n_total, 'job')} planned` : undefined,
+          typeof detail.pid === 'number' && `pid ${detail.pid}`,
+          typeof detail.n_total === 'number' && `${some(detail.n_total, 'job')} planned`,
           detail.rerun_of ? `a rerun of ${detail.rerun_of}` : undefined,
-        ]
-          .filter(Boolean)
-          .join(', '),
+        ),
       }
     case 'start_conflict':
       return {
-        title: 'A later start contradicted the first one and changed nothing',
+        title: 'A later start with different settings was ignored',
         note: conflictText(step),
         bad: true,
       }
@@ -212,20 +244,17 @@ export function stepText(step: Step): { title: string; note?: string | undefined
         note: tags.length > 0 ? `tags: ${tags.join(', ')}` : undefined,
       }
     }
-    case 'sweep_created':
-      return { title: 'Sweep created' }
-    case 'sweep_paused':
-      return { title: 'Sweep paused' }
-    case 'sweep_resumed':
-      return { title: 'Sweep resumed' }
-    case 'sweep_stopped':
-      return { title: 'Sweep stopped' }
+    default:
+      return undefined
+  }
+}
+
+function sweepText({ step, detail }: Step): StepText | undefined {
+  switch (step) {
     case 'sweep_workers_started':
       return {
         title: `${some(Number(detail.workers), 'worker')} of the sweep requested on ${String(detail.host)}`,
       }
-    case 'sweep_edited':
-      return { title: 'Space of the sweep edited' }
     case 'sweep_queued':
       return {
         title:
@@ -240,17 +269,19 @@ export function stepText(step: Step): { title: string; note?: string | undefined
             ? 'Sweep without a limit from now on'
             : `Sweep has ${some(Number(detail.max_trials), 'trial')} from now on`,
       }
-    case 'deleted':
-      return { title: 'Deleted', bad: true }
-    case 'restored':
-      return { title: 'Restored' }
+    default:
+      return undefined
+  }
+}
+
+/** Links, agents and mail. */
+function noticeText({ step, detail }: Step): StepText | undefined {
+  switch (step) {
     case 'shared':
       return {
         title: 'Shared by a link',
         note: detail.anonymous ? 'names, host, paths and log hidden' : undefined,
       }
-    case 'share_revoked':
-      return { title: 'A shared link was revoked' }
     case 'agent_registered':
       return detail.rotated === true
         ? {
@@ -266,13 +297,13 @@ export function stepText(step: Step): { title: string; note?: string | undefined
     case 'mail_logged': {
       const to = some(Number(detail.recipients ?? 0), 'address', 'addresses')
       return {
-        title: `${MAIL[step.step]} ${to}`,
+        title: `${MAIL[step]} ${to}`,
         note: ruleText(detail.rule, detail.trigger),
-        bad: step.step === 'mail_refused',
+        bad: step === 'mail_refused',
       }
     }
     default:
-      return { title: step.step.replaceAll('_', ' '), note: reasonText(detail.failure_reason) }
+      return undefined
   }
 }
 

@@ -13,9 +13,8 @@ import { hasMissingEpochs, JobReceipts } from './job-receipts.tsx'
 
 const route = getRouteApi('/b/$batchId/delivery')
 
-/** Whether everything that the script reported has arrived: events by process, epochs by job. */
-export function BatchDelivery() {
-  const { batchId } = route.useParams()
+/** What arrived of a batch as a whole, and of each job. */
+function useDelivery(batchId: string) {
   const batch = useBatch(batchId)
   // An incomplete delivery may still change: late events, such as replayed spill files, complete it.
   const whole = useQuery({
@@ -31,6 +30,13 @@ export function BatchDelivery() {
     enabled: whole.data !== undefined,
     placeholderData: (before) => before,
   })
+  return { batch, whole, jobs }
+}
+
+/** Whether everything that the script reported has arrived: events by process, epochs by job. */
+export function BatchDelivery() {
+  const { batchId } = route.useParams()
+  const { batch, whole, jobs } = useDelivery(batchId)
   const [onlyGaps, setOnlyGaps] = useState(false)
   const rows = useMemo(
     () => (jobs.data ?? []).filter((job) => !onlyGaps || hasMissingEpochs(job)),
@@ -93,9 +99,31 @@ const STATE = {
   ],
 } as const
 
+/** Its word with a colour and a sign. */
+function State({ state }: Pick<Delivery, 'state'>) {
+  const [colour, word] = STATE[state]
+  return (
+    <span
+      data-delivery={state}
+      className={`inline-flex items-center gap-1.5 rounded-full border px-2.5 py-0.5 font-medium ${colour}`}
+    >
+      <span aria-hidden="true">
+        {state === 'complete' ? (
+          '✓'
+        ) : state === 'incomplete' ? (
+          '!'
+        ) : (
+          <span className="block size-2 rounded-full border-2 border-current" />
+        )}
+      </span>
+      {word}
+    </span>
+  )
+}
+
 function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
   const replaying = useReplaying(delivery, batch)
-  const [colour, word, why] = STATE[delivery.state]
+  const [, , why] = STATE[delivery.state]
   const { reported } = delivery
   const facts: [string, number | null | undefined, string][] = [
     ['Produced', reported?.produced, 'Events that the script produced, counted by its reporter'],
@@ -115,21 +143,7 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
   return (
     <section aria-label="Receipt of the batch" className="flex flex-col gap-3">
       <div className="flex flex-wrap items-center gap-3">
-        <span
-          data-delivery={delivery.state}
-          className={`inline-flex items-center gap-1.5 rounded-full border px-2.5 py-0.5 font-medium ${colour}`}
-        >
-          <span aria-hidden="true">
-            {delivery.state === 'complete' ? (
-              '✓'
-            ) : delivery.state === 'incomplete' ? (
-              '!'
-            ) : (
-              <span className="block size-2 rounded-full border-2 border-current" />
-            )}
-          </span>
-          {word}
-        </span>
+        <State state={delivery.state} />
         <Help term="Receipt">
           <p className="text-muted">
             Whether every event that the script produced has arrived and is stored. The reporter counts what

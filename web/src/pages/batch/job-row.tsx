@@ -51,31 +51,36 @@ export const JobRow = memo(function JobRow(props: {
         column.id === 'id' ? (
           <Name key="id" job={job} checked={props.checked} onCheck={props.onCheck} />
         ) : (
-          <div
-            key={column.id}
-            role="cell"
-            className={
-              numeric.has(column.id)
-                ? 'px-2 text-right whitespace-nowrap'
-                : column.id === 'status'
-                  ? 'job-status bg-inherit px-2'
-                  : 'truncate px-2'
-            }
-            title={column.id === 'reason' || column.id === 'tags' ? column.format(job) : undefined}
-          >
-            {column.id === 'status' ? (
-              <State job={job} />
-            ) : column.id === 'tags' ? (
-              job.tags.map((tag) => <Tag key={tag}>{tag}</Tag>)
-            ) : (
-              column.format(job)
-            )}
-          </div>
+          <Cell key={column.id} column={column} job={job} isNumeric={numeric.has(column.id)} />
         ),
       )}
     </div>
   )
 })
+
+function Cell({ column, job, isNumeric }: { column: JobColumn; job: Job; isNumeric: boolean }) {
+  return (
+    <div
+      role="cell"
+      className={
+        isNumeric
+          ? 'px-2 text-right whitespace-nowrap'
+          : column.id === 'status'
+            ? 'job-status bg-inherit px-2'
+            : 'truncate px-2'
+      }
+      title={column.id === 'reason' || column.id === 'tags' ? column.format(job) : undefined}
+    >
+      {column.id === 'status' ? (
+        <State job={job} />
+      ) : column.id === 'tags' ? (
+        job.tags.map((tag) => <Tag key={tag}>{tag}</Tag>)
+      ) : (
+        column.format(job)
+      )}
+    </div>
+  )
+}
 
 function Name(props: {
   job: Job

@@ -3,7 +3,7 @@ import { defaultStringifySearch, useRouterState } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Batch } from '../../lib/api/batches.ts'
 import { errorText } from '../../lib/api/request.ts'
-import { createShare, fetchShares, revokeShare } from '../../lib/api/shares.ts'
+import { createShare, fetchShares, revokeShare, type Share } from '../../lib/api/shares.ts'
 import { stateOf } from '../../lib/link-state.ts'
 import { exact } from '../../lib/words.ts'
 import { Button, Choice } from '../../ui/controls.tsx'
@@ -16,20 +16,16 @@ import { readShareSearch, SHARE_TABS } from '../share/search.ts'
 
 const DAY_MS = 86_400_000
 
-/** Creates share links of the batch, which are shown once, and revokes them. */
-export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => void }) {
+/** Makes a link that opens what the page shows now. */
+function useMake(
+  batchId: string,
+  { days, anonymous, files, embed }: { days: string; anonymous: boolean; files: boolean; embed: boolean },
+) {
   const queries = useQueryClient()
-  const queryKey = ['shares', batch.id]
-  const shares = useQuery({ queryKey, queryFn: () => fetchShares(batch.id) })
-  const [days, setDays] = useState('30')
-  const [anonymous, setAnonymous] = useState(false)
-  const [files, setFiles] = useState(true)
-  const [embed, setEmbed] = useState(false)
   const view = useShownView()
-  const refresh = () => queries.invalidateQueries({ queryKey })
-  const make = useMutation({
+  return useMutation({
     mutationFn: async () => {
-      const made = await createShare(batch.id, {
+      const made = await createShare(batchId, {
         anonymous,
         files,
         embed,
@@ -40,18 +36,35 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
       // The settings of the page may hold names that an anonymous link hides.
       return { ...made, embed, url: anonymous ? made.url : made.url + view }
     },
-    onSuccess: () => void refresh(),
+    onSuccess: () => void queries.invalidateQueries({ queryKey: ['shares', batchId] }),
   })
+}
+
+/** Revokes a link once that is confirmed. */
+function useRevoke(batchId: string, onRevoked: (id: string) => void) {
+  const queries = useQueryClient()
   const [revoking, setRevoking] = useState<string | null>(null)
   const revoke = useMutation({
     mutationFn: revokeShare,
     onSuccess: (_, id) => {
-      // Hides a revoked link, so that it is not copied.
-      if (make.data?.id === id) make.reset()
+      onRevoked(id)
       setRevoking(null)
-      return refresh()
+      return queries.invalidateQueries({ queryKey: ['shares', batchId] })
     },
   })
+  return { revoke, revoking, setRevoking }
+}
+
+/** Creates share links of the batch, which are shown once, and revokes them. */
+export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => void }) {
+  const shares = useQuery({ queryKey: ['shares', batch.id], queryFn: () => fetchShares(batch.id) })
+  const [days, setDays] = useState('30')
+  const [anonymous, setAnonymous] = useState(false)
+  const [files, setFiles] = useState(true)
+  const [embed, setEmbed] = useState(false)
+  const make = useMake(batch.id, { days, anonymous, files, embed })
+  // A revoked link is hidden, so that it is not copied.
+  const { revoke, revoking, setRevoking } = useRevoke(batch.id, (id) => make.data?.id === id && make.reset())
   const failed = make.error ?? revoke.error ?? shares.error
   return (
     <Dialog title="Share this batch" onClose={onClose} size="wide">
@@ -67,83 +80,104 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
             ['never', 'when revoked'],
           ]}
         />
-        <label className="flex h-7 items-center gap-1.5">
-          <input
-            type="checkbox"
-            checked={anonymous}
-            onChange={(event) => {
-              setAnonymous(event.target.checked)
-              // Files may hold names: they are shown only if that is chosen after this.
-              if (event.target.checked) setFiles(false)
-            }}
-          />
-          hide names, host, paths, tracebacks and log lines
-        </label>
-        <label className="flex h-7 items-center gap-1.5">
-          <input type="checkbox" checked={files} onChange={(event) => setFiles(event.target.checked)} />
-          show files and media
-        </label>
-        <label className="flex h-7 items-center gap-1.5">
-          <input type="checkbox" checked={embed} onChange={(event) => setEmbed(event.target.checked)} />
-          other sites may show it
-        </label>
+        <Check
+          label="hide names, host, paths, tracebacks and log lines"
+          on={anonymous}
+          onChange={(on) => {
+            setAnonymous(on)
+            // Files may hold names: they are shown only if that is chosen after this.
+            if (on) setFiles(false)
+          }}
+        />
+        <Check label="show files and media" on={files} onChange={setFiles} />
+        <Check label="other sites may show it" on={embed} onChange={setEmbed} />
         <Button look="primary" disabled={make.isPending} onClick={() => make.mutate()}>
           Make a link
         </Button>
       </div>
       {failed && <Failure>{errorText(failed)}</Failure>}
-      {make.data && (
-        <div className="flex flex-wrap items-center gap-2 rounded border border-line bg-surface p-2">
-          <code data-share-url className="min-w-0 flex-1 font-mono text-xs break-all">
-            {make.data.url}
-          </code>
-          <Copy text={make.data.url} />
-          <p className="w-full text-xs text-muted">
-            Copy it now: it is shown only once.
-            {make.data.url.includes('?') && ' It opens with the settings of this page.'}
-          </p>
-          {make.data.embed && <EmbedCodes token={make.data.token} link={make.data.url} />}
-        </div>
-      )}
-      {(shares.data?.items.length ?? 0) > 0 && (
-        <ul className="divide-y divide-line border-y border-line">
-          {shares.data?.items.map((share) => (
-            <li key={share.id} className="flex flex-wrap items-center gap-x-3 gap-y-1 py-1.5">
-              <span className="flex-1">
-                {share.id === make.data?.id ? 'The link above, made' : 'Made'} by {share.created_by.name}{' '}
-                <RelativeTime at={share.created_at} />
-                {share.anonymous && ', anonymous'}
-                {share.embed && ', for other sites'}
-                <span className="text-muted">, {stateOf(share)}</span>
-              </span>
-              {revoking !== share.id ? (
-                <Button
-                  look="danger"
-                  aria-label={`Revoke the link made ${exact(share.created_at)}`}
-                  onClick={() => setRevoking(share.id)}
-                >
-                  Revoke
-                </Button>
-              ) : (
-                <span
-                  role="group"
-                  aria-label="Revoke this link?"
-                  className="flex flex-wrap items-center gap-2"
-                >
-                  Open pages lose access immediately.
-                  <Button autoFocus onClick={() => setRevoking(null)}>
-                    Keep it
-                  </Button>
-                  <Button look="danger" disabled={revoke.isPending} onClick={() => revoke.mutate(share.id)}>
-                    Revoke it
-                  </Button>
-                </span>
-              )}
-            </li>
-          ))}
-        </ul>
-      )}
+      {make.data && <MadeLink {...make.data} />}
+      <Links
+        shares={shares.data?.items ?? []}
+        made={make.data?.id}
+        revoking={revoking}
+        onRevoking={setRevoking}
+        isPending={revoke.isPending}
+        onRevoke={revoke.mutate}
+      />
     </Dialog>
+  )
+}
+
+const Check = (props: { label: string; on: boolean; onChange: (on: boolean) => void }) => (
+  <label className="flex h-7 items-center gap-1.5">
+    <input type="checkbox" checked={props.on} onChange={(event) => props.onChange(event.target.checked)} />
+    {props.label}
+  </label>
+)
+
+/** A new link, which is shown once. */
+function MadeLink({ url, token, embed }: { url: string; token: string; embed: boolean }) {
+  return (
+    <div className="flex flex-wrap items-center gap-2 rounded border border-line bg-surface p-2">
+      <code data-share-url className="min-w-0 flex-1 font-mono text-xs break-all">
+        {url}
+      </code>
+      <Copy text={url} />
+      <p className="w-full text-xs text-muted">
+        Copy it now: it is shown only once.
+        {url.includes('?') && ' It opens with the settings of this page.'}
+      </p>
+      {embed && <EmbedCodes token={token} link={url} />}
+    </div>
+  )
+}
+
+/** The links to the batch; revoking one asks in its place. */
+function Links(props: {
+  shares: readonly Share[]
+  /** The id of the link that is shown above. */
+  made: string | undefined
+  revoking: string | null
+  onRevoking: (id: string | null) => void
+  isPending: boolean
+  onRevoke: (id: string) => void
+}) {
+  const { shares, made, revoking, onRevoking, isPending, onRevoke } = props
+  if (shares.length === 0) return null
+  return (
+    <ul className="divide-y divide-line border-y border-line">
+      {shares.map((share) => (
+        <li key={share.id} className="flex flex-wrap items-center gap-x-3 gap-y-1 py-1.5">
+          <span className="flex-1">
+            {share.id === made ? 'The link above, made' : 'Made'} by {share.created_by.name}{' '}
+            <RelativeTime at={share.created_at} />
+            {share.anonymous && ', anonymous'}
+            {share.embed && ', for other sites'}
+            <span className="text-muted">, {stateOf(share)}</span>
+          </span>
+          {revoking !== share.id ? (
+            <Button
+              look="danger"
+              aria-label={`Revoke the link made ${exact(share.created_at)}`}
+              onClick={() => onRevoking(share.id)}
+            >
+              Revoke
+            </Button>
+          ) : (
+            <span role="group" aria-label="Revoke this link?" className="flex flex-wrap items-center gap-2">
+              Open pages lose access immediately.
+              <Button autoFocus onClick={() => onRevoking(null)}>
+                Keep it
+              </Button>
+              <Button look="danger" disabled={isPending} onClick={() => onRevoke(share.id)}>
+                Revoke it
+              </Button>
+            </span>
+          )}
+        </li>
+      ))}
+    </ul>
   )
 }
 

@@ -36,70 +36,12 @@ export function SelectionBar(props: {
   /** Selects all batches that match the query, if not all are loaded. */
   onAll: (() => void) | undefined
 }) {
-  const { ids, rows, fileName, onBaseline, onDone, onAll } = props
-  const [only] = ids
+  const { ids, rows, fileName, onDone, onAll } = props
   const [open, setOpen] = useState<'tag' | 'share' | null>(null)
   const able = (right: 'delete' | 'edit' | 'share'): string[] =>
     ids.filter((id) => batchStore.get(id)?.can?.[right])
   const [deletable, taggable, shareable] = [able('delete').slice(0, MAX_DELETED), able('edit'), able('share')]
-  const of = (some: readonly string[]): string => (some.length === ids.length ? '' : ` ${some.length}`)
-  const marked = (mark: 'starred' | 'archived', on: string, off: string): Action => {
-    const all = taggable.length > 0 && taggable.every((id) => batchStore.get(id)?.[mark])
-    return {
-      key: mark,
-      label: all ? off : on,
-      disabled: taggable.length === 0,
-      title: mark === 'archived' && !all ? 'Archived batches are listed with archived:true' : '',
-      onSelect: () => void markBatches(taggable, mark === 'starred' ? 'Star' : 'Archive mark', mark, !all),
-    }
-  }
-  const actions: Action[] = [
-    {
-      key: 'tag',
-      label: `Tag${of(taggable)}`,
-      disabled: taggable.length === 0,
-      opensDialog: true,
-      onSelect: () => setOpen('tag'),
-    },
-    ...(ids.length === 1 && only !== undefined
-      ? [
-          {
-            key: 'baseline',
-            label: 'Set as baseline',
-            title: 'Metrics of the others are shown relative to it',
-            onSelect: () => onBaseline(only),
-          },
-        ]
-      : []),
-    marked('starred', 'Star', 'Remove star'),
-    marked('archived', 'Archive', 'Unarchive'),
-    {
-      key: 'report',
-      label: 'Report',
-      title: 'A new report that shows them',
-      link: links.reports(props.slug, ids.slice(0, MAX_REPORTED)),
-    },
-    {
-      key: 'share',
-      label: `Share${of(shareable)}`,
-      disabled: shareable.length === 0,
-      title: shareable.length === 0 ? 'You may not share any of them' : '',
-      opensDialog: true,
-      onSelect: () => setOpen('share'),
-    },
-    {
-      key: 'delete',
-      label: `Delete${of(deletable)}`,
-      look: 'danger',
-      disabled: deletable.length === 0,
-      title:
-        deletable.length === 0 ? 'You may not delete any of them' : 'They can be restored from the trash',
-      onSelect: () => {
-        onDone()
-        void deleteWithUndo(deletable, showToast)
-      },
-    },
-  ]
+  const actions = actionsOf({ ...props, deletable, taggable, shareable, onOpen: setOpen })
   return (
     <div
       role="toolbar"
@@ -129,6 +71,87 @@ export function SelectionBar(props: {
       {open === 'share' && <ShareBatches ids={shareable} onClose={() => setOpen(null)} />}
     </div>
   )
+}
+
+type Selected = Pick<Parameters<typeof SelectionBar>[0], 'ids' | 'slug' | 'onBaseline' | 'onDone'> & {
+  deletable: readonly string[]
+  taggable: readonly string[]
+  shareable: readonly string[]
+  onOpen: (dialog: 'tag' | 'share') => void
+}
+
+/** What can be done with the batches, and with how many of them. */
+function actionsOf({
+  ids,
+  slug,
+  deletable,
+  taggable,
+  shareable,
+  onBaseline,
+  onDone,
+  onOpen,
+}: Selected): Action[] {
+  const [only] = ids
+  const of = (some: readonly string[]): string => (some.length === ids.length ? '' : ` ${some.length}`)
+  return [
+    {
+      key: 'tag',
+      label: `Tag${of(taggable)}`,
+      disabled: taggable.length === 0,
+      opensDialog: true,
+      onSelect: () => onOpen('tag'),
+    },
+    ...(ids.length === 1 && only !== undefined
+      ? [
+          {
+            key: 'baseline',
+            label: 'Set as baseline',
+            title: 'Metrics of the others are shown relative to it',
+            onSelect: () => onBaseline(only),
+          },
+        ]
+      : []),
+    marked(taggable, 'starred', 'Star', 'Remove star'),
+    marked(taggable, 'archived', 'Archive', 'Unarchive'),
+    {
+      key: 'report',
+      label: 'Report',
+      title: 'A new report that shows them',
+      link: links.reports(slug, ids.slice(0, MAX_REPORTED)),
+    },
+    {
+      key: 'share',
+      label: `Share${of(shareable)}`,
+      disabled: shareable.length === 0,
+      title: shareable.length === 0 ? 'You may not share any of them' : '',
+      opensDialog: true,
+      onSelect: () => onOpen('share'),
+    },
+    {
+      key: 'delete',
+      label: `Delete${of(deletable)}`,
+      look: 'danger',
+      disabled: deletable.length === 0,
+      title:
+        deletable.length === 0 ? 'You may not delete any of them' : 'They can be restored from the trash',
+      onSelect: () => {
+        onDone()
+        void deleteWithUndo(deletable, showToast)
+      },
+    },
+  ]
+}
+
+/** Sets or removes a mark of the batches. */
+function marked(batches: readonly string[], mark: 'starred' | 'archived', on: string, off: string): Action {
+  const all = batches.length > 0 && batches.every((id) => batchStore.get(id)?.[mark])
+  return {
+    key: mark,
+    label: all ? off : on,
+    disabled: batches.length === 0,
+    title: mark === 'archived' && !all ? 'Archived batches are listed with archived:true' : '',
+    onSelect: () => void markBatches(batches, mark === 'starred' ? 'Star' : 'Archive mark', mark, !all),
+  }
 }
 
 function ShareBatches({ ids, onClose }: { ids: readonly string[]; onClose: () => void }) {

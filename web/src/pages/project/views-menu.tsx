@@ -26,9 +26,6 @@ export function ViewsMenu(props: {
   audiences: readonly Audience[]
 }) {
   const { slug, label, suggested, path, audiences } = props
-  const me = useMe()
-  const navigate = useNavigate()
-  const views = useQuery(projectViewsQuery(slug))
   const [open, setOpen] = useState(true)
   const [saving, setSaving] = useState(false)
   return (
@@ -46,48 +43,7 @@ export function ViewsMenu(props: {
             aria-label="Saved views"
             className="z-30 flex max-h-[70vh] w-96 max-w-[calc(100vw-2rem)] flex-col gap-2 overflow-y-auto rounded-md border border-line bg-raised p-3 shadow-lg"
           >
-            <button
-              type="button"
-              className="rounded px-1 py-1 text-left hover:bg-hover"
-              onClick={() => {
-                setOpen(false)
-                void navigate(links.project(slug))
-              }}
-            >
-              All batches
-            </button>
-            {views.error && <Failure>{errorText(views.error)}</Failure>}
-            <ul aria-label="Saved views" className="flex flex-col gap-2 empty:hidden">
-              {views.data?.map((view) => (
-                <View
-                  key={view.id}
-                  view={view}
-                  isOwn={view.owner?.id === me?.id}
-                  path={path}
-                  audiences={audiences}
-                  onOpen={() => {
-                    setOpen(false)
-                    void navigate(openView(view))
-                  }}
-                />
-              ))}
-            </ul>
-            {views.data?.length === 0 && (
-              <p className="px-1 text-muted">
-                No saved views yet. A view keeps filters, order, columns, charts and colours under a name.
-              </p>
-            )}
-            {me && (
-              <Button
-                look="primary"
-                onClick={() => {
-                  setOpen(false)
-                  setSaving(true)
-                }}
-              >
-                Save view
-              </Button>
-            )}
+            <Views {...props} onClose={() => setOpen(false)} onSave={() => setSaving(true)} />
           </Popover.Content>
         </Popover.Portal>
       </Popover.Root>
@@ -104,15 +60,68 @@ export function ViewsMenu(props: {
   )
 }
 
-function View(props: {
-  view: SavedView
-  isOwn: boolean
+function Views(props: {
+  slug: string
   path: string
   audiences: readonly Audience[]
-  onOpen: () => void
+  onClose: () => void
+  onSave: () => void
 }) {
-  const { view, isOwn, path, audiences, onOpen } = props
-  const { id, title, audience, owner, can_edit: canEdit } = view
+  const { slug, path, audiences, onClose } = props
+  const me = useMe()
+  const navigate = useNavigate()
+  const views = useQuery(projectViewsQuery(slug))
+  return (
+    <>
+      <button
+        type="button"
+        className="rounded px-1 py-1 text-left hover:bg-hover"
+        onClick={() => {
+          onClose()
+          void navigate(links.project(slug))
+        }}
+      >
+        All batches
+      </button>
+      {views.error && <Failure>{errorText(views.error)}</Failure>}
+      <ul aria-label="Saved views" className="flex flex-col gap-2 empty:hidden">
+        {views.data?.map((view) => (
+          <View
+            key={view.id}
+            view={view}
+            isOwn={view.owner?.id === me?.id}
+            path={path}
+            audiences={audiences}
+            onOpen={() => {
+              onClose()
+              void navigate(openView(view))
+            }}
+          />
+        ))}
+      </ul>
+      {views.data?.length === 0 && (
+        <p className="px-1 text-muted">
+          No saved views yet. A view keeps filters, order, columns, charts and colours under a name.
+        </p>
+      )}
+      {me && (
+        <Button
+          look="primary"
+          onClick={() => {
+            onClose()
+            props.onSave()
+          }}
+        >
+          Save view
+        </Button>
+      )}
+    </>
+  )
+}
+
+/** Changes and deletes a view. Only its own user can restore it. */
+function useViewChanges(view: SavedView, isOwn: boolean) {
+  const { id, title, audience } = view
   const queries = useQueryClient()
   const done = () => queries.invalidateQueries({ queryKey: ['views'] })
   const failed = (error: Error): void => showToast(errorText(error), { bad: true })
@@ -128,11 +137,23 @@ function View(props: {
       const { path, project, colors } = view
       const again = { title, path, project, audience, colors }
       const undo = { label: 'Undo', run: () => void saveView(again).then(done, failed) }
-      // Only the view's own user can restore it.
       showToast(`“${title}” is deleted.`, isOwn ? { action: undo } : {})
     },
     onError: failed,
   })
+  return { change, remove }
+}
+
+function View(props: {
+  view: SavedView
+  isOwn: boolean
+  path: string
+  audiences: readonly Audience[]
+  onOpen: () => void
+}) {
+  const { view, isOwn, path, audiences, onOpen } = props
+  const { id, title, audience, owner, can_edit: canEdit } = view
+  const { change, remove } = useViewChanges(view, isOwn)
   const choices = [...new Set([audience, ...audiences])]
   const shown = audience === 'private' ? undefined : audience === 'default' ? 'default' : 'shared'
   return (
@@ -160,35 +181,7 @@ function View(props: {
         >
           <Link2 className="size-3.5" aria-hidden="true" />
         </Button>
-        {canEdit && (
-          <>
-            <Button
-              look="quiet"
-              className="px-1.5"
-              aria-label={`Replace ${title} with the current view`}
-              title="Replace with the current view"
-              disabled={change.isPending}
-              onClick={() =>
-                change.mutate(
-                  { path, colors: shownColours() },
-                  { onSuccess: () => showToast(`“${title}” now shows this.`) },
-                )
-              }
-            >
-              <RefreshCw className="size-3.5" aria-hidden="true" />
-            </Button>
-            <Button
-              look="quiet"
-              className="px-1.5"
-              aria-label={`Delete ${title}`}
-              title="Delete"
-              disabled={remove.isPending}
-              onClick={() => remove.mutate()}
-            >
-              <Trash2 className="size-3.5" aria-hidden="true" />
-            </Button>
-          </>
-        )}
+        {canEdit && <EditButtons title={title} path={path} change={change} remove={remove} />}
       </span>
       {canEdit && choices.length > 1 && (
         <Choice
@@ -200,5 +193,43 @@ function View(props: {
         />
       )}
     </li>
+  )
+}
+
+/** Replaces a view with what is shown, or deletes it. */
+function EditButtons({
+  title,
+  path,
+  change,
+  remove,
+}: { title: string; path: string } & ReturnType<typeof useViewChanges>) {
+  return (
+    <>
+      <Button
+        look="quiet"
+        className="px-1.5"
+        aria-label={`Replace ${title} with the current view`}
+        title="Replace with the current view"
+        disabled={change.isPending}
+        onClick={() =>
+          change.mutate(
+            { path, colors: shownColours() },
+            { onSuccess: () => showToast(`“${title}” now shows this.`) },
+          )
+        }
+      >
+        <RefreshCw className="size-3.5" aria-hidden="true" />
+      </Button>
+      <Button
+        look="quiet"
+        className="px-1.5"
+        aria-label={`Delete ${title}`}
+        title="Delete"
+        disabled={remove.isPending}
+        onClick={() => remove.mutate()}
+      >
+        <Trash2 className="size-3.5" aria-hidden="true" />
+      </Button>
+    </>
   )
 }

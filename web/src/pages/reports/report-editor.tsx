@@ -67,57 +67,71 @@ export function ReportEditor(props: { project: string; body: string; onBody: (bo
     setBlocks(changed)
     onBody(printBlocks(changed.map(({ block }) => block)))
   }
+  const isMissing = (kind: NewKind): boolean => isWithoutChoice(kind, choices)
+  return (
+    <div className="flex flex-col gap-3">
+      <Sortable blocks={blocks} onSort={set}>
+        <ol aria-label="Blocks" className="flex flex-col gap-3">
+          {blocks.map(({ key, block }, i) => (
+            <Fragment key={key}>
+              <EditedBlock
+                id={key}
+                place={i + 1}
+                block={block}
+                project={project}
+                choices={choices}
+                onBlock={(changed) =>
+                  set(blocks.map((one) => (one.key === key ? { key, block: changed } : one)))
+                }
+                onRemove={() => set(blocks.filter((one) => one.key !== key))}
+              />
+              {i + 1 < blocks.length && (
+                <AddBetween
+                  place={i + 1}
+                  isMissing={isMissing}
+                  onAdd={(kind) => set(blocks.toSpliced(i + 1, 0, keyed(newBlock(kind, choices))))}
+                />
+              )}
+            </Fragment>
+          ))}
+        </ol>
+      </Sortable>
+      <AddAtEnd isMissing={isMissing} onAdd={(kind) => set([...blocks, keyed(newBlock(kind, choices))])} />
+    </div>
+  )
+}
+
+/** Blocks that are moved by mouse or keyboard. */
+function Sortable(props: {
+  blocks: readonly Edited[]
+  onSort: (blocks: readonly Edited[]) => void
+  children: React.ReactNode
+}) {
+  const { blocks, onSort } = props
   const sensors = useSensors(
     useSensor(PointerSensor),
     useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
   )
-  const isMissing = (kind: NewKind): boolean => isWithoutChoice(kind, choices)
   return (
-    <div className="flex flex-col gap-3">
-      <DndContext
-        sensors={sensors}
-        collisionDetection={closestCenter}
-        onDragEnd={({ active, over }) => {
-          const [from, to] = [active.id, over?.id].map((id) => blocks.findIndex(({ key }) => key === id))
-          if (from !== undefined && to !== undefined && from >= 0 && to >= 0 && from !== to)
-            set(arrayMove([...blocks], from, to))
-        }}
-        accessibility={{
-          screenReaderInstructions: {
-            draggable:
-              'Press space to lift the block, arrow keys to move it, space to drop it, escape to cancel.',
-          },
-        }}
-      >
-        <SortableContext items={blocks.map(({ key }) => key)} strategy={verticalListSortingStrategy}>
-          <ol aria-label="Blocks" className="flex flex-col gap-3">
-            {blocks.map(({ key, block }, i) => (
-              <Fragment key={key}>
-                <EditedBlock
-                  id={key}
-                  place={i + 1}
-                  block={block}
-                  project={project}
-                  choices={choices}
-                  onBlock={(changed) =>
-                    set(blocks.map((one) => (one.key === key ? { key, block: changed } : one)))
-                  }
-                  onRemove={() => set(blocks.filter((one) => one.key !== key))}
-                />
-                {i + 1 < blocks.length && (
-                  <AddBetween
-                    place={i + 1}
-                    isMissing={isMissing}
-                    onAdd={(kind) => set(blocks.toSpliced(i + 1, 0, keyed(newBlock(kind, choices))))}
-                  />
-                )}
-              </Fragment>
-            ))}
-          </ol>
-        </SortableContext>
-      </DndContext>
-      <AddAtEnd isMissing={isMissing} onAdd={(kind) => set([...blocks, keyed(newBlock(kind, choices))])} />
-    </div>
+    <DndContext
+      sensors={sensors}
+      collisionDetection={closestCenter}
+      onDragEnd={({ active, over }) => {
+        const [from, to] = [active.id, over?.id].map((id) => blocks.findIndex(({ key }) => key === id))
+        if (from !== undefined && to !== undefined && from >= 0 && to >= 0 && from !== to)
+          onSort(arrayMove([...blocks], from, to))
+      }}
+      accessibility={{
+        screenReaderInstructions: {
+          draggable:
+            'Press space to lift the block, arrow keys to move it, space to drop it, escape to cancel.',
+        },
+      }}
+    >
+      <SortableContext items={blocks.map(({ key }) => key)} strategy={verticalListSortingStrategy}>
+        {props.children}
+      </SortableContext>
+    </DndContext>
   )
 }
 
