@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Step } from '../../web/src/lib/api/control.ts'
-import { stepText } from '../../web/src/pages/batch/control.ts'
+import { stepText } from '../../web/src/pages/batch/step-text.ts'
 
 const text = (step: string, detail: Record<string, unknown> = {}, kind = 'batch') =>
   stepText({ step, detail, kind } as Step)

@@ -1,13 +1,8 @@
 import { queryOptions } from '@tanstack/react-query'
 import { fetchFactors, fetchPasskeys } from './api/factors.ts'
-import {
-  fetchProviders,
-  fetchRegistration,
-  fetchReporterWheel,
-  fetchSettings,
-  fetchSignInMethods,
-} from './api/identity.ts'
+import { fetchProviders, fetchRegistration, fetchSettings, fetchSignInMethods } from './api/identity.ts'
 import { fetchVerification } from './api/invitations.ts'
+import { fetchReporterWheel } from './install-command.ts'
 
 /** Queries about the service and the user's account. */
 export const registrationQuery = queryOptions({ queryKey: ['registration'], queryFn: fetchRegistration })

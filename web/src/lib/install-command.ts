@@ -1,3 +1,14 @@
+import { serviceAddress } from './served.ts'
+
+/** The URL of the newest wheel of svc-reporter (PEP 691). */
+export async function fetchReporterWheel(): Promise<string> {
+  const index = new URL(`${serviceAddress()}/pip/simple/svc-reporter/`)
+  const answer = await fetch(index, { headers: { accept: 'application/vnd.pypi.simple.v1+json' } })
+  if (!answer.ok) throw new Error(`The package index answered ${answer.status}`)
+  const { files } = (await answer.json()) as { files: { url: string }[] }
+  return new URL(files.at(-1)?.url ?? '', index).href
+}
+
 /**
  * A command that sends a first run. It needs Python 3.10 and curl and installs nothing, because Python can run a wheel
  * directly.

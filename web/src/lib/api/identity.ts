@@ -1,6 +1,6 @@
 import { TokensDocument, type TokensQuery } from '../../__generated__/graphql.ts'
 import type { Proof } from '../confirmation.ts'
-import { served, serviceAddress } from '../served.ts'
+import { served } from '../served.ts'
 import { query, unknown } from './graphql.ts'
 import { get, type Page, patch, post, Refusal, remove, withQuery } from './request.ts'
 import { type WireRow, wireRow } from './wire-row.ts'
@@ -52,14 +52,6 @@ export interface Identity {
 }
 /** Settings of the service that the page mentions. */
 export const fetchSettings = (): Promise<{ retention_deleted_days: number }> => get('/api/settings')
-/** The URL of the newest wheel of svc-reporter (PEP 691). */
-export async function fetchReporterWheel(): Promise<string> {
-  const index = new URL(`${serviceAddress()}/pip/simple/svc-reporter/`)
-  const answer = await fetch(index, { headers: { accept: 'application/vnd.pypi.simple.v1+json' } })
-  if (!answer.ok) throw new Error(`The package index answered ${answer.status}`)
-  const { files } = (await answer.json()) as { files: { url: string }[] }
-  return new URL(files.at(-1)?.url ?? '', index).href
-}
 /** Whether registration is open, and whether the first account, an administrator, is still to be created. */
 export const fetchRegistration = (): Promise<{ open: boolean; first: boolean }> => get('/api/auth/register')
 export const fetchProviders = async (): Promise<Provider[]> =>

@@ -1,4 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import { type NoticeChoices as Choices, choose, fetchChoices } from '../../lib/api/notices.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { Failure, Waiting } from '../../ui/notice.tsx'
@@ -19,9 +20,11 @@ export function NoticeChoices() {
   const change = useMutation({
     mutationFn: choose,
     onSuccess: (chosen) => queries.setQueryData(KEY, chosen),
+    onSettled: () => setClicked({}),
   })
-  // What was clicked counts at once, until the answer is there.
-  const shown = choices.data && { ...choices.data, ...(change.isPending && change.variables) }
+  // What was clicked counts at once, until the answer is there. The mutation is pending a moment later only.
+  const [clicked, setClicked] = useState<Partial<Choices>>({})
+  const shown = choices.data && { ...choices.data, ...clicked }
   return (
     <Section title="Notices">
       {shown === undefined ? (
@@ -33,7 +36,11 @@ export function NoticeChoices() {
               <input
                 type="checkbox"
                 checked={shown[name]}
-                onChange={(event) => change.mutate({ [name]: event.target.checked })}
+                onChange={(event) => {
+                  const next = { [name]: event.target.checked }
+                  setClicked(next)
+                  change.mutate(next)
+                }}
               />
               {text}
             </label>

@@ -1,6 +1,7 @@
 import type { Batch } from '../../lib/api/batches.ts'
 import type { Step } from '../../lib/api/control.ts'
-import { type Control, exitText, type LadderStep, rungOf } from './control.ts'
+import { type Control, type LadderStep, rungOf } from './control.ts'
+import { exitText } from './step-text.ts'
 
 /** The steps of a stop: requested → sent to the agent → SIGTERM → SIGKILL → ended; undefined if none was requested. */
 export function stopLadder(batch: Batch, { commands, timeline }: Control): LadderStep[] | undefined {

@@ -8,7 +8,8 @@ import { count, dayOfMonth, duration, endingText, exact, some, timeOfDay } from 
 import { Notice, Waiting } from '../../ui/notice.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusShape } from '../../ui/status.tsx'
-import { actorText, stepText, useControl } from './control.ts'
+import { actorText, useControl } from './control.ts'
+import { stepText } from './step-text.ts'
 import { useJobs } from './use-jobs.ts'
 
 const route = getRouteApi('/b/$batchId/timeline')

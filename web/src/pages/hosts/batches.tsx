@@ -13,7 +13,7 @@ import { Failure, Waiting } from '../../ui/notice.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
-import { reasonText } from '../batch/control.ts'
+import { reasonText } from '../batch/step-text.ts'
 import { ranOn } from './arrivals.ts'
 
 const SHOWN = 20
