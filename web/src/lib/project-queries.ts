@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import { fetchAddresses, fetchPending } from './api/invitations.ts'
-import { fetchMembers } from './api/projects.ts'
+import { fetchMembers } from './api/members.ts'
 import { fetchDeliveries, fetchMessages, fetchOwnRules, fetchRules } from './api/rules.ts'
 import { fetchProjectLinks } from './api/shares.ts'
 

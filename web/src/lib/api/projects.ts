@@ -7,9 +7,9 @@ import {
 } from '../../__generated__/graphql.ts'
 import type { KnownNames } from '../batch-query.ts'
 import { type Batch, type BatchFilter, batchOf, filterVariables } from './batches.ts'
-import { forbidden, nextOf, nodesOf, notFound, query, queryWithCursor } from './graphql.ts'
+import { nextOf, nodesOf, notFound, query, queryWithCursor } from './graphql.ts'
 import { projectPart } from './project-parts.ts'
-import { type Page, patch, post, remove } from './request.ts'
+import { type Page, patch, post } from './request.ts'
 import { lower, upper, type WireRow, wireRow } from './wire-row.ts'
 
 export type Project = WireRow<
@@ -20,13 +20,6 @@ export type Project = WireRow<
   role: Lowercase<NonNullable<ProjectRowFragment['role']>> | null
   /** Addresses that get mail, visible to members; without it, mail goes to the owner. */
   recipients?: string[]
-  created_at: string
-}
-export interface Member {
-  user_id: string
-  name: string
-  email: string
-  role: 'owner' | 'member' | 'viewer'
   created_at: string
 }
 
@@ -109,22 +102,3 @@ export const changeProject = (
   slug: string,
   body: { display_name?: string; visibility?: Project['visibility'] },
 ): Promise<Project> => patch(at(slug), body)
-/** Newest first. */
-export async function fetchMembers(slug: string): Promise<Page<Member>> {
-  const { members } = await projectPart(slug, 'members')
-  if (members == null) throw forbidden('Only members of this project see its members')
-  const items = members.map(({ user, email, role, createdAt }) => ({
-    user_id: user.id,
-    name: user.name,
-    email,
-    role: lower(role),
-    created_at: createdAt,
-  }))
-  return { items: items.reverse(), next_cursor: null }
-}
-export const addMember = (
-  slug: string,
-  body: { email: string; role: 'member' | 'viewer'; confirm_unverified?: true },
-): Promise<Member & { state: 'member' | 'invited' }> => post(`${at(slug)}/members`, body)
-export const removeMember = (slug: string, userId: string): Promise<void> =>
-  remove(`${at(slug)}/members/${encodeURIComponent(userId)}`)
