@@ -6,6 +6,7 @@ import {
   type LogLine,
   type LogPlace,
   type LogStream,
+  logLineFields,
   logPlaces,
   readLogLinesOf,
 } from '../domain/logs/index.ts'
@@ -16,6 +17,7 @@ import { builder } from './builder.ts'
 import { column } from './columns.ts'
 import type { Context } from './context.ts'
 import { connectionCost, DERIVED } from './costs.ts'
+import { declared } from './declared.ts'
 import { JobType } from './job.ts'
 import type { BatchNode, JobNode, Share } from './nodes.ts'
 import { type Connection, connectionType, firstArgument, MAX_PAGE_SIZE, pageArgs, pageOf } from './paging.ts'
@@ -30,19 +32,7 @@ const LogStreamType = builder.enumType('LogStream', {
 
 export const LogLineType = builder.objectRef<LogLine>('LogLine')
 builder.objectType(LogLineType, {
-  fields: (t) => ({
-    dbId: t.id({ resolve: ({ dbId }) => dbId }),
-    timestamp: t.field({ type: 'DateTime', resolve: ({ timestamp }) => timestamp }),
-    jobId: t.id({ resolve: ({ jobId }) => jobId }),
-    level: t.string({ resolve: ({ level }) => level }),
-    stream: t.field({
-      type: LogStreamType,
-      nullable: true,
-      description: 'Null for lines that were not printed',
-      resolve: ({ stream }) => stream,
-    }),
-    line: t.string({ resolve: ({ line }) => line }),
-  }),
+  fields: (t) => declared(t, logLineFields, { stream: LogStreamType }, (line) => line),
 })
 const LogLineConnection = connectionType<typeof LogLineType, LogLine>('LogLine', LogLineType)
 
@@ -111,7 +101,7 @@ async function logPages(
 }
 
 const same = (line: LogLine): LogLine => line
-const cursorOfLine = ({ dbId }: LogLine): string => lineCursors.write(dbId)
+const cursorOfLine = (line: LogLine): string => lineCursors.write(line.db_id)
 
 /** @param found one more than the page has, if there are more */
 function lastPage(

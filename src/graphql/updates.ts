@@ -1,4 +1,4 @@
-import type { PayloadLine, PayloadPoint } from '../domain/live/index.ts'
+import type { PayloadPoint } from '../domain/live/index.ts'
 import type { LogLine } from '../domain/logs/index.ts'
 import { Problem } from '../problem.ts'
 import { type Frame, makeFrame } from '../stream/frame.ts'
@@ -126,17 +126,8 @@ builder.objectType(LogLinesUpdateType, {
     lines: t.field({
       type: [LogLineType],
       resolve: (frame) => {
-        const { lines = [] } = frame.payload() as { lines?: PayloadLine[] }
-        return lines.map(
-          ({ db_id: dbId, job_id: jobId, timestamp, level, stream, line }): LogLine => ({
-            dbId,
-            jobId,
-            timestamp,
-            level,
-            stream,
-            line,
-          }),
-        )
+        const { lines = [] } = frame.payload() as { lines?: LogLine[] }
+        return lines
       },
     }),
   }),

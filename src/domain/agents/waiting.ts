@@ -6,24 +6,24 @@ import { agentActor, commandChanges, type Done, type NewStep, recordSteps, SERVI
 
 /** A command as sent to its agent. */
 export interface WaitingCommand {
-  cmdId: string
+  cmd_id: string
   kind: CommandKind
-  batchId: string
+  batch_id: string
   command: string | null
   cwd: string | null
   /** For a stop: the process to end, and the command that started it. */
   pid: number | null
-  targetId: string | null
+  target_cmd_id: string | null
   /**
    * For a stop: what the batch recorded of the process, which distinguishes it from a later one with the same number.
    */
-  process: Process | null
+  process?: Process | null
   env: Record<string, string>
   /** For a rerun: whether the agent must compare the command with its own record, or the owner gave it in a session. */
-  authorizedBy: 'record' | 'owner_words'
+  authorized_by: 'record' | 'owner_words'
   /** Which of command and cwd the owner gave. */
   overridden: string[]
-  createdAt: string
+  created_at: string
 }
 
 /** The most commands in one answer; the others wait for the next poll. */
@@ -44,16 +44,18 @@ export async function deliver(tx: Tx, agent: AgentCaller, now: Date): Promise<Do
       now,
     )
   }
-  const rows = await tx<(WaitingCommand & { batchKey: number; delivered: boolean })[]>`/* commands.pending */
-    select c.id "cmdId", c.kind, b.id "batchId", b.key "batchKey", c.command, c.cwd, c.pid, c.target_id "targetId",
-      case when c.kind = 'stop' then b.process end process, c.env, c.authorized_by "authorizedBy", c.overridden, c.created_at "createdAt", c.delivered_at is not null delivered
+  const rows = await tx<
+    (Required<WaitingCommand> & { batchKey: number; delivered: boolean })[]
+  >`/* commands.pending */
+    select c.id cmd_id, c.kind, b.id batch_id, b.key "batchKey", c.command, c.cwd, c.pid, c.target_id target_cmd_id,
+      b.process, c.env, c.authorized_by, c.overridden, c.created_at, c.delivered_at is not null delivered
     from agent_commands c join batches b on b.key = c.batch_key
     where c.agent_id = ${agent.id} and c.state = 'pending' and (c.kind = 'stop' or b.deleted_at is null)
     order by c.number limit ${MAX_DELIVERED}`
   const fresh = rows.filter((row) => !row.delivered)
   if (fresh.length > 0) {
     await tx`/* commands.delivered */
-      update agent_commands set delivered_at = ${at} where id = any (${fresh.map((row) => row.cmdId)}::uuid[])`
+      update agent_commands set delivered_at = ${at} where id = any (${fresh.map((row) => row.cmd_id)}::uuid[])`
   }
   const steps: NewStep[] = [
     ...expired.map(
@@ -66,7 +68,7 @@ export async function deliver(tx: Tx, agent: AgentCaller, now: Date): Promise<Do
       }),
     ),
     ...fresh.map(
-      ({ cmdId, batchKey }): NewStep => ({
+      ({ cmd_id: cmdId, batchKey }): NewStep => ({
         batchKey,
         commandId: cmdId,
         step: 'delivered',
@@ -78,7 +80,9 @@ export async function deliver(tx: Tx, agent: AgentCaller, now: Date): Promise<Do
   await recordSteps(tx, steps)
   const changed = steps.flatMap((step) => step.commandId ?? [])
   return {
-    result: rows.map(({ batchKey: _key, delivered: _delivered, ...command }) => command),
+    result: rows.map(({ batchKey: _key, delivered: _delivered, process, ...command }) =>
+      command.kind === 'stop' ? { ...command, process } : command,
+    ),
     changes: await commandChanges(tx, changed),
   }
 }

@@ -116,8 +116,8 @@ export interface Activity {
   at: string
   type: (typeof ACTIVITY_TYPES)[number]
   project: string
-  batchId: string
-  jobId: string | null
+  batch_id: string
+  job_id: string | null
   reason: string | null
   /** Batch or job; with `at` and `rank` the place in the list. */
   key: number
@@ -152,7 +152,7 @@ export async function activityOf(
           < (${after.at}::timestamptz, ${after.rank}::int, ${after.key}::bigint)`
   const recently = new Date(now.getTime() - FAILED_JOBS_DAYS * DAY_MS).toISOString()
   return db<Activity[]>`/* dashboard.activity */
-    select a.at, a.type, p.slug project, a.batch_id "batchId", a.job_id "jobId", a.reason, a.key, a.rank
+    select a.at, a.type, p.slug project, a.batch_id, a.job_id, a.reason, a.key, a.rank
     from (
       (select b.started_at at, 'batch_started' type, b.project_key, b.id batch_id, null job_id, null reason, b.key, 0 rank
         from batches b where ${visible} and ${before('b.started_at', 0, 'b.key')}

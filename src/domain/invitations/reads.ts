@@ -3,22 +3,19 @@ import type { Db } from '../../db/sql.ts'
 /** An invitation as the invited user sees it. */
 export interface Invitation {
   id: string
-  project: { slug: string; displayName: string }
+  project: string
+  project_name: string
   role: 'member' | 'viewer'
   /** Null once that account was deleted. */
-  invitedBy: { id: string; name: string } | null
-  createdAt: string
+  invited_by: { id: string; name: string } | null
+  created_at: string
 }
 
 /** An invitation as administrators of the project see it. */
-export interface ProjectInvitation {
-  id: string
-  userId: string
+export interface ProjectInvitation extends Omit<Invitation, 'project' | 'project_name'> {
+  user_id: string
   name: string
   email: string
-  role: 'member' | 'viewer'
-  invitedBy: { id: string; name: string } | null
-  createdAt: string
 }
 
 export interface InvitationPosition {
@@ -40,9 +37,8 @@ export async function listInvitations(
 ): Promise<Invitation[]> {
   const { limit, after, id } = page
   return db<Invitation[]>`/* invitations.of_user */
-    select i.id, jsonb_build_object('slug', p.slug, 'displayName', p.display_name) project, i.role,
-      case when u.id is null then null else jsonb_build_object('id', u.id, 'name', u.name) end "invitedBy",
-      i.created_at "createdAt"
+    select i.id, p.slug project, p.display_name project_name, i.role,
+      case when u.id is null then null else jsonb_build_object('id', u.id, 'name', u.name) end invited_by, i.created_at
     from project_invitations i
     join projects p on p.key = i.project_key
     left join users u on u.id = i.invited_by
@@ -59,9 +55,8 @@ export async function listProjectInvitations(
 ): Promise<ProjectInvitation[]> {
   const { limit, after } = page
   return db<ProjectInvitation[]>`/* invitations.of_project */
-    select i.id, u.id "userId", u.name, u.email, i.role,
-      case when b.id is null then null else jsonb_build_object('id', b.id, 'name', b.name) end "invitedBy",
-      i.created_at "createdAt"
+    select i.id, u.id user_id, u.name, u.email, i.role,
+      case when b.id is null then null else jsonb_build_object('id', b.id, 'name', b.name) end invited_by, i.created_at
     from project_invitations i
     join users u on u.id = i.user_id
     left join users b on b.id = i.invited_by

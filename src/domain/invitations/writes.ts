@@ -107,12 +107,16 @@ export async function acceptInvitation(
   now: Date,
 ): Promise<Done<Invitation>> {
   const { projectKey, ...invitation } = await take(tx, caller, id)
-  const { slug } = invitation.project
+  const slug = invitation.project
   await tx`/* invitations.accept */
     insert into project_members (project_key, user_id, role, created_at)
     values (${projectKey}, ${caller.user.id}, ${invitation.role}, ${instantOf(now)})
     on conflict (project_key, user_id) do update set role = excluded.role`
-  const detail = { user: caller.user.id, role: invitation.role, invited_by: invitation.invitedBy?.id ?? null }
+  const detail = {
+    user: caller.user.id,
+    role: invitation.role,
+    invited_by: invitation.invited_by?.id ?? null,
+  }
   const subject = `project:${slug}` as const
   await recordAudit(tx, caller, { action: 'project.invitation_accepted', subject, detail }, now)
   return {
@@ -129,7 +133,7 @@ export async function declineInvitation(
   now: Date,
 ): Promise<Done<Invitation>> {
   const { projectKey: _, ...invitation } = await take(tx, caller, id)
-  const subject = `project:${invitation.project.slug}` as const
+  const subject = `project:${invitation.project}` as const
   const detail = { user: caller.user.id }
   await recordAudit(tx, caller, { action: 'project.invitation_declined', subject, detail }, now)
   return { result: invitation, changes: [] }

@@ -2,4 +2,4 @@
 export type { Viewer } from './follow.ts'
 export { createLive, type Live } from './live.ts'
 export type { BatchPayload } from './payloads.ts'
-export type { PayloadLine, PayloadPoint, PayloadSnapshot } from './series-payloads.ts'
+export type { PayloadPoint, PayloadSnapshot } from './series-payloads.ts'

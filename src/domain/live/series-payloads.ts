@@ -4,7 +4,7 @@ import type { Db, Fragment } from '../../db/sql.ts'
 import type { LoggedChange } from '../../stream/log.ts'
 import type { ChangePayloads } from '../../stream/payloads.ts'
 import { eventTypeCode, payloadEpoch, withTemplate, writeNumber } from '../events/index.ts'
-import type { LogStream } from '../logs/index.ts'
+import type { LogLine } from '../logs/index.ts'
 import { hidingOf } from '../shares/index.ts'
 import type { Telemetry } from '../telemetry.ts'
 import type { Viewer } from './follow.ts'
@@ -21,15 +21,6 @@ export interface PayloadPoint {
   epoch: number
   timestamp: string
   values: Record<string, PayloadNumber>
-}
-
-export interface PayloadLine {
-  db_id: number
-  timestamp: string
-  job_id: string
-  level: string
-  stream: LogStream | null
-  line: string
 }
 
 export interface PayloadSnapshot {
@@ -188,14 +179,14 @@ export async function loadLines(
   const rows = await byBatch(
     db,
     wantedBy(changes),
-    (own, batch) => db<({ n: number; job_key: number } & Omit<PayloadLine, 'job_id'>)[]>`/* live.lines */
+    (own, batch) => db<({ n: number; job_key: number } & Omit<LogLine, 'job_id'>)[]>`/* live.lines */
       select u.n, l.db_id, l.ts timestamp, l.job_key, l.level, l.stream, l.line
       from ${unnested(db, own)}
       join log_lines l on l.batch_key = ${batch} and l.db_id between u.first_id and u.last_id`,
   )
   const jobs = await jobsOf(db, rows, false)
   const known = rows.filter((row) => jobs.has(row.job_key)).sort(byArrival)
-  return payloadsOfRows(changes, known, 'lines', (row): PayloadLine => {
+  return payloadsOfRows(changes, known, 'lines', (row): LogLine => {
     const { db_id, timestamp, level, stream, line } = row
     return { db_id, timestamp, job_id: (jobs.get(row.job_key) as NamedJob).id, level, stream, line }
   })

@@ -1,9 +1,9 @@
 export { type EpochTimes, epochTimesOf } from './epoch-times.ts'
 export { insertLogLines, type NewLogLine } from './for-ingest.ts'
 export { levelRank } from './level.ts'
+export { type LogLine, logLineFields } from './line-fields.ts'
 export {
   countLogLines,
-  type LogLine,
   type LogPlace,
   logPlaces,
   readLogLines,

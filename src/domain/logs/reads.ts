@@ -1,6 +1,7 @@
 import type { Db } from '../../db/sql.ts'
 import { readByBatch, type Telemetry } from '../telemetry.ts'
 import { isKnownLevel, levelRank } from './level.ts'
+import type { LogLine } from './line-fields.ts'
 import type { LogStream } from './stream.ts'
 
 export interface LogQuery {
@@ -17,16 +18,6 @@ export interface LogQuery {
   limit: number
   /** The last lines instead of the first; `before` without `after` implies it. */
   tail?: boolean
-}
-
-export interface LogLine {
-  dbId: number
-  timestamp: string
-  jobId: string
-  level: string
-  /** Null for lines that were not printed. */
-  stream: LogStream | null
-  line: string
 }
 
 /** Where lines are read: of a batch, or of one of its jobs. */
@@ -75,24 +66,24 @@ export async function readLogLinesOf(
     db,
     numbered(places),
     'kept',
-    (own, batch) => db<(Omit<LogLine, 'jobId'> & { jobKey: number; place: number })[]>`/* log_lines.list */
+    (own, batch) => db<(Omit<LogLine, 'job_id'> & { jobKey: number; place: number })[]>`/* log_lines.list */
       select u.place, l.*
       from ${unnested(db, own)}
       cross join lateral (
-        select l.db_id "dbId", l.ts "timestamp", l.job_key "jobKey", l.level, l.stream, l.line
+        select l.db_id, l.ts "timestamp", l.job_key "jobKey", l.level, l.stream, l.line
         from log_lines l
         where l.batch_key = ${batch} ${matching(db, places, query)}
           ${after === undefined ? db`` : db`and l.db_id > ${after}`}
           ${before === undefined ? db`` : db`and l.db_id < ${before}`}
         order by l.db_id ${fromEnd ? db`desc` : db``}
         limit ${limit}) l
-      order by u.place, l."dbId"`,
+      order by u.place, l.db_id`,
   )
   const ids = await jobIdsOf(db, [...new Set(rows.map((line) => line.jobKey))])
   const found = places.map((): LogLine[] => [])
   for (const { jobKey, place, ...line } of rows) {
     const jobId = ids.get(jobKey)
-    if (jobId !== undefined) found[place]?.push({ ...line, jobId })
+    if (jobId !== undefined) found[place]?.push({ ...line, job_id: jobId })
   }
   return found
 }

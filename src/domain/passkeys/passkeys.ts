@@ -12,11 +12,11 @@ export interface Passkey {
   id: string
   name: string
   /** The host that it is for. */
-  rpId: string
+  host: string
   /** Whether the passkey is synchronised, for example in a cloud keychain. */
-  backedUp: boolean
-  createdAt: string
-  lastUsedAt: string | null
+  backed_up: boolean
+  created_at: string
+  last_used_at: string | null
 }
 
 /** What a device registered. */
@@ -33,8 +33,7 @@ export interface NewPasskey {
 export const listPasskeys = (db: Db, userId: string): Promise<(Passkey & { credentialId: string })[]> => db<
   (Passkey & { credentialId: string })[]
 >`/* passkeys.list */
-  select id, name, rp_id as "rpId", backed_up as "backedUp", created_at as "createdAt",
-    last_used_at as "lastUsedAt", credential_id as "credentialId"
+  select id, name, rp_id as host, backed_up, created_at, last_used_at, credential_id as "credentialId"
   from passkeys where user_id = ${userId} order by created_at, id`
 
 /** Throws `passkey_exists`, `too_many_passkeys`. */
@@ -54,7 +53,7 @@ export async function addPasskey(
     insert into passkeys (user_id, credential_id, public_key, counter, transports, rp_id, name, backed_up, created_at)
     values (${userId}, ${credentialId}, ${publicKey}, ${counter}, ${transports}, ${rpId}, ${name}, ${backedUp}, ${now.toISOString()})
     on conflict (credential_id) do nothing
-    returning id, name, rp_id as "rpId", backed_up as "backedUp", created_at as "createdAt", last_used_at as "lastUsedAt"`
+    returning id, name, rp_id as host, backed_up, created_at, last_used_at`
   if (added === undefined) throw new Problem('passkey_exists')
   await recordAudit(
     tx,
@@ -76,7 +75,7 @@ export async function renamePasskey(
   const [renamed] = isUuid(id)
     ? await tx<Passkey[]>`/* passkeys.rename */
         update passkeys set name = ${name} where id = ${id} and user_id = ${caller.user.id}
-        returning id, name, rp_id as "rpId", backed_up as "backedUp", created_at as "createdAt", last_used_at as "lastUsedAt"`
+        returning id, name, rp_id as host, backed_up, created_at, last_used_at`
     : []
   if (renamed === undefined) throw new Problem('passkey_not_found')
   await recordAudit(

@@ -67,7 +67,7 @@ export async function listSessions(
   const at = now.toISOString()
   const { after, limit } = page
   return db<SessionRecord[]>`/* sessions.list */
-    select id, user_agent as "userAgent", address, method, created_at as "createdAt", last_used_at as "lastUsedAt"
+    select id, user_agent, address, method, created_at, last_used_at
     from sessions
     where user_id = ${userId} and closed_at is null
       and last_used_at > ${at}::timestamptz - ${IDLE_S}::integer * interval '1 second'

@@ -48,10 +48,10 @@ export interface Origin {
 /** An open session in the API. */
 export interface SessionRecord {
   id: string
-  userAgent: string | null
+  user_agent: string | null
   /** Where it was used last; null for sessions from before addresses were stored. */
   address: string | null
   method: SignInMethod | null
-  createdAt: string
-  lastUsedAt: string
+  created_at: string
+  last_used_at: string
 }

@@ -4,10 +4,8 @@ import { cursorOf } from '../../domain/cursors.ts'
 import {
   acceptInvitation,
   declineInvitation,
-  type Invitation,
   listInvitations,
   listProjectInvitations,
-  type ProjectInvitation,
   withdrawInvitation,
 } from '../../domain/invitations/index.ts'
 import { administeredProject } from '../../domain/notifications/index.ts'
@@ -43,28 +41,6 @@ const pendingShape = z.object({
   created_at: shapes.instant,
 })
 
-const show = (
-  { id, project, role, invitedBy, createdAt }: Invitation,
-  state: z.output<typeof invitationShape>['state'],
-): z.output<typeof invitationShape> => ({
-  id,
-  project: project.slug,
-  project_name: project.displayName,
-  role,
-  invited_by: invitedBy,
-  state,
-  created_at: createdAt,
-})
-const showPending = (one: ProjectInvitation): z.output<typeof pendingShape> => ({
-  id: one.id,
-  user_id: one.userId,
-  name: one.name,
-  email: one.email,
-  role: one.role,
-  invited_by: one.invitedBy,
-  state: 'invited',
-  created_at: one.createdAt,
-})
 const tags = ['projects']
 const answer = { tags, params: shapes.byId, querystring: shapes.nothing, body: shapes.noInput }
 
@@ -96,8 +72,8 @@ function listInvitationsRoute(routes: Routes, { sql }: Services): void {
       const { limit, cursor: text } = request.query
       const cursor = cursorOf(`invitations ${user.id}`, shapes.creationPosition)
       const found = await listInvitations(sql, user.id, { limit: limit + 1, after: cursor.read(text) })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, id }) => ({ createdAt, id }))
-      return { items: rows.map((one) => show(one, 'invited')), next_cursor }
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
+      return { items: rows.map((one) => ({ ...one, state: 'invited' as const })), next_cursor }
     },
   )
 }
@@ -112,7 +88,7 @@ function acceptInvitationRoute(routes: Routes, { writer, now }: Services): void 
     async (request) => {
       const caller = await request.person()
       const done = await commit(writer, (tx) => acceptInvitation(tx, caller, request.params.id, now()))
-      return show(done, 'member')
+      return { ...done, state: 'member' as const }
     },
   )
 }
@@ -127,7 +103,7 @@ function declineInvitationRoute(routes: Routes, { writer, now }: Services): void
     async (request) => {
       const caller = await request.person()
       const done = await commit(writer, (tx) => declineInvitation(tx, caller, request.params.id, now()))
-      return show(done, 'declined')
+      return { ...done, state: 'declined' as const }
     },
   )
 }
@@ -153,8 +129,8 @@ function listProjectInvitationsRoute(routes: Routes, { sql }: Services): void {
         limit: limit + 1,
         after: cursor.read(text),
       })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, id }) => ({ createdAt, id }))
-      return { items: rows.map(showPending), next_cursor }
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
+      return { items: rows.map((one) => ({ ...one, state: 'invited' as const })), next_cursor }
     },
   )
 }

@@ -52,15 +52,10 @@ function listSessionsRoute(routes: Routes, { sql, now }: Services): void {
       const { limit } = request.query
       const page = { limit: limit + 1, after: cursor.read(request.query.cursor) }
       const found = await listSessions(sql, caller.user.id, page, now())
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, id }) => ({ createdAt, id }))
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
       const items = rows.map((session) => ({
-        id: session.id,
-        device: deviceName(session.userAgent),
-        user_agent: session.userAgent,
-        address: session.address,
-        method: session.method,
-        created_at: session.createdAt,
-        last_used_at: session.lastUsedAt,
+        ...session,
+        device: deviceName(session.user_agent),
         current: session.id === caller.credentialId,
       }))
       return { items, next_cursor }

@@ -80,17 +80,7 @@ function activityRoute(routes: Routes, { sql, now }: Services): void {
         rank,
         key,
       }))
-      return {
-        items: rows.map(({ at, type, project, batchId, jobId, reason }) => ({
-          at,
-          type,
-          project,
-          batch_id: batchId,
-          job_id: jobId,
-          reason,
-        })),
-        next_cursor,
-      }
+      return { items: [...rows], next_cursor }
     },
   )
 }

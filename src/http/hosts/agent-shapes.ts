@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { COMMAND_KINDS, COMMAND_STATES, type WaitingCommand } from '../../domain/agents/index.ts'
+import { COMMAND_KINDS, COMMAND_STATES } from '../../domain/agents/index.ts'
 import { isStorable } from '../../domain/storable-text.ts'
 import * as shapes from '../request/shapes.ts'
 
@@ -51,18 +51,4 @@ export const commandShape = z.object({
     ),
   overridden: z.array(z.string()).describe('Which of `command` and `cwd` the owner entered'),
   created_at: shapes.instant,
-})
-export const showCommand = (job: WaitingCommand): z.output<typeof commandShape> => ({
-  cmd_id: job.cmdId,
-  kind: job.kind,
-  batch_id: job.batchId,
-  command: job.command,
-  cwd: job.cwd,
-  pid: job.pid,
-  target_cmd_id: job.targetId,
-  ...(job.kind === 'stop' && { process: job.process }),
-  env: job.env,
-  authorized_by: job.authorizedBy,
-  overridden: job.overridden,
-  created_at: job.createdAt,
 })

@@ -27,7 +27,6 @@ import {
   json,
   pid,
   reason,
-  showCommand,
   state,
   storable,
 } from './agent-shapes.ts'
@@ -119,7 +118,7 @@ function pendingCommandsRoute(routes: Routes, { writer, now }: Services): void {
         return { result, changes: [...alive, ...changes] }
       })
       return {
-        jobs: jobs.map(showCommand),
+        jobs,
       }
     },
   )

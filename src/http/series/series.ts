@@ -2,7 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { itemAt } from '../../checked.ts'
 import { visibleBatch } from '../../domain/access.ts'
-import { LOG_STREAMS, readLogLines } from '../../domain/logs/index.ts'
+import { shapeOf } from '../../domain/field.ts'
+import { LOG_STREAMS, logLineFields, readLogLines } from '../../domain/logs/index.ts'
 import { sample } from '../../domain/metrics/index.ts'
 import { readResources } from '../../domain/resources/index.ts'
 import { isStorable } from '../../domain/storable-text.ts'
@@ -46,14 +47,6 @@ const logQuery = z.strictObject({
   before: dbId.describe('Lines before this db_id; the last of them, unless `after` is given too'),
   limit: numberText(z.int().min(1).max(500).default(50)),
   tail: numberText(z.int().min(1).max(1_000)).optional().describe('Number of last lines; overrides `limit`'),
-})
-const logShape = z.object({
-  db_id: z.int(),
-  timestamp: instant,
-  job_id: z.string(),
-  level: z.string(),
-  stream: z.enum(LOG_STREAMS).nullable().describe('Null for lines that were not printed'),
-  line: z.string(),
 })
 const tags = ['series']
 
@@ -125,7 +118,9 @@ function logLinesRoute(routes: Routes, services: Services): void {
           'Pages run forward from `after`. `next_after` is the last db_id of the page, or null if the page is empty.',
         params: byId,
         querystring: logQuery,
-        response: { 200: z.object({ items: z.array(logShape), next_after: z.int().nullable() }) },
+        response: {
+          200: z.object({ items: z.array(shapeOf(logLineFields)), next_after: z.int().nullable() }),
+        },
       },
     },
     async (request, reply) => {
@@ -141,15 +136,8 @@ function logLinesRoute(routes: Routes, services: Services): void {
         }),
       )
       return {
-        items: lines.map(({ dbId, timestamp, jobId, level, stream, line }) => ({
-          db_id: dbId,
-          timestamp,
-          job_id: jobId,
-          level,
-          stream,
-          line,
-        })),
-        next_after: lines.at(-1)?.dbId ?? null,
+        items: lines,
+        next_after: lines.at(-1)?.db_id ?? null,
       }
     },
   )

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Passkey } from '../../domain/passkeys/index.ts'
 import * as shapes from '../request/shapes.ts'
 
 export const passkeyShape = z.object({
@@ -10,15 +9,6 @@ export const passkeyShape = z.object({
   created_at: shapes.instant,
   last_used_at: shapes.instant.nullable(),
 })
-export const showPasskey = (passkey: Passkey): z.output<typeof passkeyShape> => ({
-  id: passkey.id,
-  name: passkey.name,
-  host: passkey.rpId,
-  backed_up: passkey.backedUp,
-  created_at: passkey.createdAt,
-  last_used_at: passkey.lastUsedAt,
-})
-
 const base64url = z.string().regex(/^[\w-]{1,16384}$/, 'must be base64url')
 export const optionsShape = z
   .record(z.string(), z.unknown())

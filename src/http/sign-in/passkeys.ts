@@ -19,13 +19,7 @@ import { personOnly } from '../request/credentials.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import type { Identification } from './guess.ts'
-import {
-  createdCredential,
-  optionsShape,
-  passkeyShape,
-  showPasskey,
-  signedCredential,
-} from './passkey-shapes.ts'
+import { createdCredential, optionsShape, passkeyShape, signedCredential } from './passkey-shapes.ts'
 import { partyOf, requireParty } from './relying-party.ts'
 import { proof, requireProof, requireRecent } from './require-proof.ts'
 import { noteFailure, openBrowserSession, sendSignedIn, signedIn } from './signed-in.ts'
@@ -80,7 +74,7 @@ function listPasskeysRoute(routes: Routes, { services }: Context): void {
     async (request) => {
       const items = await listPasskeys(sql, (await request.person()).user.id)
       const host = partyOf(services, request)?.id ?? null
-      return { items: items.map(showPasskey), available: host !== null, host }
+      return { items: [...items], available: host !== null, host }
     },
   )
 }
@@ -131,7 +125,7 @@ function addPasskeyRoute(routes: Routes, { services }: Context): void {
         const passkey = await verifyRegistration(tx, caller, party, answer, now())
         return await addPasskey(tx, caller, { name, passkey }, now())
       })
-      return reply.code(201).send(showPasskey(added))
+      return reply.code(201).send(added)
     },
   )
 }
@@ -153,8 +147,7 @@ function renamePasskeyRoute(routes: Routes, { services }: Context): void {
     async (request) => {
       const caller = await request.person()
       const { id } = request.params
-      const renamed = await write(writer, (tx) => renamePasskey(tx, caller, id, request.body.name, now()))
-      return showPasskey(renamed)
+      return write(writer, (tx) => renamePasskey(tx, caller, id, request.body.name, now()))
     },
   )
 }
