@@ -58,14 +58,6 @@ export const positionOf = (row: SortColumns & { started_at: string; key: number 
   key: row.key,
 })
 
-/** After the row that started then. */
-export const startPosition = (row: { startedAt: string; key: number }): SortPosition => ({
-  rank: 0,
-  number: 0,
-  text: '',
-  ...row,
-})
-
 export interface Page {
   /** The number of rows to read: one more than are shown, to know whether there are more. */
   limit: number

@@ -67,37 +67,27 @@ const oldNotices = (db: Db, { notices }: Cutoffs): Fragment => db`
 const deletedComments = (db: Db, { deleted }: Cutoffs): Fragment => db`
   select id from comments where deleted_at < ${deleted}::timestamptz`
 
+/** Rows of a table, by what selects their keys. */
+const rowsOf = (
+  kind: Kind,
+  table: string,
+  key: readonly string[],
+  ids: (db: Db, cutoffs: Cutoffs) => Fragment,
+): Leftover => ({
+  kind,
+  step: async (tx, cutoffs, rows) =>
+    (
+      await tx`/* retention.leftovers */
+        delete from ${tx(table)} where (${tx([...key])}) in (select * from (${ids(tx, cutoffs)}) i limit ${rows})`
+    ).count,
+  count: (db, cutoffs) =>
+    only(db`/* retention.count_leftovers */ select count(*) n from (${ids(db, cutoffs)}) i`),
+})
+
 export const LEFTOVERS: Leftover[] = [
-  {
-    kind: 'sessions',
-    step: async (tx, cutoffs, rows) =>
-      (
-        await tx`/* retention.sessions */
-          delete from sessions where id in (${endedSessions(tx, cutoffs)} limit ${rows})`
-      ).count,
-    count: (db, cutoffs) =>
-      only(db`/* retention.count_sessions */ select count(*) n from (${endedSessions(db, cutoffs)}) s`),
-  },
-  {
-    kind: 'revoked_tokens',
-    step: async (tx, cutoffs, rows) =>
-      (
-        await tx`/* retention.tokens */
-          delete from tokens where id in (${revokedTokens(tx, cutoffs)} limit ${rows})`
-      ).count,
-    count: (db, cutoffs) =>
-      only(db`/* retention.count_tokens */ select count(*) n from (${revokedTokens(db, cutoffs)}) t`),
-  },
-  {
-    kind: 'sign_in_attempts',
-    step: async (tx, cutoffs, rows) =>
-      (
-        await tx`/* retention.attempts */
-          delete from oauth_attempts where state_hash in (${expiredAttempts(tx, cutoffs)} limit ${rows})`
-      ).count,
-    count: (db, cutoffs) =>
-      only(db`/* retention.count_attempts */ select count(*) n from (${expiredAttempts(db, cutoffs)}) a`),
-  },
+  rowsOf('sessions', 'sessions', ['id'], endedSessions),
+  rowsOf('revoked_tokens', 'tokens', ['id'], revokedTokens),
+  rowsOf('sign_in_attempts', 'oauth_attempts', ['state_hash'], expiredAttempts),
   {
     kind: 'failed_jobs',
     step: async (tx, cutoffs, rows) => {
@@ -111,28 +101,8 @@ export const LEFTOVERS: Leftover[] = [
       return only(db`/* retention.count_failed_jobs */ select count(*) n from (${failedJobs(db, cutoffs)}) j`)
     },
   },
-  {
-    kind: 'confirmations',
-    step: async (tx, cutoffs, rows) =>
-      (
-        await tx`/* retention.confirmations */
-          delete from address_confirmations where id in (${endedConfirmations(tx, cutoffs)} limit ${rows})`
-      ).count,
-    count: (db, cutoffs) =>
-      only(
-        db`/* retention.count_confirmations */ select count(*) n from (${endedConfirmations(db, cutoffs)}) c`,
-      ),
-  },
-  {
-    kind: 'mail_budgets',
-    step: async (tx, cutoffs, rows) =>
-      (
-        await tx`/* retention.mail_budgets */
-          delete from mail_budgets where (scope, hour) in (${pastBudgets(tx, cutoffs)} limit ${rows})`
-      ).count,
-    count: (db, cutoffs) =>
-      only(db`/* retention.count_mail_budgets */ select count(*) n from (${pastBudgets(db, cutoffs)}) b`),
-  },
+  rowsOf('confirmations', 'address_confirmations', ['id'], endedConfirmations),
+  rowsOf('mail_budgets', 'mail_budgets', ['scope', 'hour'], pastBudgets),
   {
     kind: 'notifications',
     step: async (tx, cutoffs, rows) => {
@@ -148,26 +118,8 @@ export const LEFTOVERS: Leftover[] = [
       )
     },
   },
-  {
-    kind: 'notices',
-    step: async (tx, cutoffs, rows) =>
-      (
-        await tx`/* retention.notices */
-          delete from notices where id in (select id from (${oldNotices(tx, cutoffs)}) n limit ${rows})`
-      ).count,
-    count: (db, cutoffs) =>
-      only(db`/* retention.count_notices */ select count(*) n from (${oldNotices(db, cutoffs)}) n`),
-  },
-  {
-    kind: 'comments',
-    step: async (tx, cutoffs, rows) =>
-      (
-        await tx`/* retention.comments */
-          delete from comments where id in (${deletedComments(tx, cutoffs)} limit ${rows})`
-      ).count,
-    count: (db, cutoffs) =>
-      only(db`/* retention.count_comments */ select count(*) n from (${deletedComments(db, cutoffs)}) c`),
-  },
+  rowsOf('notices', 'notices', ['id'], oldNotices),
+  rowsOf('comments', 'comments', ['id'], deletedComments),
   {
     kind: 'uploads',
     step: (tx, { unused }, rows) => collectUploads(tx, unused, rows),
