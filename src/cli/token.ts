@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander'
 import { openGraph, type PrismaClient } from '../db/prisma.ts'
 import type { Sql } from '../db/sql.ts'
+import type { CreationPosition } from '../domain/cursors.ts'
 import { createToken, listTokens, revokeToken, TOKEN_SCOPES } from '../domain/tokens/index.ts'
 import { createWriter, write } from '../stream/commit.ts'
 import type { CommandContext } from './command-context.ts'
@@ -70,7 +71,7 @@ export function tokenCommand({ settings }: CommandContext): Command {
 
 async function list(prisma: PrismaClient, userId: string): Promise<void> {
   const rows = [['ID', 'NAME', 'SCOPE', 'ENDS IN', 'MADE', 'LAST USED']]
-  let after: { createdAt: string; id: string } | undefined
+  let after: CreationPosition | undefined
   do {
     const page = await listTokens(prisma, userId, { limit: 500, after })
     for (const { id, name, scope, last4, created_at: createdAt, last_used_at: lastUsedAt } of page)

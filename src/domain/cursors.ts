@@ -18,6 +18,14 @@ export interface Cursor<Position> {
   write(position: Position): string
 }
 
+/** The position in a list that is ordered by creation: after this row. */
+export const creationPosition = z.object({ createdAt: instantText, id: z.uuid() })
+export type CreationPosition = z.output<typeof creationPosition>
+export const createdAtOf = ({ created_at: createdAt, id }: { created_at: string; id: string }) => ({
+  createdAt,
+  id,
+})
+
 /** @param list the name of the list, its order and its filters */
 export function cursorOf<Position>(list: string, position: z.ZodType<Position>): Cursor<Position> {
   const shape = z.tuple([z.literal(list), z.unknown()])

@@ -1,4 +1,5 @@
 import { canonicalInstant, showInstant } from '../db/instant.ts'
+import type { CreationPosition } from './cursors.ts'
 import type { Fields } from './field.ts'
 import { recordName } from './record-view.ts'
 
@@ -105,10 +106,7 @@ const instantText = (value: unknown): unknown =>
   typeof value === 'string' ? showInstant(canonicalInstant(value)) : value
 
 /** The `where` of the rows after a position in the order of a time and the id, newest first. */
-export const olderThan = <Time extends string>(
-  time: Time,
-  { createdAt, id }: { createdAt: string; id: string },
-) => ({
+export const olderThan = <Time extends string>(time: Time, { createdAt, id }: CreationPosition) => ({
   OR: [
     { [time]: { lt: createdAt } } as { [T in Time]: { lt: string } },
     { [time]: createdAt, id: { lt: id } } as { [T in Time]: string } & { id: { lt: string } },

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { cursorOf } from '../domain/cursors.ts'
-import { instantText } from '../domain/instant-text.ts'
+import { createdAtOf, creationPosition, cursorOf } from '../domain/cursors.ts'
 import {
   countFirings,
   type DeliveryView,
@@ -24,8 +23,6 @@ import { selectedFields } from './selected-fields.ts'
 
 /** Reports, saved views and the firings of rules: what people wrote, and what their rules sent; the same as in REST. */
 
-const position = z.object({ createdAt: instantText, id: z.uuid() })
-const positionOf = ({ created_at: createdAt, id }: { created_at: string; id: string }) => ({ createdAt, id })
 const slugOf = (slug: string | null | undefined): string | undefined =>
   slug == null ? undefined : storablePart(slug)
 
@@ -35,7 +32,7 @@ builder.objectType(ReportType, {
   fields: (t) => declared(t, reportFields, { owner: PersonType }, (report) => report),
 })
 const ReportConnection = connectionType<typeof ReportType, Report>('Report', ReportType)
-const reportCursors = cursorOf('reports', position)
+const reportCursors = cursorOf('reports', creationPosition)
 
 builder.queryFields((t) => ({
   reports: t.field({
@@ -57,7 +54,7 @@ builder.queryFields((t) => ({
         first,
         after,
         nodeOf: (report) => report,
-        cursorOf: (report) => reportCursors.write(positionOf(report)),
+        cursorOf: (report) => reportCursors.write(createdAtOf(report)),
         total: () => countReports(prisma, scope),
       })
     },
@@ -83,7 +80,7 @@ builder.objectType(SavedViewType, {
   fields: (t) => declared(t, savedViewFields, { owner: PersonType }, (view) => view),
 })
 const SavedViewConnection = connectionType<typeof SavedViewType, SavedView>('SavedView', SavedViewType)
-const viewCursors = cursorOf('views', position)
+const viewCursors = cursorOf('views', creationPosition)
 
 builder.queryField('savedViews', (t) =>
   t.field({
@@ -104,7 +101,7 @@ builder.queryField('savedViews', (t) =>
         first,
         after,
         nodeOf: (view) => view,
-        cursorOf: (view) => viewCursors.write(positionOf(view)),
+        cursorOf: (view) => viewCursors.write(createdAtOf(view)),
         total: () => countSavedViews(prisma, caller, scope),
       })
     },

@@ -6,6 +6,7 @@ import { Problem } from '../../problem.ts'
 import { requireReader, visibleProjectsFilter } from '../access.ts'
 import { clockSkewS } from '../batches/index.ts'
 import { isAdmin, type Known } from '../caller.ts'
+import type { CreationPosition } from '../cursors.ts'
 import { columnsOf } from '../field.ts'
 import { type Besides, besideColumns, olderThan, recordRows } from '../record-rows.ts'
 import { isUuid } from '../uuid.ts'
@@ -62,11 +63,6 @@ const besideHost = {
 const record = recordRows<HostRow>(hostFields, besideHost)
 const COLUMNS = sqlWords(`${columnsOf(hostFields, 'h')}, ${besideColumns(besideHost)}`)
 
-export interface HostPosition {
-  createdAt: string
-  id: string
-}
-
 /**
  * The caller's hosts, with or without an agent, or all hosts for an administrator; newest first, `limit` after `after`.
  * @throws Problem forbidden for tokens that may not read
@@ -74,7 +70,7 @@ export interface HostPosition {
 export async function listHosts(
   prisma: PrismaClient,
   caller: Known,
-  { limit, after }: { limit: number; after: HostPosition | undefined },
+  { limit, after }: { limit: number; after: CreationPosition | undefined },
 ): Promise<HostRow[]> {
   requireReader(caller)
   const found = await prisma.host.findMany({

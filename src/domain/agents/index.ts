@@ -30,7 +30,6 @@ export {
   agentsOf,
   batchesOnHost,
   countHosts,
-  type HostPosition,
   type HostRow,
   hostIdsOf,
   hostsByKey,

@@ -1,7 +1,6 @@
 /** Invitations to projects (contract §10 "Accounts"): membership begins when the invited person accepts. */
 export {
   type Invitation,
-  type InvitationPosition,
   listInvitations,
   listProjectInvitations,
   type PendingInvitation,

@@ -1,4 +1,5 @@
 import type { Db } from '../../db/sql.ts'
+import type { CreationPosition } from '../cursors.ts'
 
 /** An invitation as the invited user sees it. */
 export interface Invitation {
@@ -18,11 +19,6 @@ export interface ProjectInvitation extends Omit<Invitation, 'project' | 'project
   email: string
 }
 
-export interface InvitationPosition {
-  createdAt: string
-  id: string
-}
-
 /** SQL over the inviter and the project as `p`: an invitation holds while its inviter may still let people in. */
 const mayStillInvite = (db: Db, inviter: 'u' | 'b') =>
   inviter === 'u'
@@ -33,7 +29,7 @@ const mayStillInvite = (db: Db, inviter: 'u' | 'b') =>
 export async function listInvitations(
   db: Db,
   userId: string,
-  page: { limit: number; after: InvitationPosition | undefined; id?: string },
+  page: { limit: number; after: CreationPosition | undefined; id?: string },
 ): Promise<Invitation[]> {
   const { limit, after, id } = page
   return db<Invitation[]>`/* invitations.of_user */
@@ -51,7 +47,7 @@ export async function listInvitations(
 export async function listProjectInvitations(
   db: Db,
   projectKey: number,
-  page: { limit: number; after: InvitationPosition | undefined },
+  page: { limit: number; after: CreationPosition | undefined },
 ): Promise<ProjectInvitation[]> {
   const { limit, after } = page
   return db<ProjectInvitation[]>`/* invitations.of_project */

@@ -4,16 +4,12 @@ import { fragment, sqlWords } from '../../db/sql-fragment.ts'
 import { Problem } from '../../problem.ts'
 import { type VisibleProject, visibleBatch, visibleProject } from '../access.ts'
 import type { Caller } from '../caller.ts'
+import type { CreationPosition } from '../cursors.ts'
 import { columnsOf } from '../field.ts'
 import { type Besides, besideColumns, olderThan, recordRows } from '../record-rows.ts'
 import { isUuid } from '../uuid.ts'
 import { CHANNELS_OF_RULE, channelsShown } from './channels.ts'
 import { type Rule, ruleFields } from './rule-fields.ts'
-
-export interface RulePosition {
-  createdAt: string
-  id: string
-}
 
 /** The rules of a project, or of a person in it, newest first: `limit` after `after`. */
 export async function listRules(
@@ -23,7 +19,7 @@ export async function listRules(
     limit,
     after,
     personId = null,
-  }: { limit: number; after: RulePosition | undefined; personId?: string | null },
+  }: { limit: number; after: CreationPosition | undefined; personId?: string | null },
 ): Promise<Rule[]> {
   const found = await prisma.notificationRule.findMany({
     where: { projectKey, personId, ...(after !== undefined && olderThan('createdAt', after)) },

@@ -14,7 +14,6 @@ export {
   type CreatedPosition,
   listMembers,
   listProjects,
-  type MemberPosition,
   type ProjectRow,
   projectView,
 } from './reads.ts'

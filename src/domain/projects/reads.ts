@@ -2,6 +2,7 @@ import type { Db } from '../../db/sql.ts'
 import { fragment, sqlWords } from '../../db/sql-fragment.ts'
 import { callerMay, visibleProjectsFilter } from '../access.ts'
 import type { Caller } from '../caller.ts'
+import type { CreationPosition } from '../cursors.ts'
 import { columnsOf, viewsOf } from '../field.ts'
 import { type MemberView, type ProjectView, projectFields } from './project-fields.ts'
 
@@ -48,16 +49,11 @@ export async function listProjects(
 const knowsMembers = (caller: Caller, { visibility, owner, role }: ProjectRow): boolean =>
   callerMay('know_members', caller, { visibility, ownerId: owner.id, role: role === 'owner' ? null : role })
 
-export interface MemberPosition {
-  createdAt: string
-  id: string
-}
-
 /** The members of the project, newest first; its owner has been one since it was created. */
 export async function listMembers(
   db: Db,
   projectKey: number,
-  page: { limit: number; after: MemberPosition | undefined },
+  page: { limit: number; after: CreationPosition | undefined },
 ): Promise<MemberView[]> {
   const { limit, after } = page
   return db<MemberView[]>`/* projects.members */

@@ -6,7 +6,6 @@ export {
   mayShare,
   type OpenReport,
   openReport,
-  type ReportPosition,
   reportById,
 } from './reads.ts'
 export { countReports, reportRecords } from './records.ts'

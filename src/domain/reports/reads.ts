@@ -10,6 +10,7 @@ import {
   visibleProjectsFilter,
 } from '../access.ts'
 import { type Caller, isAdmin } from '../caller.ts'
+import type { CreationPosition } from '../cursors.ts'
 import { columnsOf } from '../field.ts'
 import { isShareToken, openShare, shareTokenHash } from '../shares/index.ts'
 import { isUuid } from '../uuid.ts'
@@ -17,12 +18,6 @@ import { tokenOfBatch } from './link-token.ts'
 import { embeddedBatches, type Report, reportFields } from './report-fields.ts'
 
 const COLUMNS = sqlWords(columnsOf(reportFields, 'r'))
-
-/** The position in a list: after this report. */
-export interface ReportPosition {
-  createdAt: string
-  id: string
-}
 
 /** A report with what the caller's permissions depend on. */
 export interface ReportRow extends Omit<Report, 'owner' | 'can_edit' | 'can_share'> {
@@ -37,7 +32,7 @@ export interface ReportRow extends Omit<Report, 'owner' | 'can_edit' | 'can_shar
 export async function listReports(
   db: Db,
   caller: Caller,
-  page: { limit: number; after: ReportPosition | undefined },
+  page: { limit: number; after: CreationPosition | undefined },
   options: { projectKey?: number | undefined; id?: string } = {},
 ): Promise<Report[]> {
   const { limit, after } = page

@@ -1,7 +1,8 @@
 import type { Prisma, PrismaClient } from '../../db/prisma.ts'
 import { type Caller, NO_USER } from '../caller.ts'
+import type { CreationPosition } from '../cursors.ts'
 import { olderThan, recordRows } from '../record-rows.ts'
-import { type ReportPosition, type ReportRow, reportOf } from './reads.ts'
+import { type ReportRow, reportOf } from './reads.ts'
 import { type Report, reportFields } from './report-fields.ts'
 
 /** Reports as GraphQL reads them, through Prisma. A transaction that changes one reads it by SQL. */
@@ -34,7 +35,7 @@ export async function reportRecords(
   prisma: PrismaClient,
   caller: Caller,
   scope: ReportScope,
-  page: { limit: number; after: ReportPosition | undefined; withBody: boolean },
+  page: { limit: number; after: CreationPosition | undefined; withBody: boolean },
 ): Promise<Report[]> {
   const { limit, after, withBody } = page
   const { links: _links, project: _project, body: _body, ...select } = record.select

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { PendingQuery, Row } from 'postgres'
 import type { Db } from '../../db/sql.ts'
 import type { CallerUser } from '../caller.ts'
+import type { CreationPosition } from '../cursors.ts'
 import { verifySession } from './jwt.ts'
 import { ABSOLUTE_S, IDLE_S, type Session, type SessionRecord } from './session.ts'
 
@@ -61,7 +62,7 @@ export async function liveSessions(db: Db, ids: string[], now: Date): Promise<Se
 export async function listSessions(
   db: Db,
   userId: string,
-  page: { limit: number; after: { createdAt: string; id: string } | undefined },
+  page: { limit: number; after: CreationPosition | undefined },
   now: Date,
 ): Promise<SessionRecord[]> {
   const at = now.toISOString()

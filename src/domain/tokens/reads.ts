@@ -2,15 +2,10 @@ import type { Prisma, PrismaClient } from '../../db/prisma.ts'
 import type { Db } from '../../db/sql.ts'
 import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
 import type { CallerUser } from '../caller.ts'
+import type { CreationPosition } from '../cursors.ts'
 import { recordViewsOf, selectionOf } from '../record-view.ts'
 import { hasValidChecksum, type TokenKind, type TokenScope, tokenHash, tokenKind } from './token.ts'
 import { type TokenView, tokenFields } from './token-fields.ts'
-
-/** The position in a list: after this token. */
-export interface TokenPosition {
-  createdAt: string
-  id: string
-}
 
 /** The owner and the permissions of a valid token. */
 export interface FoundToken {
@@ -89,7 +84,7 @@ export const ownTokens = (userId: string) =>
 export async function listTokens(
   prisma: PrismaClient,
   userId: string,
-  page: { limit: number; after: TokenPosition | undefined },
+  page: { limit: number; after: CreationPosition | undefined },
 ): Promise<TokenView[]> {
   const { where, orderBy } = ownTokens(userId)
   const found = await prisma.token.findMany({
@@ -104,7 +99,7 @@ export async function listTokens(
 const tokenView = recordViewsOf(tokenFields, {})
 
 /** Keyset pagination in the order of creation. Tokens are made with whole milliseconds, so a Date has all of it. */
-const createdBefore = ({ createdAt, id }: TokenPosition) => ({
+const createdBefore = ({ createdAt, id }: CreationPosition) => ({
   OR: [{ createdAt: { lt: new Date(createdAt) } }, { createdAt: new Date(createdAt), id: { lt: id } }],
 })
 

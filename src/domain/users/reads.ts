@@ -1,12 +1,7 @@
 import type { Db } from '../../db/sql.ts'
+import type { CreationPosition } from '../cursors.ts'
 import { isUuid } from '../uuid.ts'
 import { emailKey, type User } from './user.ts'
-
-/** The position in a list: after this user. */
-export interface UserPosition {
-  createdAt: string
-  id: string
-}
 
 export async function findUser(db: Db, id: string): Promise<User | undefined> {
   if (!isUuid(id)) return undefined
@@ -38,7 +33,7 @@ export async function hasUsers(db: Db): Promise<boolean> {
 /** Newest first; `limit` users after `after`. */
 export async function listUsers(
   db: Db,
-  page: { limit: number; after: UserPosition | undefined },
+  page: { limit: number; after: CreationPosition | undefined },
 ): Promise<User[]> {
   const { after } = page
   return db<User[]>`/* users.list */

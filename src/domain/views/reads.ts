@@ -2,17 +2,12 @@ import type { Db } from '../../db/sql.ts'
 import { fragment, sqlWords } from '../../db/sql-fragment.ts'
 import { callerMay, type Visibility, visibleProjectsFilter } from '../access.ts'
 import { type Caller, isAdmin } from '../caller.ts'
+import type { CreationPosition } from '../cursors.ts'
 import { columnsOf } from '../field.ts'
 import { isUuid } from '../uuid.ts'
 import { type SavedView, savedViewFields } from './view-fields.ts'
 
 const COLUMNS = sqlWords(columnsOf(savedViewFields, 'v'))
-
-/** Where the next page of a list goes on: after this one. */
-export interface SavedViewPosition {
-  createdAt: string
-  id: string
-}
 
 /** A view with what the caller's permissions depend on. */
 export interface SavedViewRow extends Omit<SavedView, 'owner' | 'can_edit'> {
@@ -32,7 +27,7 @@ export interface SavedViewRow extends Omit<SavedView, 'owner' | 'can_edit'> {
 export async function listSavedViews(
   db: Db,
   caller: Caller,
-  page: { limit: number; after: SavedViewPosition | undefined },
+  page: { limit: number; after: CreationPosition | undefined },
   options: { projectKey?: number | undefined; id?: string } = {},
 ): Promise<SavedView[]> {
   const { limit, after } = page

@@ -1,7 +1,8 @@
 import type { Prisma, PrismaClient } from '../../db/prisma.ts'
 import { type Caller, NO_USER } from '../caller.ts'
+import type { CreationPosition } from '../cursors.ts'
 import { olderThan, recordRows } from '../record-rows.ts'
-import { type SavedViewPosition, type SavedViewRow, viewOf } from './reads.ts'
+import { type SavedViewRow, viewOf } from './reads.ts'
 import { type SavedView, savedViewFields } from './view-fields.ts'
 
 /** Saved views as GraphQL reads them, through Prisma. A transaction that changes one reads it by SQL. */
@@ -37,7 +38,7 @@ export async function savedViewRecords(
   prisma: PrismaClient,
   caller: Caller,
   scope: ViewScope,
-  { limit, after }: { limit: number; after: SavedViewPosition | undefined },
+  { limit, after }: { limit: number; after: CreationPosition | undefined },
 ): Promise<SavedView[]> {
   const { project: _, ...select } = record.select
   const userId = caller.kind === 'known' ? caller.user.id : NO_USER

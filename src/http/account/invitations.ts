@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { cursorOf } from '../../domain/cursors.ts'
+import { createdAtOf, creationPosition, cursorOf } from '../../domain/cursors.ts'
 import {
   acceptInvitation,
   declineInvitation,
@@ -70,9 +70,9 @@ function listInvitationsRoute(routes: Routes, { sql }: Services): void {
     async (request) => {
       const { user } = await request.person()
       const { limit, cursor: text } = request.query
-      const cursor = cursorOf(`invitations ${user.id}`, shapes.creationPosition)
+      const cursor = cursorOf(`invitations ${user.id}`, creationPosition)
       const found = await listInvitations(sql, user.id, { limit: limit + 1, after: cursor.read(text) })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, createdAtOf)
       return { items: rows.map((one) => ({ ...one, state: 'invited' as const })), next_cursor }
     },
   )
@@ -124,12 +124,12 @@ function listProjectInvitationsRoute(routes: Routes, { sql }: Services): void {
     async (request) => {
       const project = await administeredProject(sql, await request.person(), request.params.slug)
       const { limit, cursor: text } = request.query
-      const cursor = cursorOf(`invitations of ${project.key}`, shapes.creationPosition)
+      const cursor = cursorOf(`invitations of ${project.key}`, creationPosition)
       const found = await listProjectInvitations(sql, project.key, {
         limit: limit + 1,
         after: cursor.read(text),
       })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, createdAtOf)
       return { items: rows.map((one) => ({ ...one, state: 'invited' as const })), next_cursor }
     },
   )

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { recordAudit } from '../../domain/audit.ts'
-import { cursorOf } from '../../domain/cursors.ts'
+import { createdAtOf, creationPosition, cursorOf } from '../../domain/cursors.ts'
 import { closeOwnSession, closeSessionsOf, listSessions } from '../../domain/sessions/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
@@ -27,7 +27,7 @@ const sessionShape = z.object({
   last_used_at: shapes.instant.describe('Rounded to the minute'),
   current: z.boolean().describe('Whether it is the session of this request'),
 })
-const cursor = cursorOf('sessions', shapes.creationPosition)
+const cursor = cursorOf('sessions', creationPosition)
 const tags = ['identity']
 
 /** The caller's sessions: lists and closes them. */
@@ -52,7 +52,7 @@ function listSessionsRoute(routes: Routes, { sql, now }: Services): void {
       const { limit } = request.query
       const page = { limit: limit + 1, after: cursor.read(request.query.cursor) }
       const found = await listSessions(sql, caller.user.id, page, now())
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, createdAtOf)
       const items = rows.map((session) => ({
         ...session,
         device: deviceName(session.user_agent),

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { cursorOf } from '../../domain/cursors.ts'
+import { createdAtOf, creationPosition, cursorOf } from '../../domain/cursors.ts'
 import { shapeOf } from '../../domain/field.ts'
 import { createToken, listTokens, revokeToken, TOKEN_SCOPES, tokenFields } from '../../domain/tokens/index.ts'
 import type { Services } from '../../services.ts'
@@ -11,7 +11,7 @@ import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 
 const tokenShape = shapeOf(tokenFields)
-const cursor = cursorOf('tokens', shapes.creationPosition)
+const cursor = cursorOf('tokens', creationPosition)
 const tags = ['tokens']
 
 /** The caller's tokens for programs (contract §3). Only a signed-in person can create and revoke them. */
@@ -38,7 +38,7 @@ function listTokensRoute(routes: Routes, { prisma }: Services): void {
         limit: limit + 1,
         after: cursor.read(request.query.cursor),
       })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, createdAtOf)
       return { items: [...rows], next_cursor }
     },
   )

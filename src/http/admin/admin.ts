@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { recordAudit } from '../../domain/audit.ts'
-import { cursorOf } from '../../domain/cursors.ts'
+import { creationPosition, cursorOf } from '../../domain/cursors.ts'
 import { resetFactors } from '../../domain/factors/index.ts'
 import { closeSessionsOf, rotateSigningKey } from '../../domain/sessions/index.ts'
 import { administerUser, listUsers, type User } from '../../domain/users/index.ts'
@@ -18,7 +18,7 @@ const show = (user: User): z.output<typeof accountShape> => ({
   ...shapes.showUser(user),
   disabled: user.disabled,
 })
-const cursor = cursorOf('users', shapes.creationPosition)
+const cursor = cursorOf('users', creationPosition)
 const tags = ['administration']
 
 /** Actions that only a signed-in administrator may do (contract §2, §3). */

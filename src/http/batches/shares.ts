@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
 import { readBatches } from '../../domain/batches/index.ts'
 import { ANONYMOUS } from '../../domain/caller.ts'
-import { cursorOf } from '../../domain/cursors.ts'
+import { createdAtOf, creationPosition, cursorOf } from '../../domain/cursors.ts'
 import { shapeOf } from '../../domain/field.ts'
 import { instantText } from '../../domain/instant-text.ts'
 import { positionOf } from '../../domain/keyset-pages.ts'
@@ -117,14 +117,14 @@ function listSharesRoute(routes: Routes, { sql, prisma, now }: Services): void {
       const batch = await visibleBatch(sql, await request.person(), request.params.id)
       if (!batch.may('share')) throw new Problem('forbidden')
       const { limit, cursor: text } = request.query
-      const cursor = cursorOf(`shares ${batch.key}`, shapes.creationPosition)
+      const cursor = cursorOf(`shares ${batch.key}`, creationPosition)
       const found = await listShares(
         prisma,
         [batch.key],
         { limit: limit + 1, after: cursor.read(text) },
         now(),
       )
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, createdAtOf)
       return { items: rows.map(({ batch_key: _, ...share }) => share), next_cursor }
     },
   )

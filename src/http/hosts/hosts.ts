@@ -10,7 +10,7 @@ import {
   readHost,
   revokeAgent,
 } from '../../domain/agents/index.ts'
-import { cursorOf } from '../../domain/cursors.ts'
+import { creationPosition, cursorOf } from '../../domain/cursors.ts'
 import { writeNumber } from '../../domain/events/index.ts'
 import { shapeOf } from '../../domain/field.ts'
 import { MIN_POINTS, sample } from '../../domain/metrics/index.ts'
@@ -63,7 +63,7 @@ function listHostsRoute(routes: Routes, { prisma, now }: Services): void {
     async (request) => {
       const caller = await request.known()
       const { limit, cursor: text } = request.query
-      const cursor = cursorOf('hosts', shapes.creationPosition)
+      const cursor = cursorOf('hosts', creationPosition)
       const found = await listHosts(prisma, caller, { limit: limit + 1, after: cursor.read(text) })
       const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ registered_at: createdAt, id }) => ({
         createdAt,

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { visibleProject } from '../../domain/access.ts'
-import { cursorOf } from '../../domain/cursors.ts'
+import { createdAtOf, creationPosition, cursorOf } from '../../domain/cursors.ts'
 import { shapeOf } from '../../domain/field.ts'
 import { listLinks, projectLinkFields } from '../../domain/links/index.ts'
 import { Problem } from '../../problem.ts'
@@ -9,7 +9,6 @@ import type { Services } from '../../services.ts'
 import { personOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
-import * as shapes from '../request/shapes.ts'
 
 /** The public links to what is in a project (docs/api.md "Shares"). */
 export function projectLinkRoutes(app: FastifyInstance, services: Services): void {
@@ -33,10 +32,10 @@ function listLinksRoute(routes: Routes, { sql, prisma, now }: Services): void {
       const project = await visibleProject(sql, await request.person(), request.params.slug)
       if (!project.may('administer')) throw new Problem('forbidden')
       const { limit, cursor: text } = request.query
-      const cursor = cursorOf(`links ${project.key}`, shapes.creationPosition)
+      const cursor = cursorOf(`links ${project.key}`, creationPosition)
       const page = { limit: limit + 1, after: cursor.read(text) }
       const found = await listLinks(prisma, project.key, page, now())
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, createdAtOf)
       return { items: [...rows], next_cursor }
     },
   )

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { visibleProject } from '../../domain/access.ts'
-import { cursorOf } from '../../domain/cursors.ts'
+import { creationPosition, cursorOf } from '../../domain/cursors.ts'
 import { shapeOf } from '../../domain/field.ts'
 import { inviteMember } from '../../domain/invitations/index.ts'
 import { listMembers, memberFields, removeMember } from '../../domain/projects/index.ts'
@@ -41,7 +41,7 @@ function listMembersRoute(routes: Routes, { sql }: Services): void {
       const project = await visibleProject(sql, caller, request.params.slug)
       if (!project.may('know_members')) throw new Problem('forbidden')
       const { limit, cursor: text } = request.query
-      const cursor = cursorOf(`members ${project.key}`, shapes.creationPosition)
+      const cursor = cursorOf(`members ${project.key}`, creationPosition)
       const found = await listMembers(sql, project.key, { limit: limit + 1, after: cursor.read(text) })
       const { rows, next_cursor } = pageFrom(
         found,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { visibleProject } from '../../domain/access.ts'
 import { addressesOf, requestConfirmations } from '../../domain/addresses/index.ts'
 import type { Caller } from '../../domain/caller.ts'
-import { cursorOf } from '../../domain/cursors.ts'
+import { creationPosition, cursorOf } from '../../domain/cursors.ts'
 import { shapeOf } from '../../domain/field.ts'
 import {
   createProject,
@@ -31,10 +31,7 @@ const bySlug = z.object({ slug: z.string() })
 
 const projectShape = shapeOf(projectFields)
 
-const cursor = cursorOf(
-  'projects',
-  shapes.creationPosition.omit({ id: true }).extend({ key: z.int().min(0) }),
-)
+const cursor = cursorOf('projects', creationPosition.omit({ id: true }).extend({ key: z.int().min(0) }))
 
 /** The view of a project that the caller may read. */
 async function showOne(sql: Services['sql'], caller: Caller, key: number) {

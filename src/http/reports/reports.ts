@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { visibleProject } from '../../domain/access.ts'
-import { cursorOf } from '../../domain/cursors.ts'
+import { createdAtOf, creationPosition, cursorOf } from '../../domain/cursors.ts'
 import { shapeOf } from '../../domain/field.ts'
 import {
   changeReport,
@@ -25,7 +25,7 @@ import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 
 const reportShape = shapeOf(reportFields)
-const cursor = cursorOf('reports', shapes.creationPosition)
+const cursor = cursorOf('reports', creationPosition)
 const body = z
   .string()
   .max(100_000, 'must be at most 100,000 characters')
@@ -69,7 +69,7 @@ function listReportsRoute(routes: Routes, { sql }: Services): void {
       const projectKey = slug === undefined ? undefined : (await visibleProject(sql, caller, slug)).key
       const page = { limit: limit + 1, after: cursor.read(text) }
       const found = await listReports(sql, caller, page, { projectKey })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, createdAtOf)
       return { items: rows.map(({ body: _, ...report }) => report), next_cursor }
     },
   )

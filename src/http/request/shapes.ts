@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { instantText } from '../../domain/instant-text.ts'
 import { MAX_TAGS } from '../../domain/tags.ts'
 import { PASSWORD, type User } from '../../domain/users/index.ts'
 
@@ -10,13 +9,6 @@ export const noInput = nothing.nullish()
 export const noContent = z.null().describe('Nothing')
 export const instant = z.string().meta({ format: 'date-time' })
 export const byId = z.object({ id: z.string() })
-
-/** The position in a list that is ordered by creation. */
-export const creationPosition = z.object({ createdAt: instantText, id: z.uuid() })
-export const createdAtOf = ({ created_at: createdAt, id }: { created_at: string; id: string }) => ({
-  createdAt,
-  id,
-})
 
 /** One line of text: no control characters, no lone surrogates. */
 export const label = z

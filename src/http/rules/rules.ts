@@ -4,7 +4,7 @@ import type { Db, Tx } from '../../db/sql.ts'
 import { visibleProject } from '../../domain/access.ts'
 import { addressesOf, requestConfirmations } from '../../domain/addresses/index.ts'
 import type { Known } from '../../domain/caller.ts'
-import { cursorOf } from '../../domain/cursors.ts'
+import { createdAtOf, creationPosition, cursorOf } from '../../domain/cursors.ts'
 import {
   administeredProject,
   type ChannelSettings,
@@ -41,7 +41,7 @@ import {
 } from './rule-shapes.ts'
 
 const bySlug = z.object({ slug: z.string() })
-const cursorFor = (projectKey: number) => cursorOf(`rules ${projectKey}`, shapes.creationPosition)
+const cursorFor = (projectKey: number) => cursorOf(`rules ${projectKey}`, creationPosition)
 
 const settingsOf = ({ config }: Services): ChannelSettings => ({
   key: config.encryptionKey,
@@ -130,7 +130,7 @@ function listRulesRoute(routes: Routes, { services }: Context): void {
         after: cursor.read(text),
         personId,
       })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, createdAtOf)
       const open = personal ? new Set<string>() : await unconfirmedOf(services, sql, project.key)
       return { items: rows.map((rule) => show(rule, open)), next_cursor, mail: mailOf(services) }
     },

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { visibleProject } from '../../domain/access.ts'
-import { cursorOf } from '../../domain/cursors.ts'
+import { createdAtOf, creationPosition, cursorOf } from '../../domain/cursors.ts'
 import { shapeOf } from '../../domain/field.ts'
 import {
   AUDIENCES,
@@ -22,7 +22,7 @@ import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 
 const viewShape = shapeOf(savedViewFields)
-const cursor = cursorOf('views', shapes.creationPosition)
+const cursor = cursorOf('views', creationPosition)
 
 /** Whether a browser opens exactly this path: it resolves `..`, also percent-encoded, before it asks for anything. */
 function staysBelow(path: string): boolean {
@@ -70,7 +70,7 @@ function listViewsRoute(routes: Routes, { sql }: Services): void {
       const projectKey = slug === undefined ? undefined : (await visibleProject(sql, caller, slug)).key
       const page = { limit: limit + 1, after: cursor.read(text) }
       const found = await listSavedViews(sql, caller, page, { projectKey })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, createdAtOf)
       return { items: [...rows], next_cursor }
     },
   )
