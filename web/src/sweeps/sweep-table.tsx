@@ -37,7 +37,7 @@ export function SweepTable(props: {
   const formats = useFormats(axes, rows)
   const base = rows.find((row) => row.name === baseline)
   const compared = base === undefined ? undefined : metric
-  if (rows.length === 0) return <p className="text-muted">No job is within the brush.</p>
+  if (rows.length === 0) return <p className="text-muted">No jobs in the selected range.</p>
   return (
     <div className="flex flex-col gap-1">
       <Table

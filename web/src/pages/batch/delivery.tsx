@@ -141,10 +141,10 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
     value === null || value === undefined ? [] : [[name, value, what] as const],
   )
   return (
-    <section aria-label="Receipt of the batch" className="flex flex-col gap-3">
+    <section aria-label="Delivery report of the batch" className="flex flex-col gap-3">
       <div className="flex flex-wrap items-center gap-3">
         <State state={delivery.state} />
-        <Help term="Receipt">
+        <Help term="Delivery report">
           <p className="text-muted">
             Whether every event that the script produced has arrived and is stored. The reporter counts what
             it produces, and the service compares that with what it stored; complete means that nothing is
