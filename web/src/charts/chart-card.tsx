@@ -141,11 +141,11 @@ function Header(
           title={hidden > 0 ? `${some(hidden, 'outlier')} outside; ${points}` : points}
         >
           {points}
-          {(notes.length > 0 || hidden > 0) && ','}
+          {(notes.length > 0 || hidden > 0) && ', '}
         </span>
         {hidden > 0 && (
           <span className="whitespace-nowrap text-amber" data-hidden>
-            {some(hidden, 'outlier')} outside{notes.length > 0 && ','}
+            {some(hidden, 'outlier')} outside{notes.length > 0 && ', '}
           </span>
         )}
         {notes.length > 0 && <span className="whitespace-nowrap">{notes.join(', ')}</span>}
