@@ -8,10 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openSql, type Sql } from '../src/db/sql.ts'
 import { EPOCHS_TYPE, EPOCHS_VERSION } from '../src/ingest/index.ts'
 import { archiveAll } from './kit/archived.ts'
-import { cpuMsOf } from './kit/cpu.ts'
+import { cpuMsOf, memoryMbOf } from './kit/cpu.ts'
 import { inColumns, stepsOf, take, trainingsOf350Bytes, wholeRuns } from './kit/events.ts'
 import { postAll } from './kit/load.ts'
-import { watchMemory } from './kit/pss.ts'
 import { type Figure, printFigures } from './kit/report.ts'
 import { type BenchServer, startDatabase, startServer } from './kit/server.ts'
 import { countFrom, partsOf, type Sizes, sizesOf } from './kit/table-sizes.ts'
@@ -271,6 +270,25 @@ async function send(
     ...(columns && { contentType: `${EPOCHS_TYPE};version=${EPOCHS_VERSION}` }),
   })
   if (load.failures > 0) throw new Error(`${load.failures} arrays were refused`)
+}
+
+/** The most that the processes together hold. */
+function watchMemory(roots: number[]): { stop(): number } {
+  let most = 0
+  const look = (): void => {
+    most = Math.max(
+      most,
+      roots.reduce((sum, root) => sum + memoryMbOf(root), 0),
+    )
+  }
+  const timer = setInterval(look, 1_000)
+  return {
+    stop: () => {
+      clearInterval(timer)
+      look()
+      return most
+    },
+  }
 }
 
 if (process.argv[1] === import.meta.filename) printFigures('Storage', await benchStorage())
