@@ -38,6 +38,9 @@ export async function readByBatch<Row extends { batchKey: number }, Result>(
   return byBatch(db, rows, work)
 }
 
-/** For readers within a transaction, which restore nothing: their rows are in the database, or are left out. */
+/**
+ * For readers within a transaction, which restore nothing: their rows are in the database, or are left out. A pool that
+ * restores is not changed.
+ */
 export const asTheyAre = <Connection extends Db>(db: Connection): Connection & Restoring =>
-  Object.assign(db, { restore: async () => false })
+  'restore' in db ? (db as Connection & Restoring) : Object.assign(db, { restore: async () => false })
