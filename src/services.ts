@@ -3,12 +3,11 @@ import type { Config } from './config.ts'
 import type { CostBudget } from './cost-budget.ts'
 import type { PrismaClient } from './db/prisma.ts'
 import type { Replica } from './db/replica.ts'
-import type { Sql } from './db/sql.ts'
 import type { DashboardCache } from './domain/dashboard/index.ts'
 import type { Receiver, Thumbnails } from './domain/files/index.ts'
 import type { Live } from './domain/live/index.ts'
 import type { Clock } from './domain/liveness.ts'
-import type { Telemetry } from './domain/telemetry.ts'
+import type { TelemetryPool } from './domain/telemetry.ts'
 import type { Sse } from './graphql/sse.ts'
 import type { Ingest } from './ingest/index.ts'
 import type { Outages } from './log.ts'
@@ -20,15 +19,15 @@ import type { VisitorPool } from './visitor-pool.ts'
 export interface Services {
   config: Config
   /** The connection pool for reads. */
-  sql: Sql & Telemetry
+  sql: TelemetryPool
   /** The small connection pool for reads of callers without a credential. */
-  visitorSql: Sql & Telemetry
+  visitorSql: TelemetryPool
   /** What of their work runs at a time. */
   visitors: VisitorPool
   /** The cost of what callers may read over time. */
   budget: CostBudget
   /** The replica that may serve long reads. */
-  replica: Replica<Sql & Telemetry> | undefined
+  replica: Replica<TelemetryPool> | undefined
   /** Reads entities for GraphQL; writes are refused. */
   prisma: PrismaClient
   /** What `commit` writes through. */

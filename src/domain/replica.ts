@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { openReplica, type Replica } from '../db/replica.ts'
 import { PAGED_READS, type Sql } from '../db/sql.ts'
-import { type Restore, type Telemetry, telemetryOf } from './telemetry.ts'
+import { type Restore, type TelemetryPool, telemetryOf } from './telemetry.ts'
 
 /**
  * The replica that exports and long reads are answered from.
@@ -18,7 +18,7 @@ export function openReadReplica(
     archives: boolean
     log: Pick<Logger, 'info' | 'warn'>
   },
-): Replica<Sql & Telemetry> {
+): Replica<TelemetryPool> {
   const { primary, readTimeoutS, restore, archives, log } = options
   const replica = openReplica(url, {
     primary,

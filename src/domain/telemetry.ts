@@ -8,6 +8,9 @@ import type { Db, Fragment, Sql } from '../db/sql.ts'
  */
 export type Telemetry = Db & Restoring
 
+/** The same, where it is also a pool: for what begins transactions or goes on in the background. */
+export type TelemetryPool = Sql & Restoring
+
 interface Restoring {
   /**
    * Returns once the rows of all these batches are in the database.
@@ -24,7 +27,7 @@ export type Restore = (of: RowsOf, part?: 'kept') => Promise<boolean>
 export type RowsOf = { batches: readonly number[] } | { jobs: readonly number[] }
 
 /** Readers of this pool restore archived batches from now on. */
-export const telemetryOf = (sql: Sql, restore: Restore): Sql & Telemetry => Object.assign(sql, { restore })
+export const telemetryOf = (sql: Sql, restore: Restore): TelemetryPool => Object.assign(sql, { restore })
 
 /** Reads rows of batches once they are in the database; see `byBatch`. */
 export async function readByBatch<Row extends { batchKey: number }, Result>(

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { required } from '../checked.ts'
 import type { Config } from '../config.ts'
-import type { Sql, Tx } from '../db/sql.ts'
+import type { Tx } from '../db/sql.ts'
 import { reserveMail } from '../domain/addresses/index.ts'
 import {
   type Attempt,
@@ -22,7 +22,7 @@ import {
   takesPicture,
   writeDelivery,
 } from '../domain/notifications/index.ts'
-import type { Telemetry } from '../domain/telemetry.ts'
+import type { TelemetryPool } from '../domain/telemetry.ts'
 import { type Writer, write } from '../stream/commit.ts'
 import { messageOf as textOf } from '../thrown.ts'
 import { AddressRefused, type Answer, post } from './post.ts'
@@ -30,7 +30,7 @@ import { pictureOf } from './rule-picture.ts'
 
 interface Services {
   config: Pick<Config, 'mail' | 'encryptionKey' | 'webhookPrivate'>
-  sql: Sql & Telemetry
+  sql: TelemetryPool
   writer: Writer
   now: () => Date
   log: Logger

@@ -1,8 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import type { Sql } from '../db/sql.ts'
 import { type Facts, PICTURE_ID } from '../domain/notifications/index.ts'
-import type { Telemetry } from '../domain/telemetry.ts'
+import type { TelemetryPool } from '../domain/telemetry.ts'
 import type { Writer } from '../stream/commit.ts'
 
 /** What sends mail. */
@@ -10,7 +9,7 @@ export interface MailServices {
   config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
   /** The port that the service listens on; the configured one may be 0. */
   port: () => number
-  sql: Sql & Telemetry
+  sql: TelemetryPool
   writer: Writer
   now: () => Date
   log: Logger

@@ -1,14 +1,13 @@
 import type { Logger } from 'pino'
-import type { Sql } from '../db/sql.ts'
 import type { Facts, Picture } from '../domain/notifications/index.ts'
 import { chartOfBatch, pngOf } from '../domain/pictures/index.ts'
-import type { Telemetry } from '../domain/telemetry.ts'
+import type { TelemetryPool } from '../domain/telemetry.ts'
 
 const SIZE = { width: 560, height: 240 }
 
 /** A chart of the jobs that a message is about; null for a test, without values, or if it could not be drawn. */
 export async function pictureOf(
-  { sql, log }: { sql: Sql & Telemetry; log: Logger },
+  { sql, log }: { sql: TelemetryPool; log: Logger },
   { batch, jobs, moreJobs, rule, trigger }: Facts,
 ): Promise<Picture | null> {
   if (trigger === null || batch === null || jobs.every(({ losses }) => losses.length === 0)) return null

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Sql } from '../db/sql.ts'
 import type { Kept } from '../domain/cold/index.ts'
-import type { Telemetry } from '../domain/telemetry.ts'
+import type { TelemetryPool } from '../domain/telemetry.ts'
 import { clockOf } from '../services.ts'
 import type { ObjectStore } from '../storage/index.ts'
 import type { Writer } from '../stream/commit.ts'
@@ -24,7 +24,7 @@ import { type StoreEvents, watch } from './watch.ts'
 export async function startTasks(options: {
   url: string
   config: Config
-  sql: Sql & Telemetry
+  sql: TelemetryPool
   writerSql: Sql
   writer: Writer
   storeEvents: StoreEvents

@@ -1,14 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { expect, test } from 'vitest'
-import type { Sql } from '../../src/db/sql.ts'
 import { ANONYMOUS } from '../../src/domain/caller.ts'
-import type { Telemetry } from '../../src/domain/telemetry.ts'
+import type { TelemetryPool } from '../../src/domain/telemetry.ts'
 import { streamFrom } from '../../src/http/request/read-from.ts'
 
 // Reads that fail at the replica; with a real standby: test/ops/read-replica.slow.test.ts.
 
-const sql = { name: 'primary' } as unknown as Sql & Telemetry
-const theirs = { name: 'replica' } as unknown as Sql & Telemetry
+const sql = { name: 'primary' } as unknown as TelemetryPool
+const theirs = { name: 'replica' } as unknown as TelemetryPool
 
 /** Reads three pieces; at the replica it fails after so many. */
 async function read(error: unknown, after: number) {

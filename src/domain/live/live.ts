@@ -1,5 +1,4 @@
 import type { Logger } from 'pino'
-import type { Sql } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import type { Frame } from '../../stream/frame.ts'
 import { createHub, type Gate } from '../../stream/hub.ts'
@@ -8,7 +7,7 @@ import { newestOnly } from '../../stream/newest.ts'
 import { filtered, type Subscription } from '../../stream/subscription.ts'
 import type { Caller } from '../caller.ts'
 import type { Clock } from '../liveness.ts'
-import type { Telemetry } from '../telemetry.ts'
+import type { TelemetryPool } from '../telemetry.ts'
 import { readChannels } from './channel.ts'
 import { authorizeChannels, type Viewer } from './follow.ts'
 import { type Grant, revokedGrants } from './grants.ts'
@@ -74,7 +73,7 @@ interface OpenStream {
 
 /** @param options.gateOf what a caller's reads of the change log have to wait for, as long as its stream is open */
 export function createLive(options: {
-  sql: Sql & Telemetry
+  sql: TelemetryPool
   listenUrl: string
   clock: () => Clock
   log: Logger

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { databaseFault, type Sql } from '../../db/sql.ts'
-import type { Telemetry } from '../../domain/telemetry.ts'
+import { databaseFault } from '../../db/sql.ts'
+import type { TelemetryPool } from '../../domain/telemetry.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 
@@ -20,7 +20,7 @@ export async function readFrom<T>(
   request: FastifyRequest,
   reply: FastifyReply,
   usual: Place,
-  read: (db: Sql & Telemetry) => Promise<T>,
+  read: (db: TelemetryPool) => Promise<T>,
 ): Promise<T> {
   const sql = (await request.caller()).kind === 'anonymous' ? visitorSql : primary
   const wanted = request.headers[HEADER] ?? usual
@@ -51,7 +51,7 @@ export const streamFrom = <T>(
   request: FastifyRequest,
   reply: FastifyReply,
   usual: Place,
-  read: (db: Sql & Telemetry) => AsyncGenerator<T>,
+  read: (db: TelemetryPool) => AsyncGenerator<T>,
 ): Promise<AsyncGenerator<T>> =>
   readFrom(services, request, reply, usual, async (db) =>
     db === services.replica?.sql ? begun(read(db)) : read(db),
