@@ -1,4 +1,4 @@
-"""Encodes many epochs of one job as one envelope with columns: a fifth of the bytes of single events."""
+"""Encodes many epochs of one job as one envelope with columns: two fifths of the bytes of single events."""
 
 from __future__ import annotations
 
