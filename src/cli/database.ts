@@ -46,8 +46,8 @@ export async function onDatabase<T>(
 }
 
 /**
- * What `examine` finds in the database, if it can be reached and has the tables of this release: other findings say if
- * not.
+ * Runs `examine` on the database. Yields nothing if it cannot be reached or lacks tables of this release, because other
+ * findings report that.
  */
 export async function* findingsIn(
   config: Config,

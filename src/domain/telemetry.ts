@@ -2,9 +2,9 @@ import { byBatch } from '../db/by-batch.ts'
 import type { Db, Fragment, Sql } from '../db/sql.ts'
 
 /**
- * What telemetry is read through: a pool that knows how to restore archived batches (domain/cold). Readers take this type
- * instead of `Db`, so none can be called without it. They restore right before the statement, not at the beginning of
- * a request, since an export may outlast the moment at which a batch is archived.
+ * A connection for reading telemetry, which can restore archived batches (domain/cold). Readers take this type instead of
+ * `Db`, so the compiler refuses a call without it. They restore right before the statement, not at the beginning of a
+ * request, because a batch may be archived during an export.
  */
 export type Telemetry = Db & Restoring
 

@@ -1,8 +1,8 @@
 let common: Promise<ReadonlySet<string>> | undefined
 
 /**
- * Whether the password is among the 49,233 most common ones of known leaks, which contain the 10,000 that every guesser
- * tries first. Ignores case and the encoding of accents, because guessers try both.
+ * Checks a password against the 49,233 most common ones of known leaks, including the 10,000 that guessers try first.
+ * Ignores case and the encoding of accents, because guessers vary them.
  */
 export async function isCommonPassword(password: string): Promise<boolean> {
   common ??= loadCommon()

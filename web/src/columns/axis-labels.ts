@@ -34,7 +34,7 @@ export function axisLabels(axis: Axis, most: number, range: Range = rangeOf(axis
   return { labels: places.map((at, i) => ({ at, text: texts[i] ?? '' })), offset }
 }
 
-/** The values of a parameter that has few of them, without those that have no space beside the one before. */
+/** Labels an axis with the few values of its parameter, and leaves out values too close to the previous label. */
 function ownLabels({ values = [], log }: Axis, most: number, range: Range): AxisLabels['labels'] {
   let end = Number.NEGATIVE_INFINITY
   return values

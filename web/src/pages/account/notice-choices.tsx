@@ -20,9 +20,10 @@ export function NoticeChoices() {
   const change = useMutation({
     mutationFn: choose,
     onSuccess: (chosen) => queries.setQueryData(KEY, chosen),
-    onSettled: () => setClicked({}),
+    onSettled: (_chosen, _error, sent) =>
+      setClicked((now) => Object.fromEntries(Object.entries(now).filter(([name]) => !(name in sent)))),
   })
-  // What was clicked counts at once, until the answer is there. The mutation is pending a moment later only.
+  // A click counts at once: React would reset the box before the mutation is pending. Several may wait for answers.
   const [clicked, setClicked] = useState<Partial<Choices>>({})
   const shown = choices.data && { ...choices.data, ...clicked }
   return (
@@ -38,7 +39,7 @@ export function NoticeChoices() {
                 checked={shown[name]}
                 onChange={(event) => {
                   const next = { [name]: event.target.checked }
-                  setClicked(next)
+                  setClicked((now) => ({ ...now, ...next }))
                   change.mutate(next)
                 }}
               />

@@ -216,7 +216,7 @@ function Shown({
 /** What the charts and tables of the page share: live points, the hovered job, and the colours of the runs. */
 function useRunsView(rows: readonly Compared[]) {
   const runs = useMemo(
-    // Of runs with the same colour, those that are drawn first have no dashes.
+    // Runs that share a colour: the first one drawn has a solid line.
     () => ({
       names: [...new Set([...firstOfEach(rows), ...rows].map((row) => row.name))],
       keys: new Map(rows.map((row) => [row.name, row.job.key])),
