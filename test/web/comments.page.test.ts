@@ -99,3 +99,32 @@ test('a person chooses what the bell has', async () => {
   expect(complaints).toEqual([])
   await context.close()
 })
+
+test('choices that wait for their answers all stay as they were clicked', async () => {
+  const { page, context } = await web.asAda()
+  const held: (() => void)[] = []
+  await page.route('**/api/notices/choices', async (route) => {
+    if (route.request().method() !== 'GET') await new Promise<void>((go) => held.push(go))
+    await route.continue()
+  })
+  await page.goto('/account')
+  const [rules, mentions] = ['Rules that send me messages', 'Comments that mention me'].map((text) =>
+    page.getByLabel(text),
+  )
+  await rules?.click()
+  await mentions?.click()
+  await expect.poll(() => held.length).toBe(2)
+  const shown = () => Promise.all([rules?.isChecked(), mentions?.isChecked()])
+  expect(await shown()).toEqual([false, false])
+  const answered = page.waitForResponse('**/api/notices/choices')
+  held[0]?.()
+  await answered
+  // The answer is drawn by then.
+  await page.evaluate(() => new Promise((drawn) => setTimeout(drawn, 200)))
+  expect(await shown()).toEqual([false, false])
+  held[1]?.()
+  const chosen = async () =>
+    (await web.app.call('GET', '/api/notices/choices', { token: web.ada.token })).body
+  await expect.poll(chosen).toMatchObject({ rules: false, mentions: false })
+  await context.close()
+})
