@@ -1,17 +1,13 @@
-import { ApolloClient, ApolloLink, gql, InMemoryCache } from '@apollo/client'
-import { createClient as createUrql, fetchExchange } from '@urql/core'
 import { EventSource } from 'eventsource'
-import { type ExecutionResult, print } from 'graphql'
+import type { ExecutionResult } from 'graphql'
 import { createClient } from 'graphql-sse'
-import { Environment, Network, RecordSource, Observable as RelayObservable, Store } from 'relay-runtime'
-import { Observable } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { randomFrom } from '../../src/domain/random.ts'
 import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { SOON } from './stream.ts'
 
-/** The typed subscriptions of contract §10, with the clients that people use. */
+/** The typed subscriptions of contract §10. test/graphql-clients has those by other clients. */
 let door: Door
 beforeAll(async () => {
   door = await openDoor({}, { streamTimes: { retryMs: 20, pingMs: 100 } })
@@ -215,127 +211,30 @@ describe('any Accept header that allows a stream', () => {
   })
 })
 
-/** Epochs that a client was told. */
-const reach = (steps: number[], wanted: number[]) => expect.poll(() => steps, SOON).toEqual(wanted)
-
-describe('clients', () => {
-  test('EventSource, which resumes by itself from its last id', async () => {
-    const { id, after } = await begin()
-    const params = new URLSearchParams({
-      query: METRICS,
-      variables: JSON.stringify({ id, keys: ['loss'], after }),
-    })
-    const steps: number[] = []
-    const proxy = await startCuttingProxy([door.app.address], randomFrom(1), { bytes: 3_000, ms: 200 })
-    const source = new EventSource(`${proxy.address}/graphql?${params}`, {
-      fetch: (url, init) =>
-        fetch(url, {
-          ...(init as RequestInit),
-          headers: { ...(init.headers as Record<string, string>), ...authorization() },
-        }),
-    })
-    source.addEventListener('next', ({ data }) => {
-      for (const series of JSON.parse(data).data.metrics.series) steps.push(...series.steps)
-    })
-    let sent = 0
-    while (proxy.counts.cuts < 1) await epoch(id, ++sent)
-    await epoch(id, ++sent)
-    await reach(
-      steps,
-      Array.from({ length: sent }, (_, i) => i + 1),
-    )
-    source.close()
-    await proxy.close()
+test('EventSource resumes by itself from its last id', async () => {
+  const { id, after } = await begin()
+  const params = new URLSearchParams({
+    query: METRICS,
+    variables: JSON.stringify({ id, keys: ['loss'], after }),
   })
-
-  test('urql', async () => {
-    const { id, after } = await begin()
-    const client = createUrql({
-      url: graphql(),
-      exchanges: [fetchExchange],
-      fetchSubscriptions: true,
-      preferGetMethod: false,
-      fetchOptions: () => ({ headers: authorization() }),
-    })
-    const steps: number[] = []
-    const { unsubscribe } = client
-      .subscription<{ metrics: Metrics }>(METRICS, { id, keys: ['loss'], after })
-      .subscribe(({ data }) => {
-        for (const series of data?.metrics.series ?? []) steps.push(...series.steps)
-      })
-    for (const at of [1, 2]) {
-      await epoch(id, at)
-      await expect.poll(() => steps.at(-1), SOON).toBe(at)
-    }
-    unsubscribe()
+  const steps: number[] = []
+  const proxy = await startCuttingProxy([door.app.address], randomFrom(1), { bytes: 3_000, ms: 200 })
+  const source = new EventSource(`${proxy.address}/graphql?${params}`, {
+    fetch: (url, init) =>
+      fetch(url, {
+        ...(init as RequestInit),
+        headers: { ...(init.headers as Record<string, string>), ...authorization() },
+      }),
   })
-
-  test('Apollo, by a link of graphql-sse', async () => {
-    const { id, after } = await begin()
-    const events = sse()
-    const link = new ApolloLink(
-      (operation) =>
-        new Observable((sink) =>
-          events.subscribe(
-            { query: print(operation.query), variables: operation.variables },
-            {
-              next: (result) => sink.next(result as never),
-              error: (error) => sink.error(error),
-              complete: () => sink.complete(),
-            },
-          ),
-        ),
-    )
-    const client = new ApolloClient({ link, cache: new InMemoryCache() })
-    const steps: number[] = []
-    const subscription = client
-      .subscribe<{ metrics: Metrics }>({ query: gql(METRICS), variables: { id, keys: ['loss'], after } })
-      .subscribe(({ data }) => {
-        for (const series of data?.metrics.series ?? []) steps.push(...series.steps)
-      })
-    await epoch(id, 1)
-    await epoch(id, 2)
-    await reach(steps, [1, 2])
-    subscription.unsubscribe()
-    client.stop()
+  source.addEventListener('next', ({ data }) => {
+    for (const series of JSON.parse(data).data.metrics.series) steps.push(...series.steps)
   })
-
-  test("Relay's network layer, by graphql-sse", async () => {
-    const { id, after } = await begin()
-    const events = sse()
-    const environment = new Environment({
-      store: new Store(new RecordSource()),
-      network: Network.create(
-        () => Promise.reject(new Error('nothing is queried')),
-        ({ text }, variables) =>
-          RelayObservable.create((sink) =>
-            events.subscribe({ query: String(text), variables }, sink as never),
-          ),
-      ),
-    })
-    const steps: number[] = []
-    const params = {
-      cacheID: 'points',
-      id: null,
-      metadata: {},
-      name: 'Points',
-      operationKind: 'subscription',
-      text: METRICS,
-    } as const
-    const { unsubscribe } = environment
-      .getNetwork()
-      .execute(params, { id, keys: ['loss'], after }, {})
-      .subscribe({
-        next: (answer) => {
-          const { data } = answer as unknown as { data: { metrics: Metrics } }
-          for (const series of data.metrics.series) steps.push(...series.steps)
-        },
-      })
-    await epoch(id, 1)
-    await epoch(id, 2)
-    await reach(steps, [1, 2])
-    unsubscribe()
-  })
+  let sent = 0
+  while (proxy.counts.cuts < 1) await epoch(id, ++sent)
+  await epoch(id, ++sent)
+  await expect.poll(() => steps, SOON).toEqual(Array.from({ length: sent }, (_, i) => i + 1))
+  source.close()
+  await proxy.close()
 })
 
 test('one subscription sees changes of values that a request reads once', async () => {
