@@ -215,7 +215,10 @@ export class PrimaryClient extends Client {
     }
   }
 
-  /** Gives `pg` a connected stream, on which it goes on where it would after connecting by itself. */
+  /**
+   * Gives `pg` a connected stream, on which it continues as after connecting by itself. Its public option `stream` is read
+   * in the constructor, before it is known to which host to connect and whether the server's certificate can be bound.
+   */
   #use({ stream, socket, channelBinding }: Connected): void {
     if (this.#ended) {
       stream.destroy()

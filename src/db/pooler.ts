@@ -51,6 +51,7 @@ export async function findPooler(url: string): Promise<Pooler> {
   }
 }
 
+/** Properties of `pg` that its types leave out: what the greeting said, and the port of this end. */
 interface Connected {
   processID: number
   connection: { stream: { localPort?: number } }

@@ -110,7 +110,7 @@ export async function startBackground(options: {
     async runNow(name) {
       const task = cron[name]
       if (task === undefined) throw new Error(`there is no cron task ${name}`)
-      await runExclusively(pool, { name, wait: true }, stopping.signal, task.run)
+      await runExclusively(pool, { name, wait: true }, stopping.signal, noted(pool, name, task.run))
     },
     async stop() {
       stopping.abort()
@@ -139,12 +139,27 @@ function cronTasks(cron: Record<string, CronTask>, pool: Pool, stopping: AbortSi
     Object.entries(cron).map(([name, { run: work }]): [string, Task] => [
       name,
       async () =>
-        void (await runExclusively(pool, { name, wait: false }, stopping, (signal) =>
-          inSpan(`task ${name}`, {}, () => work(signal)),
+        void (await runExclusively(
+          pool,
+          { name, wait: false },
+          stopping,
+          noted(pool, name, (signal) => inSpan(`task ${name}`, {}, () => work(signal))),
         )),
     ]),
   )
 }
+
+/** Records when a cron task starts, because graphile-worker keeps that in a private table. */
+const noted =
+  (pool: Pool, name: string, work: CronTask['run']): CronTask['run'] =>
+  async (signal) => {
+    await pool.query(
+      `/* background.note_run */ insert into cron_runs (task, started_at) values ($1, clock_timestamp())
+      on conflict (task) do update set started_at = excluded.started_at`,
+      [name],
+    )
+    await work(signal)
+  }
 
 const cronItems = (cron: Record<string, CronTask>): ParsedCronItem[] =>
   parseCronItems(

@@ -43,7 +43,8 @@ interface SmtpError extends Error {
 
 /**
  * Connects and signs in. Uses nodemailer's SMTP connection instead of its transport, which starts to read a message
- * before the server has accepted the envelope, so that nothing can happen between the two.
+ * before the server has accepted the envelope, so that nothing can happen between the two. Only the transport reads URLs
+ * by itself; the parser that it uses is a file of its own.
  * @throws MailRejected
  */
 export async function openSmtp(url: string): Promise<SmtpSession> {

@@ -119,6 +119,7 @@ test.each([
   const holder = await database.sql.reserve()
   await add(task, `held as ${how}`, ", max_attempts := 1, run_at := now() + interval '1 second'")
   await holder`begin`
+  // graphile-worker's table itself: its public view has no triggers and no locks on rows.
   // The mark waits for the row, and its connection is cut in the meantime: no code waits for that answer.
   const held =
     await holder`select j.id from graphile_worker._private_jobs j where payload ->> 'what' = ${`held as ${how}`}`
@@ -181,6 +182,7 @@ test('a job of a dead server is given to another within half a minute', async ()
   await startServer('a')
   await sql`insert into servers (started_at, seen_at, pool_id) values (now(), now() - interval '14 seconds', 'pool-gone')`
   await add('note', 'left behind', ", run_at := now() + interval '1 hour'")
+  // No public function locks a job for a worker that does not exist.
   await sql`update graphile_worker._private_jobs set locked_by = 'pool-gone', locked_at = now(), run_at = now()
     where payload ->> 'what' = 'left behind'`
   await expect.poll(() => doneOf('left behind').length, TIMEOUT).toBe(1)

@@ -39,6 +39,7 @@ const NOT_MODELLED = [
   'cold_batches',
   'cold_removals',
   'contents',
+  'cron_runs',
   'file_claims',
   'identities',
   'mail_addresses',

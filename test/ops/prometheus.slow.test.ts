@@ -17,9 +17,7 @@ beforeAll(async () => {
   await door.app.call('GET', '/api/none')
   // The metrics of the queue need a job, those of the clock a tick.
   await door.sql`select graphile_worker.add_job('mail', '{}', run_at := now() + interval '1 hour')`
-  await door.sql`
-    insert into graphile_worker._private_known_crontabs (identifier, known_since, last_execution)
-    values ('watch', now(), now()) on conflict (identifier) do update set last_execution = now()`
+  await door.app.runTask('watch')
 }, 400_000)
 afterAll(() => door?.stop())
 

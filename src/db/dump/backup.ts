@@ -8,9 +8,10 @@ import { schemaObjectsOf, sequencesOf, storedTables } from './tables.ts'
 
 /**
  * Tables that describe the current state of the service and are not saved: the change log (a client that connects to a
- * restored database with an old cursor gets a reset), and which servers have been running since when.
+ * restored database with an old cursor gets a reset), and which servers and cron tasks have been
+ * running since when.
  */
-const NOT_SAVED = new Set(['changes', 'servers', 'reachable'])
+const NOT_SAVED = new Set(['changes', 'servers', 'reachable', 'cron_runs'])
 
 export interface BackupOptions {
   url: string

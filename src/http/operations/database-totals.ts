@@ -108,7 +108,6 @@ async function readTotals(sql: Sql, silentBefore: Date | null): Promise<Database
         from graphile_worker.jobs
         group by 1, 2) j) as jobs,
       (select coalesce(jsonb_agg(c), '[]') from (
-        select identifier as task, extract(epoch from last_execution)::float8 as at
-        from graphile_worker._private_known_crontabs where last_execution is not null) c) as crons`
+        select task, extract(epoch from started_at)::float8 as at from cron_runs) c) as crons`
   return row as DatabaseTotals
 }
