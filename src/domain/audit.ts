@@ -1,8 +1,7 @@
-import { z } from 'zod'
 import type { Prisma, PrismaClient } from '../db/prisma.ts'
 import type { Tx } from '../db/sql.ts'
 import type { Actor, Known } from './caller.ts'
-import { type Fields, instant, json, nullable, own, serial, text, type ViewOf } from './field.ts'
+import { type Fields, instant, json, nullable, person, serial, text, type ViewOf } from './field.ts'
 import { recordViewsOf } from './record-view.ts'
 import { isUuid } from './uuid.ts'
 
@@ -110,7 +109,7 @@ export const auditFields = {
   id: { type: serial, column: 'id', public: 'hidden' },
   at: { type: instant, column: 'at', public: 'hidden' },
   actor: {
-    type: nullable(own(z.object({ id: z.string(), name: z.string() }))),
+    type: nullable(person),
     means: 'Null for a deleted account, an operator, or a failed sign-in',
     public: 'hidden',
   },

@@ -96,6 +96,9 @@ export const word = <const Words extends readonly [string, ...string[]]>(
 export const own = <Value>(shape: z.ZodType<Value>, sql = 'jsonb'): FieldType<Value> =>
   typed(shape, null, sql)
 
+/** A person, of whom the API shows no more. */
+export const person = own(z.object({ id: z.string(), name: z.string() }))
+
 export const nullable = <Value>(type: FieldType<Value>): FieldType<Value | null> => ({
   ...type,
   shape: type.shape.nullable(),

@@ -8,6 +8,7 @@ import {
   int,
   nullable,
   own,
+  person,
   text,
   texts,
   type ViewOf,
@@ -61,7 +62,7 @@ export const commandFields = {
     public: 'hidden',
   },
   requested_by: {
-    type: nullable(own(z.object({ id: z.string(), name: z.string() }))),
+    type: nullable(person),
     public: 'hidden',
   },
   created_at: { type: instant, column: 'created_at', public: 'hidden' },

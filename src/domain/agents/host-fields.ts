@@ -9,6 +9,7 @@ import {
   jsonOf,
   nullable,
   own,
+  person,
   text,
   type ViewOf,
 } from '../field.ts'
@@ -24,7 +25,7 @@ export const hostFields = {
   hostname: { type: text, column: 'hostname', public: 'hidden' },
   capabilities: { type: jsonOf(z.unknown()), column: 'capabilities', public: 'hidden' },
   version: { type: text, column: 'version', public: 'hidden' },
-  owner: { type: own(z.object({ id: z.string(), name: z.string() })), public: 'hidden' },
+  owner: { type: person, public: 'hidden' },
   online: { type: flag, means: 'Heard from within 90 s', public: 'hidden' },
   last_seen_at: { type: instant, column: 'last_seen_at', public: 'hidden' },
   registered_at: { type: instant, column: 'registered_at', public: 'hidden' },

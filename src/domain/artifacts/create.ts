@@ -5,6 +5,7 @@ import { Problem } from '../../problem.ts'
 import type { Known } from '../caller.ts'
 import { type DeclaredFile, type Place, uploadUrl } from '../files/index.ts'
 import { moveAliases } from './aliases.ts'
+import type { MadeVersion } from './artifact-fields.ts'
 import { digestOfFiles } from './digest.ts'
 import { countMissing } from './settle.ts'
 
@@ -19,16 +20,6 @@ export interface WantedArtifact {
   jobId: string | null
 }
 
-export interface MadeVersion {
-  created: boolean
-  name: string
-  type: string
-  version: string
-  digest: string
-  state: 'pending' | 'ready'
-  uploads: { path: string; sha256: string; size: number; upload_url: string }[]
-}
-
 /**
  * Makes a version of an artifact, or finds the one that has the same files.
  * @param places where the content of the files is (`placeContent`)
@@ -41,7 +32,7 @@ export async function createVersion(
   wanted: WantedArtifact,
   places: ReadonlyMap<string, Place>,
   now: Date,
-): Promise<MadeVersion> {
+): Promise<MadeVersion & { created: boolean }> {
   const { name, type, files } = wanted
   const artifactKey = await lockedArtifact(tx, projectKey, { name, type }, now)
   const digest = digestOfFiles(files)

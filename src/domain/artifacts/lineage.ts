@@ -1,25 +1,9 @@
 import type { Db } from '../../db/sql.ts'
+import type { Lineage } from './artifact-fields.ts'
 import type { FoundVersion } from './reads.ts'
 
-interface Maker {
-  batch_id: string
-  job_id: string | null
-}
-interface Named {
-  name: string
-  version: string
-}
-
-export interface Lineage {
-  artifact: Named
-  /** The first of the batches that made it and are still there; null without one. */
-  made_by: Maker | null
-  used_by: (Maker & { at: string })[]
-  /** What the batch that made it used. */
-  inputs: Named[]
-  /** What the batches that used it made. */
-  outputs: (Named & { batch_id: string })[]
-}
+type Maker = NonNullable<Lineage['made_by']>
+type Named = Lineage['artifact']
 
 /** How many of each a lineage names. */
 const MAX_NAMED = 500
@@ -34,7 +18,7 @@ export async function lineageOf(db: Db, { key, name, number }: FoundVersion): Pr
         select batch_key, nullif(job_id, ''), at from artifact_makers where version_key = ${key}) m
       join batches b on b.key = m.batch_key
       where b.purged_at is null and b.deleted_at is null order by m.at, b.key limit 1`,
-    db<(Maker & { at: string })[]>`/* artifacts.used_by */
+    db<Lineage['used_by']>`/* artifacts.used_by */
       select b.id batch_id, nullif(s.job_id, '') job_id, s.at from artifact_uses s join batches b on b.key = s.batch_key
       where s.version_key = ${key} and b.purged_at is null and b.deleted_at is null
       order by s.at desc, s.batch_key, s.job_id limit ${MAX_NAMED}`,
@@ -44,7 +28,7 @@ export async function lineageOf(db: Db, { key, name, number }: FoundVersion): Pr
       join artifact_versions i on i.key = s.version_key and i.key <> v.key
       join artifacts a on a.key = i.artifact_key
       where v.key = ${key} order by a.name, i.number limit ${MAX_NAMED}`,
-    db<(Named & { batch_id: string })[]>`/* artifacts.outputs */
+    db<Lineage['outputs']>`/* artifacts.outputs */
       select distinct a.name, 'v' || o.number as version, o.number, b.id batch_id from artifact_uses s
       join batches b on b.key = s.batch_key and b.purged_at is null and b.deleted_at is null
       join lateral (

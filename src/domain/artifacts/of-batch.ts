@@ -1,25 +1,7 @@
 import type { Db } from '../../db/sql.ts'
+import type { BatchArtifact } from './artifact-fields.ts'
 
-export type Relation = 'made' | 'used'
-
-/** A version that a batch made or used. */
-export interface BatchArtifact {
-  relation: Relation
-  name: string
-  type: string
-  version: string
-  number: number
-  digest: string
-  state: 'pending' | 'ready'
-  aliases: string[]
-  size: number
-  files: number
-  metadata: Record<string, unknown>
-  /** The first job that made or used it; null for the batch as a whole. */
-  job_id: string | null
-  /** When the batch first made or used it. */
-  at: string
-}
+type Relation = BatchArtifact['relation']
 
 /** The place of a version in the list of its batch. */
 export type ArtifactPlace = readonly [relation: Relation, name: string, number: number]
@@ -29,9 +11,9 @@ export async function artifactsOfBatch(
   db: Db,
   batchKey: number,
   filter: { relation?: Relation | undefined; after?: ArtifactPlace | undefined; limit: number },
-): Promise<BatchArtifact[]> {
+): Promise<(BatchArtifact & { number: number })[]> {
   const { relation, after, limit } = filter
-  return db<BatchArtifact[]>`/* artifacts.of_batch */
+  return db<(BatchArtifact & { number: number })[]>`/* artifacts.of_batch */
     with related as (
       select 'made' relation, version_key, nullif((array_agg(job_id order by at, job_id))[1], '') job_id, min(at) at
       from (

@@ -2,36 +2,8 @@ import type { Db } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { type Content, shownType } from '../files/index.ts'
 import { isStorable } from '../storable-text.ts'
+import type { AliasMove, ArtifactFile, ArtifactSummary, VersionView } from './artifact-fields.ts'
 import { versionNumber } from './reference.ts'
-
-export interface ArtifactSummary {
-  name: string
-  type: string
-  versions: number
-  latest: string | null
-  /** Which version each points to. */
-  aliases: Record<string, string>
-  /** Of the newest version, in bytes. */
-  size: number
-  created_at: string
-  updated_at: string
-}
-
-export interface VersionView {
-  version: string
-  digest: string
-  state: 'pending' | 'ready'
-  aliases: string[]
-  size: number
-  files: number
-  metadata: Record<string, unknown>
-  batch_id: string | null
-  job_id: string | null
-  created_at: string
-  created_by: { id: string; name: string } | null
-  /** How many batches used it. */
-  used_by: number
-}
 
 /** A version with its keys. */
 export interface FoundVersion {
@@ -143,14 +115,6 @@ export async function findVersion(
   return version
 }
 
-export interface ArtifactFile {
-  path: string
-  sha256: string
-  size: number
-  media_type: string
-  uploaded: boolean
-}
-
 /** The files of a version, by path. */
 export async function filesOfVersion(db: Db, versionKey: number): Promise<ArtifactFile[]> {
   const rows = await db<
@@ -178,24 +142,13 @@ export async function contentOfArtifact(db: Db, versionKey: number, path: string
   return content
 }
 
-/** A move of an alias; null: it pointed, or points, to no version. */
-export interface AliasMove {
-  id: number
-  alias: string
-  version: string | null
-  from: string | null
-  at: string
-  by: { id: string; name: string } | null
-  comment: string | null
-}
-
 /** The moves of an artifact's aliases, newest first. */
 export const listMoves = (
   db: Db,
   projectKey: number,
   name: string,
   page: { before: number | undefined; limit: number },
-): Promise<AliasMove[]> => db<AliasMove[]>`/* artifacts.moves */
+): Promise<(AliasMove & { id: number })[]> => db<(AliasMove & { id: number })[]>`/* artifacts.moves */
   select m.id, m.alias, 'v' || m.to_number as version, 'v' || m.from_number as "from", m.at,
     case when u.id is null then null else json_build_object('id', u.id, 'name', u.name) end "by", m.comment
   from artifacts a join artifact_alias_moves m on m.artifact_key = a.key

@@ -15,6 +15,7 @@ import {
   nullable,
   number,
   own,
+  person,
   type StoredOf,
   text,
   texts,
@@ -83,7 +84,7 @@ export const batchFields = {
     value: (db, row) => db`(${row}.stop_requested_at is not null)`,
   },
   owner: {
-    type: nullable(own(z.object({ id: z.string(), name: z.string() }))),
+    type: nullable(person),
     means: 'Null in an anonymous share',
     public: 'empty',
     value: (db, row) => db`(select fu.name from users fu where fu.id = ${row}.owner_id)`,

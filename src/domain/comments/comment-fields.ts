@@ -1,5 +1,4 @@
-import { z } from 'zod'
-import { type Fields, flag, instant, nullable, own, serial, text, texts, type ViewOf } from '../field.ts'
+import { type Fields, flag, instant, nullable, person, serial, text, texts, type ViewOf } from '../field.ts'
 
 /** The most characters of a comment. */
 export const MAX_COMMENT = 10_000
@@ -14,7 +13,7 @@ export const commentFields = {
     public: 'shown',
   },
   author: {
-    type: nullable(own(z.object({ id: z.string(), name: z.string() }))),
+    type: nullable(person),
     means: 'Who wrote it; null for callers without an account, and for people outside of the project',
     public: 'hidden',
   },

@@ -1,5 +1,4 @@
-import { z } from 'zod'
-import { type Fields, flag, instant, nullable, own, text, uuid, type ViewOf, word } from '../field.ts'
+import { type Fields, flag, instant, nullable, person, text, uuid, type ViewOf, word } from '../field.ts'
 
 /** The fields of a public link in the list of a project, for those who administer it: never its token. */
 export const projectLinkFields = {
@@ -15,7 +14,7 @@ export const projectLinkFields = {
   title: { type: text, means: 'The name or id of the batch, or the title of the report', public: 'hidden' },
   anonymous: { type: flag, means: 'Hides user, host, paths and log lines', public: 'hidden' },
   embed: { type: flag, means: 'Whether other sites may show it (docs/embeds.md)', public: 'hidden' },
-  created_by: { type: own(z.object({ id: z.string(), name: z.string() })), public: 'hidden' },
+  created_by: { type: person, public: 'hidden' },
   creator_disabled: {
     type: flag,
     means: 'Whether the account of its creator is disabled: until it is enabled, the link does not open',

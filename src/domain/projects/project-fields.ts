@@ -1,5 +1,16 @@
 import { z } from 'zod'
-import { type Fields, instant, nullable, own, text, texts, uuid, type ViewOf, word } from '../field.ts'
+import {
+  type Fields,
+  instant,
+  nullable,
+  own,
+  person,
+  text,
+  texts,
+  uuid,
+  type ViewOf,
+  word,
+} from '../field.ts'
 
 export const ROLES = ['owner', 'member', 'viewer'] as const
 
@@ -8,7 +19,7 @@ export const projectFields = {
   slug: { type: text, column: 'slug', public: 'shown' },
   display_name: { type: text, column: 'display_name', public: 'shown' },
   visibility: { type: own(z.enum(['private', 'public'])), column: 'visibility', public: 'shown' },
-  owner: { type: own(z.object({ id: z.string(), name: z.string() })), public: 'shown' },
+  owner: { type: person, public: 'shown' },
   role: { type: nullable(own(z.enum(ROLES))), means: "The caller's role in it", public: 'shown' },
   recipients: {
     type: texts,

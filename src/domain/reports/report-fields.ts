@@ -1,5 +1,4 @@
-import { z } from 'zod'
-import { type Fields, flag, instant, nullable, own, text, uuid, type ViewOf } from '../field.ts'
+import { type Fields, flag, instant, nullable, person, text, uuid, type ViewOf } from '../field.ts'
 
 /** The fields of a report. */
 export const reportFields = {
@@ -14,7 +13,7 @@ export const reportFields = {
   },
   project: { type: text, means: 'Slug', public: 'shown' },
   owner: {
-    type: nullable(own(z.object({ id: z.string(), name: z.string() }))),
+    type: nullable(person),
     means: 'Who wrote it first; null for callers without an account',
     public: 'hidden',
   },

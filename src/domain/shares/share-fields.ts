@@ -1,5 +1,4 @@
-import { z } from 'zod'
-import { type Fields, flag, instant, nullable, own, uuid, type ViewOf } from '../field.ts'
+import { type Fields, flag, instant, nullable, person, uuid, type ViewOf } from '../field.ts'
 
 /** The fields of a share (specification §2.3 "Share"), for callers that may create one: never its token. */
 export const shareFields = {
@@ -22,7 +21,7 @@ export const shareFields = {
     column: 'embed',
     public: 'hidden',
   },
-  created_by: { type: own(z.object({ id: z.string(), name: z.string() })), public: 'hidden' },
+  created_by: { type: person, public: 'hidden' },
   creator_disabled: {
     type: flag,
     means: 'Whether the account of its creator is disabled: until it is enabled, the link does not open',

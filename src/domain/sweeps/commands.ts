@@ -7,6 +7,7 @@ import { REDACTED } from '../audit.ts'
 import type { Caller, Known } from '../caller.ts'
 import { isUuid } from '../uuid.ts'
 import { type Sweep, visibleSweep } from './reads.ts'
+import type { WorkerView } from './sweep-fields.ts'
 import { auditSweep, type Done, sweepChanges } from './trace.ts'
 
 /** The newest commands of a sweep that are kept. */
@@ -14,12 +15,7 @@ const MAX_KEPT = 100
 /** The most workers of one request. */
 export const MAX_STARTED = 64
 
-export interface WorkerCommand {
-  host: string
-  command: string
-  cwd: string
-  redacted: boolean
-}
+export type WorkerCommand = Pick<WorkerView, 'host' | 'command' | 'cwd' | 'redacted'>
 
 /**
  * Records by which command a worker was started, as a run records its own: an agent on that host, which has its own
@@ -49,9 +45,7 @@ export async function recordCommand(
   return { result: undefined, changes: sweepChanges(batch) }
 }
 
-interface CommandRow extends WorkerCommand {
-  id: string
-  recorded_at: string
+interface CommandRow extends Omit<WorkerView, 'online'> {
   agent_id: string | null
   agent_key: number | null
 }
@@ -67,19 +61,13 @@ const commandRows = (db: Db | Tx, { id, batch }: Sweep, now: Date): Promise<Comm
     where c.sweep_id = ${id} and c.user_id = ${batch.ownerId}
     order by c.recorded_at desc, c.id`
 
-export interface CommandView extends WorkerCommand {
-  id: string
-  recorded_at: string
-  online: boolean
-}
-
 /** The recorded commands of workers; as of a batch, only its owner reads the command lines. */
 export async function commandsOfSweep(
   db: Db,
   caller: Caller,
   sweep: Sweep,
   now: Date,
-): Promise<CommandView[]> {
+): Promise<WorkerView[]> {
   if (!sweep.batch.may('know_commands')) return []
   const owns = caller.kind === 'known' && caller.user.id === sweep.batch.ownerId
   return (await commandRows(db, sweep, now)).map(({ agent_id: agent, agent_key: _, ...row }) => ({

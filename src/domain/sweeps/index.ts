@@ -6,7 +6,6 @@ export { flatSpace, type Given } from './nested.ts'
 export { queueTrials } from './queue.ts'
 export {
   intermediateValues,
-  type TrialView,
   trialRows,
   trialView,
   visibleSweep,
@@ -29,7 +28,8 @@ export {
   type SweepEvent,
   TRIAL_STATES,
 } from './sweep.ts'
-export { type SweepView, sweepView } from './view.ts'
+export { sweepFields, trialFields } from './sweep-fields.ts'
+export { sweepView } from './view.ts'
 export {
   createSweep,
   planSweep,

@@ -6,10 +6,11 @@ import { correctionMs, eventSkews } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
 import { type Clock, canEvaluate, lostBefore } from '../liveness.ts'
 import { readSeries } from '../metrics/index.ts'
-import { numberOf } from '../numbers.ts'
+import { numberOf, writeNumber } from '../numbers.ts'
 import { isStorable } from '../storable-text.ts'
 import type { Telemetry } from '../telemetry.ts'
 import type { Budgeted, Definition, SweepState, TrialState } from './sweep.ts'
+import type { TrialView } from './sweep-fields.ts'
 
 /** A stored sweep, with the permissions of the caller for its batch. */
 export interface Sweep extends Budgeted {
@@ -181,23 +182,6 @@ const leaseBefore = (leaseS: number, clock: Clock): Date | null =>
 const heardOfJobMs = (row: TrialRow): number =>
   row.last_seen_at === null ? 0 : Date.parse(row.last_seen_at) + correctionMs(row.event_skews)
 
-export interface TrialView {
-  number: number
-  job_id: string
-  state: TrialState
-  params: Record<string, unknown>
-  value: number | string | null
-  worker: string | null
-  last_seen_at: string | null
-  handed_out: number
-  reserved_at: string
-  started_at: string | null
-  ended_at: string | null
-  failure_reason: string | null
-  changed: number
-  intermediate?: [step: number, value: number | string][]
-}
-
 export function trialView(row: TrialRow, caller: Caller, sweep: Sweep, clock: Clock): TrialView {
   const value = numberOf(row.value)
   return {
@@ -205,7 +189,7 @@ export function trialView(row: TrialRow, caller: Caller, sweep: Sweep, clock: Cl
     job_id: row.job_id,
     state: stateOf(row, clock),
     params: row.params,
-    value: value === undefined ? null : (row.value as number | string),
+    value: value === undefined ? null : writeNumber(value),
     worker: isInsider(caller, sweep.batch) && row.worker !== '' ? row.worker : null,
     last_seen_at: row.queued ? null : instantOf(new Date(heardMs(row))),
     handed_out: row.handed_out,

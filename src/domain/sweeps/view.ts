@@ -1,36 +1,13 @@
 import type { Db } from '../../db/sql.ts'
 import type { Caller } from '../caller.ts'
 import type { Clock } from '../liveness.ts'
-import { numberOf } from '../numbers.ts'
-import { type CommandView, commandsOfSweep } from './commands.ts'
+import { numberOf, writeNumber } from '../numbers.ts'
+import { commandsOfSweep } from './commands.ts'
 import { isInsider, mayChange, type Sweep, stateOf, type TrialRow, trialRows } from './reads.ts'
-import { type Definition, type SweepState, type TrialState, totalOf } from './sweep.ts'
+import { totalOf } from './sweep.ts'
+import type { Edit, SweepView } from './sweep-fields.ts'
 
-/** How many trials of the sweep are in which state. */
-export type TrialCounts = Record<TrialState, number>
-
-export interface SweepView {
-  id: string
-  batch_id: string
-  project: string
-  name: string
-  method: Definition['method']
-  metric: Definition['metric']
-  parameters: Definition['parameters']
-  early_stopping: NonNullable<Definition['early_stopping']> | null
-  command: string | null
-  max_trials: number | null
-  n_total: number | null
-  state: SweepState
-  created_at: string
-  created_by: { id: string; name: string } | null
-  trials: TrialCounts
-  best: { number: number; job_id: string; value: number; params: Record<string, unknown> } | null
-  edits: Edit[]
-  eta_s: number | null
-  commands: CommandView[]
-  can: { ask: boolean; change: boolean; start: boolean }
-}
+type TrialCounts = SweepView['trials']
 
 export async function sweepView(db: Db, caller: Caller, sweep: Sweep, clock: Clock): Promise<SweepView> {
   const { definition, batch } = sweep
@@ -78,14 +55,6 @@ export async function sweepView(db: Db, caller: Caller, sweep: Sweep, clock: Clo
   }
 }
 
-/** A space that the sweep had before, and the first trial after it. */
-export interface Edit {
-  from_number: number
-  parameters: Definition['parameters']
-  at: string
-  by: { id: string; name: string } | null
-}
-
 async function editsOf(db: Db, { id }: Sweep, insider: boolean): Promise<Edit[]> {
   const rows = await db<
     (Omit<Edit, 'by'> & { by_id: string | null; by_name: string | null })[]
@@ -116,5 +85,5 @@ function etaOf(sweep: Sweep, trials: readonly TrialRow[], counts: TrialCounts): 
 async function withParams(db: Db, sweep: Sweep, { number, job_id, value }: TrialRow) {
   const [row] = await db<{ params: Record<string, unknown> }[]>`/* sweeps.best */
     select params from sweep_trials where sweep_id = ${sweep.id} and number = ${number}`
-  return { number, job_id, value: numberOf(value) ?? Number.NaN, params: row?.params ?? {} }
+  return { number, job_id, value: writeNumber(numberOf(value) ?? Number.NaN), params: row?.params ?? {} }
 }

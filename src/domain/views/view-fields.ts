@@ -1,5 +1,16 @@
 import { z } from 'zod'
-import { type Fields, flag, instant, jsonOf, nullable, own, text, uuid, type ViewOf, word } from '../field.ts'
+import {
+  type Fields,
+  flag,
+  instant,
+  jsonOf,
+  nullable,
+  person,
+  text,
+  uuid,
+  type ViewOf,
+  word,
+} from '../field.ts'
 
 /** Who a saved view is for: its user; everybody who sees the project; and in place of the project's plain page. */
 export const AUDIENCES = ['private', 'project', 'default'] as const
@@ -33,7 +44,7 @@ export const savedViewFields = {
     public: 'shown',
   },
   owner: {
-    type: nullable(own(z.object({ id: z.string(), name: z.string() }))),
+    type: nullable(person),
     means: 'Who saved it; null for callers without an account',
     public: 'hidden',
   },

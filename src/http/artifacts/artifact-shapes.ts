@@ -37,77 +37,6 @@ export const newVersion = z.strictObject({
   job_id: jobIdText.nullish(),
 })
 
-export const madeVersion = z.object({
-  name: z.string(),
-  type: z.string(),
-  version: z.string().describe('Such as v0'),
-  digest: z.string(),
-  state: z.enum(['pending', 'ready']).describe('`pending` until all of its content has arrived'),
-  uploads: z
-    .array(z.object({ path: z.string(), sha256: z.string(), size: z.int(), upload_url: z.string() }))
-    .describe('The content that is missing'),
-})
-
-export const artifactSummary = z.object({
-  name: z.string(),
-  type: z.string(),
-  versions: z.int(),
-  latest: z.string().nullable(),
-  aliases: z.record(z.string(), z.string()).describe('The version that each alias points to'),
-  size: z.int().describe('Bytes of the newest version'),
-  created_at: shapes.instant,
-  updated_at: shapes.instant,
-})
-
-const person = z.object({ id: z.string(), name: z.string() }).nullable()
-const versionFields = {
-  version: z.string(),
-  digest: z.string(),
-  state: z.enum(['pending', 'ready']),
-  aliases: z.array(z.string()),
-  size: z.int(),
-  metadata: z.record(z.string(), z.unknown()),
-  batch_id: z.string().nullable().describe('The batch that made it'),
-  job_id: z.string().nullable(),
-  created_at: shapes.instant,
-  created_by: person,
-  used_by: z.int().describe('How many batches used it'),
-}
-export const artifactShape = artifactSummary.extend({
-  items: z.array(z.object({ ...versionFields, files: z.int().describe('How many') })),
-  next_cursor: z.string().nullable(),
-})
-export const versionShape = z.object({
-  name: z.string(),
-  type: z.string(),
-  ...versionFields,
-  files: z.array(
-    z.object({
-      path: z.string(),
-      sha256: z.string(),
-      size: z.int(),
-      media_type: z.string(),
-      uploaded: z.boolean(),
-      url: z.string().nullable(),
-    }),
-  ),
-})
-
-export const batchArtifactShape = z.object({
-  relation: z.enum(['made', 'used']),
-  name: z.string(),
-  type: z.string(),
-  version: versionFields.version,
-  digest: versionFields.digest,
-  state: versionFields.state,
-  aliases: versionFields.aliases,
-  size: versionFields.size,
-  files: z.int().describe('How many'),
-  metadata: versionFields.metadata,
-  job_id: z.string().nullable().describe('The job that made it, or used it first'),
-  at: shapes.instant.describe('When it was made, or first used'),
-})
-
 export const aliasChange = z
   .strictObject({
     add: aliases.optional(),
@@ -120,15 +49,6 @@ export const aliasChange = z
   })
   .refine(({ add = [], remove = [] }) => add.length + remove.length > 0, 'must add or remove something')
 
-export const moveShape = z.object({
-  alias: z.string(),
-  version: z.string().nullable().describe('Null: it was removed'),
-  from: z.string().nullable(),
-  at: shapes.instant,
-  by: person.describe('Null: the service, for `latest`'),
-  comment: z.string().nullable(),
-})
-
 export const newUse = z.strictObject({
   batch_id: z.string().min(1).max(512),
   job_id: jobIdText.nullish(),
@@ -137,16 +57,4 @@ export const useShape = z.object({
   version: z.string(),
   batch_id: z.string(),
   job_id: z.string().nullable(),
-})
-
-const named = { name: z.string(), version: z.string() }
-const maker = { batch_id: z.string(), job_id: z.string().nullable() }
-export const lineageShape = z.object({
-  artifact: z.object(named),
-  made_by: z.object(maker).nullable(),
-  used_by: z.array(z.object({ ...maker, at: shapes.instant })),
-  inputs: z.array(z.object(named)).describe('What the batch that made it used'),
-  outputs: z
-    .array(z.object({ ...named, batch_id: z.string() }))
-    .describe('What the batches that used it made'),
 })

@@ -6,9 +6,11 @@ import {
   changeAliases,
   deleteVersion,
   findVersion,
+  lineageFields,
   lineageOf,
   writableArtifactProject,
 } from '../../domain/artifacts/index.ts'
+import { shapeOf } from '../../domain/field.ts'
 import { writableBatch } from '../../domain/files/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
@@ -16,7 +18,7 @@ import { write } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
-import { aliasChange, lineageShape, newUse, useShape } from './artifact-shapes.ts'
+import { aliasChange, newUse, useShape } from './artifact-shapes.ts'
 import { byVersion, knownOnly } from './artifacts.ts'
 
 const tags = ['artifacts']
@@ -89,7 +91,7 @@ function lineageRoute(routes: Routes, { sql }: Services): void {
       schema: {
         ...one,
         summary: 'What made a version, what used it, and what came of it',
-        response: { 200: lineageShape },
+        response: { 200: shapeOf(lineageFields) },
       },
     },
     async (request) => {

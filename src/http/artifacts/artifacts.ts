@@ -10,9 +10,15 @@ import {
   listArtifacts,
   listMoves,
   listVersions,
+  madeFields,
+  moveFields,
+  summaryFields,
+  versionFields,
+  wholeVersionFields,
   writableArtifactProject,
 } from '../../domain/artifacts/index.ts'
 import { cursorOf } from '../../domain/cursors.ts'
+import { shapeOf } from '../../domain/field.ts'
 import { fileUrl, placeContent, writableBatch } from '../../domain/files/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
@@ -24,15 +30,10 @@ import { filterText } from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
-import {
-  artifactShape,
-  artifactSummary,
-  madeVersion,
-  moveShape,
-  newVersion,
-  versionShape,
-} from './artifact-shapes.ts'
+import { newVersion } from './artifact-shapes.ts'
 
+const madeVersion = shapeOf(madeFields)
+const artifactShape = shapeOf(summaryFields)
 const tags = ['artifacts']
 const bySlug = z.object({ slug: z.string() })
 const byName = z.object({ slug: z.string(), name: z.string() })
@@ -109,7 +110,7 @@ function listArtifactsRoute(routes: Routes, { sql }: Services): void {
           type: filterText.optional(),
           q: filterText.optional().describe('Text in the name'),
         }),
-        response: { 200: pageOf(artifactSummary) },
+        response: { 200: pageOf(artifactShape) },
       },
     },
     async (request) => {
@@ -134,7 +135,7 @@ function readArtifactRoute(routes: Routes, { sql }: Services): void {
         summary: 'An artifact with its versions, newest first',
         params: byName,
         querystring: z.strictObject(pageQuery),
-        response: { 200: artifactShape },
+        response: { 200: artifactShape.extend(pageOf(shapeOf(versionFields)).shape) },
       },
     },
     async (request) => {
@@ -161,7 +162,7 @@ function movesRoute(routes: Routes, { sql }: Services): void {
         summary: 'Who moved the aliases of an artifact, newest first',
         params: byName,
         querystring: z.strictObject(pageQuery),
-        response: { 200: pageOf(moveShape) },
+        response: { 200: pageOf(shapeOf(moveFields)) },
       },
     },
     async (request) => {
@@ -186,7 +187,7 @@ function readVersionRoute(routes: Routes, { sql }: Services): void {
         summary: 'A version of an artifact, by number or alias, with its files',
         params: byVersion,
         querystring: shapes.nothing,
-        response: { 200: versionShape },
+        response: { 200: shapeOf(wholeVersionFields) },
       },
     },
     async (request) => {

@@ -1,16 +1,16 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
-import { artifactsOfBatch } from '../../domain/artifacts/index.ts'
+import { artifactsOfBatch, batchArtifactFields } from '../../domain/artifacts/index.ts'
 import { cursorOf } from '../../domain/cursors.ts'
+import { shapeOf } from '../../domain/field.ts'
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
-import { batchArtifactShape } from './artifact-shapes.ts'
 
-const relations = z.enum(['made', 'used'])
+const relations = batchArtifactFields.relation.type.shape
 const placesCursor = cursorOf('artifacts of a batch', z.tuple([relations, z.string(), z.int()]))
 
 export function batchArtifactRoutes(app: FastifyInstance, services: Services): void {
@@ -27,7 +27,7 @@ function batchArtifactsRoute(routes: Routes, { sql }: Services): void {
         summary: 'The versions of artifacts that a batch made or used',
         params: shapes.byId,
         querystring: z.strictObject({ ...pageQuery, relation: relations.optional() }),
-        response: { 200: pageOf(batchArtifactShape) },
+        response: { 200: pageOf(shapeOf(batchArtifactFields)) },
       },
     },
     async (request) => {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { shapeOf } from '../../domain/field.ts'
 import { isStorable } from '../../domain/storable-text.ts'
 import {
   DISTRIBUTIONS,
@@ -8,8 +9,9 @@ import {
   MAX_STARTED,
   MAX_TRIALS,
   METHODS,
-  SWEEP_STATES,
+  sweepFields,
   TRIAL_STATES,
+  trialFields,
 } from '../../domain/sweeps/index.ts'
 import { hostname } from '../hosts/agent-shapes.ts'
 import * as shapes from '../request/shapes.ts'
@@ -202,74 +204,5 @@ export const started = z.object({
   state: z.literal('pending'),
 })
 
-const numeric = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])])
-
-export const sweepShape = z.object({
-  id: z.string(),
-  batch_id: z.string(),
-  project: z.string(),
-  name: z.string(),
-  method: z.enum(METHODS),
-  metric,
-  parameters: z.record(z.string(), anything),
-  early_stopping: z.record(z.string(), anything).nullable(),
-  command: z.string().nullable(),
-  max_trials: z.int().nullable().describe('As given; null without a limit'),
-  n_total: z.int().nullable().describe('Trials in all: the limit, or the combinations of a grid'),
-  state: z.enum(SWEEP_STATES).describe('`finished`: every trial has ended'),
-  created_at: shapes.instant,
-  created_by: z.object({ id: z.string(), name: z.string() }).nullable(),
-  trials: z.record(z.enum(TRIAL_STATES), z.int()).describe('Trials by state'),
-  best: z
-    .object({ number: z.int(), job_id: z.string(), value: numeric, params })
-    .nullable()
-    .describe('The completed trial with the best value of the metric'),
-  edits: z
-    .array(
-      z.object({
-        from_number: z.int().describe('The first trial of the space that followed'),
-        parameters: z.record(z.string(), anything).describe('The space until then'),
-        at: shapes.instant,
-        by: z.object({ id: z.string(), name: z.string() }).nullable(),
-      }),
-    )
-    .describe('Spaces that the sweep had before, oldest first'),
-  eta_s: z
-    .number()
-    .nullable()
-    .describe('Seconds until the last trial ends, from the mean length of trials and the workers of now'),
-  commands: z
-    .array(
-      z.object({
-        id: z.uuid(),
-        host: z.string(),
-        command: z.string().describe('`[redacted]` for everyone but the owner'),
-        cwd: z.string(),
-        redacted: z.boolean().describe('Secrets were removed from it, so that it cannot be run again'),
-        recorded_at: shapes.instant,
-        online: z.boolean().describe('Whether an agent of the owner is online on the host'),
-      }),
-    )
-    .describe('How workers were started, newest first; for those who may read the commands of the batch'),
-  can: z.object({ ask: z.boolean(), change: z.boolean(), start: z.boolean() }),
-})
-
-export const trialShape = z.object({
-  number: z.int(),
-  job_id: z.string(),
-  state: z.enum(TRIAL_STATES).describe('From its job; a lost trial is handed out again'),
-  params,
-  value: numeric.nullable().describe('The metric among its final metrics, else the best value of its series'),
-  worker: z.string().nullable(),
-  last_seen_at: shapes.instant.nullable().describe('The last sign of life of its worker'),
-  handed_out: z.int().describe('How often a worker got it'),
-  reserved_at: shapes.instant,
-  started_at: shapes.instant.nullable(),
-  ended_at: shapes.instant.nullable(),
-  failure_reason: z.string().nullable(),
-  changed: z.int().describe('Rises with every change of the sweep; see `changed_after`'),
-  intermediate: z
-    .array(z.tuple([z.number(), numeric]))
-    .optional()
-    .describe('With `intermediate=true`: step and value of the metric, at most 1,000'),
-})
+export const sweepShape = shapeOf(sweepFields)
+export const trialShape = shapeOf(trialFields)

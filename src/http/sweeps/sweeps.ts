@@ -45,7 +45,7 @@ export function sweepRoutes(app: FastifyInstance, services: Services): void {
 
 async function showOne(services: Services, caller: Caller, id: string) {
   const sweep = await visibleSweep(services.sql, caller, id)
-  return sweepView(services.sql, caller, sweep, clockOf(services)) as Promise<z.output<typeof sweepShape>>
+  return sweepView(services.sql, caller, sweep, clockOf(services))
 }
 
 /** Programs and people who may send events; the credential is checked before the body is read. */

@@ -139,7 +139,7 @@ export function listTrialsRoute(routes: Routes, services: Services): void {
           ])
         }
       }
-      return { items, next_cursor } as z.output<ReturnType<typeof pageOf<typeof trialShape>>>
+      return { items, next_cursor }
     },
   )
 }
