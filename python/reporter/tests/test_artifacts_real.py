@@ -66,6 +66,9 @@ def test_an_artifact_is_stored_used_and_downloaded(
     path = f"/api/projects/{maker.project}/artifacts/resnet/v0/lineage"
     assert [one["batch_id"] for one in real_server.call("GET", path)["used_by"]] == [user.id]
 
+    monkeypatch.setenv("SVC_READ_TOKEN", real_server.session or "")
+    assert [one.logged_by().id for one in (latest, api.artifact(f"{maker.project}/resnet"))] == [maker.id, maker.id]
+
     found = api.artifact(f"{maker.project}/resnet:best")
     (folder / "model.pt").write_text("changed by hand")
     assert Path(found.download(folder, only_changed=True), "model.pt").read_bytes() == b"weights 0"

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 import svc_reporter as svc
-from svc_reporter._capture import described
+from svc_reporter._capture import described, distributions
 from svc_reporter._capture import environment as _environment
-from svc_reporter._capture.environment import cluster, diff_lines, environment, git_diff, wanted_parts
+from svc_reporter._capture.environment import cluster, environment, wanted_parts
+from svc_reporter._capture.git import diff_lines, git_diff, git_remote
 from svc_reporter._process.tracebacks import LIMIT, full_trace
 from svc_reporter.query import Api
 
@@ -76,9 +77,9 @@ def test_a_long_diff_is_split_to_fit_into_events_and_cut_at_1_mib(checkout: Path
 def test_parts_can_be_chosen_one_by_one(checkout: Path) -> None:
     assert wanted_parts(True) == frozenset(_environment.PARTS)
     assert wanted_parts(False) == frozenset()
-    facts = environment(wanted_parts(["git"]), str(checkout))
-    assert facts == {"git_remote": "https://***@example.org/digits.git"}
-    facts = environment(wanted_parts(["libraries", "entry"]), str(checkout))
+    assert environment(wanted_parts(["git"])) == {}
+    assert git_remote(str(checkout)) == {"git_remote": "https://***@example.org/digits.git"}
+    facts = environment(wanted_parts(["libraries", "entry"]))
     assert facts["libraries"]["pytest"] == pytest.__version__
     assert set(facts) <= {"libraries", "python_implementation", "entry_file"}
 
@@ -102,7 +103,7 @@ def test_names_of_gpus_and_their_driver_are_recorded(monkeypatch: pytest.MonkeyP
     nvml.nvmlSystemGetDriverVersion = lambda: b"560.35"
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    facts = environment(wanted_parts(["gpus"]), ".")
+    facts = environment(wanted_parts(["gpus"]))
     assert facts["gpu_names"] == ["NVIDIA H100", "NVIDIA H100"]
     assert facts["gpu_driver"] == "560.35"
 
@@ -180,11 +181,26 @@ def test_requirements_are_those_of_pip_freeze(tmp_path: Path, monkeypatch: pytes
     }
     (tmp_path / "My_Tool-1.0.dist-info" / "direct_url.json").write_text(json.dumps(source))
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "is-not-there")])
-    assert described.requirements().decode().splitlines() == [
+    assert distributions.requirements().decode().splitlines() == [
         "My_Tool @ git+https://***@example.org/tool.git@abc123",
         "old==0.3",
         "torch==2.9.0",
     ]
+
+
+def test_the_versions_of_imported_libraries_come_from_the_folders_of_their_distributions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("Pillow-11.0.0.dist-info", "my_tool-1.0.dist-info", "not_imported-2.0.dist-info"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "here.egg-info").mkdir()  # as `setup.py develop` leaves it
+    (tmp_path / "here.egg-info" / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: here\nVersion: 0.1.dev3\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    for module in ("PIL", "my_tool.parts", "here", "no_distribution"):
+        monkeypatch.setitem(sys.modules, module, types.ModuleType(module))
+    found = distributions.imported_versions()
+    assert {"Pillow": "11.0.0", "my_tool": "1.0", "here": "0.1.dev3"}.items() <= found.items()
+    assert not {"not_imported", "no_distribution", "PIL"} & set(found)
 
 
 def test_a_traceback_of_a_deep_recursion_keeps_its_first_and_last_calls() -> None:

@@ -22,6 +22,7 @@ import pytest
 import svc_reporter as svc
 from svc_reporter._run.run import current_run
 
+from .kit.fake_ingest import FakeIngest
 from .kit.real_server import RealServer
 
 
@@ -466,6 +467,16 @@ def test_an_exit_status_without_a_context_is_a_failure(real_server: RealServer, 
     batch = batch_of(real_server, "exits with 2")
     assert (batch["status"], batch["failure_reason"]) == ("failed", "SystemExit: 2")
     assert batch["summary"]["best"] == 1
+
+
+def test_a_failed_run_sends_what_it_has_set_with_its_job(server: FakeIngest) -> None:
+    run = svc.init("vision", url=server.url, token=server.token, quiet=True, console=False, environment=False)
+    run.log({"loss": 1})
+    run.summary["best_acc"] = 0.93
+    run.finish(RuntimeError("out of memory"))
+    [failed] = server.of("job_failed")
+    assert failed["data"]["reason"] == "RuntimeError: out of memory"
+    assert failed["data"]["metrics"] == {"best_acc": 0.93}
 
 
 @pytest.mark.parametrize("variable", ["RANK", "SVC_DISABLED"])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import svc_reporter as svc
-from svc_reporter._capture.snapshot import git_state
+from svc_reporter._capture.git import git_state
 from svc_reporter._shared.redact import MASK, is_secret_name, redact_arguments, redact_text
 
 from .kit import process
@@ -130,13 +130,13 @@ def test_a_git_that_hangs_does_not_hold_up_the_training(
 ) -> None:
     import time
 
-    from svc_reporter._capture import snapshot as _snapshot
+    from svc_reporter._capture import git as _git
 
     tool = tmp_path / "git"
     tool.write_text("#!/bin/sh\nexec sleep 30\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr(_snapshot, "_GIT_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(_git, "_TIMEOUT_S", 0.3)
     begin = time.monotonic()
     with make() as run:
         with run.job("a") as job:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 from .._shared.plain import entries_of, plain_entries, text_of
-from .environment import without_secrets
+from .._shared.redact import without_secrets
 
 Send = Callable[[dict[str, Any]], None]
 

@@ -6,22 +6,18 @@ They are in the folder `.svc` of the run, which no other file gets into.
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
-from .._shared.redact import redact_text
-from .environment import DIFF_LIMIT, GitDiff, entry_file, masked_text
+from .._shared.redact import masked_text
+from .environment import entry_file
+from .git import DIFF_LIMIT, GitDiff
 
 FOLDER = ".svc"
 CONFIG, REQUIREMENTS, DIFF = f"{FOLDER}/config.json", f"{FOLDER}/requirements.txt", f"{FOLDER}/diff.patch"
 _MAX_CONFIG_BYTES = 8 * 1024 * 1024
 _MAX_CODE_BYTES = 1024 * 1024
-_MAX_DISTRIBUTIONS = 5_000
-_SUFFIXES = (".dist-info", ".egg-info")
 
 
 def config_content(config: Mapping[str, Any]) -> bytes | None:
@@ -42,36 +38,6 @@ def script(env: Mapping[str, str]) -> tuple[str, bytes] | None:
     except (OSError, ValueError):
         return None
     return None if text is None else (f"{FOLDER}/code/{path.name}", masked_text(text, env).encode())
-
-
-def requirements() -> bytes:
-    """The installed distributions as `pip freeze` lists them, by the names of their folders: metadata take a second."""
-    found: dict[str, str] = {}
-    for place in dict.fromkeys(sys.path):
-        try:
-            names = sorted(os.listdir(place or "."))
-        except OSError:
-            continue
-        for name in names:
-            stem, suffix = os.path.splitext(name)
-            package, dash, version = stem.partition("-")
-            if suffix in _SUFFIXES and dash and len(found) < _MAX_DISTRIBUTIONS:
-                version = version.split("-py", 1)[0] if suffix == ".egg-info" else version
-                key = package.lower().replace("_", "-")
-                if key not in found:  # the first one on the path is the one that is imported
-                    found[key] = f"{package}{_direct_source(Path(place) / name) or f'=={version}'}"
-    return "".join(f"{found[key]}\n" for key in sorted(found)).encode("utf-8", "replace")
-
-
-def _direct_source(folder: Path) -> str | None:
-    """Where a package comes from that was installed from an address or a folder: ` @ git+https://…@commit`."""
-    try:
-        source = json.loads((folder / "direct_url.json").read_bytes())
-        url = redact_text(unquote(str(source["url"])))
-        control = source.get("vcs_info")
-        return f" @ {control['vcs']}+{url}@{control['commit_id']}" if control else f" @ {url}"
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
 
 
 def diff_content(diff: GitDiff) -> bytes:

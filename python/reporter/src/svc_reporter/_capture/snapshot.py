@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -12,14 +11,13 @@ from typing import Any
 
 from .._shared.process import hostname
 from .._shared.redact import redact_arguments
-
-_GIT_TIMEOUT_S = 2.0
+from .git import git_remote, git_state
 
 
 class Snapshot:
     """Reads fast facts when created, in the training's thread; the state of git in `data()`, in the worker's thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_remote: bool = False) -> None:
         arguments, redacted = redact_arguments(_command(), os.environ)
         self._facts: dict[str, Any] = {
             "command": shlex.join(arguments),
@@ -34,6 +32,7 @@ class Snapshot:
         if redacted:
             # A rerun of the masked command would differ from the original; this flag tells the service.
             self._facts["command_redacted"] = True
+        self._with_remote = with_remote
         self._lock = threading.Lock()
         self._done = False
 
@@ -51,41 +50,12 @@ class Snapshot:
             try:
                 if not self._done:
                     self._facts.update(git_state(self.cwd))
+                    if self._with_remote:
+                        self._facts.update(git_remote(self.cwd))
                     self._done = True
             finally:
                 self._lock.release()
         return dict(self._facts)
-
-
-def git_state(cwd: str) -> dict[str, Any]:
-    """`{"commit": short SHA, "dirty": bool}`, as far as git responds within two seconds."""
-    top = _git(cwd, "rev-parse", "--short", "HEAD")
-    if top is None:
-        return {}
-    state: dict[str, Any] = {"commit": top.strip()}
-    changes = _git(cwd, "status", "--porcelain", "--untracked-files=no")
-    if changes is not None:
-        state["dirty"] = bool(changes.strip())
-    branch = _git(cwd, "rev-parse", "--abbrev-ref", "HEAD")
-    if branch is not None and branch.strip() != "HEAD":
-        state["branch"] = branch.strip()
-    return state
-
-
-def _git(cwd: str, *arguments: str) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", "--no-optional-locks", *arguments],
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=_GIT_TIMEOUT_S,
-            env={**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
-        )
-    except (OSError, subprocess.SubprocessError, ValueError):
-        return None
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
 
 
 def _cwd() -> str:

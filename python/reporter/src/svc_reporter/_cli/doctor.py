@@ -12,7 +12,7 @@ from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from .._capture.snapshot import git_state
+from .._capture.git import git_state
 from .._delivery.needed_version import is_older, upgrade_advice
 from .._delivery.replay import in_order
 from .._delivery.responses import is_of_service, reason_of

@@ -108,12 +108,12 @@ def _artifact_get(options: argparse.Namespace) -> int:
 
 
 def _files_put(options: argparse.Namespace) -> int:
-    from .._run.run_files import _name_of
+    from .._run.run_files import name_in_run
 
     store, settings = _store(options)
     records = []
     for path in _expanded(options.paths):
-        name = _name_of(path, None)
+        name = name_in_run(path, None)
         kept = store.put(path)
         data = {"kind": "file", "batch_id": options.batch, "file_path": name}
         content = {"path": name, "sha256": kept.sha256, "size": kept.size, "content": kept.sha256}

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from .._shared.process import ProcessIdentity, hostname
 from .file_content import copy, hash_of, linked
 from .own_files import open_file, own_folder, read_file
-from .spill import _leave_room, folders, lock, safe_name
+from .spill import folders, leave_room, lock, safe_name
 
 _FOLDER = "files"
 _RECORD_LIMIT = 8 * 1024 * 1024
@@ -253,7 +253,7 @@ class FileStore:
                 self._used = sum(entry.stat().st_size for entry in os.scandir(folder))
             if self._used + size > self.limit:
                 raise NoRoom(28, f"more than {self.limit:,} bytes of files wait to be sent (SVC_FILES_SPILL_BYTES)")
-            _leave_room(folder, size)
+            leave_room(folder, size)
             self._used += size
 
     def _write(self, target: Path, content: bytes) -> None:

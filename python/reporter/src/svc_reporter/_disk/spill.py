@@ -163,7 +163,7 @@ class SpillFolder:
                     directory = own_folder(folder / below, create=True)
                 path = self._names.get((directory, batch_id), directory / file_name(batch_id))
                 if not use_reserve:
-                    _leave_room(directory, sum(map(len, pending)))
+                    leave_room(directory, sum(map(len, pending)))
                 try:
                     return self._append(path, pending), path
                 except NotASpillFile:
@@ -246,7 +246,7 @@ def keep_unreadable(folder: Path, name: str, lines: list[bytes]) -> Path:
     return path
 
 
-def _leave_room(directory: Path, size: int) -> None:
+def leave_room(directory: Path, size: int) -> None:
     """Raises OSError if writing `size` bytes would leave less than the reserve free."""
     try:
         info = os.statvfs(directory)

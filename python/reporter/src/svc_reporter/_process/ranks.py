@@ -35,7 +35,7 @@ def rank(env: Mapping[str, str] | None = None) -> int:
     Else RANK and GLOBAL_RANK come first. Then a local rank above 0 takes precedence over the ranks of Slurm and MPI,
     because all ranks that Lightning starts in one Slurm task inherit that task's SLURM_PROCID.
     """
-    group = _process_group() if env is None else None
+    group = process_group() if env is None else None
     if group is not None:
         return int(group.get_rank())
     env = os.environ if env is None else env
@@ -53,7 +53,7 @@ def rank(env: Mapping[str, str] | None = None) -> int:
 
 def world_size(env: Mapping[str, str] | None = None) -> int:
     """How many processes train together, from torch.distributed or the environment; 1 if unknown."""
-    group = _process_group() if env is None else None
+    group = process_group() if env is None else None
     if group is not None:
         return int(group.get_world_size())
     env = os.environ if env is None else env
@@ -100,7 +100,7 @@ def any_rank(flag: bool) -> bool:
 
     Every rank must call it. Without an initialised process group it returns `flag`.
     """
-    return flag if _process_group() is None else bool(_max_over_ranks([int(flag)])[0])
+    return flag if process_group() is None else bool(_max_over_ranks([int(flag)])[0])
 
 
 class PacedAgreement:
@@ -119,7 +119,7 @@ class PacedAgreement:
         self._asked: float | None = None
 
     def __call__(self, flag: bool) -> bool:
-        if _process_group() is None:
+        if process_group() is None:
             return flag
         self._steps += 1
         if self._left > 0:
@@ -148,7 +148,7 @@ def _max_over_ranks(numbers: list[int]) -> list[int]:
     return [int(number) for number in word.tolist()]
 
 
-def _process_group() -> Any:
+def process_group() -> Any:
     """torch.distributed if its process group is initialised, else None."""
     torch: Any = sys.modules.get("torch")
     distributed = getattr(torch, "distributed", None)

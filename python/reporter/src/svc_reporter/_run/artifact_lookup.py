@@ -16,10 +16,15 @@ def stored_artifact(reporter: Reporter, name: str) -> StoredArtifact:
     """Ask the service for a version. Raises CommError."""
     from ..query._artifact import StoredArtifact, parsed
 
+    def run_of(batch_id: str) -> Any:
+        from ..query import Api
+
+        return Api(str(reporter._settings.target)).run(batch_id)  # with SVC_READ_TOKEN: the run's token may not read
+
     project, base, version = parsed(name, reporter.project)
     parts = (quote(part, safe="") for part in (project, base, version))
     info = asked(reporter, "/api/projects/{}/artifacts/{}/{}".format(*parts))
-    return StoredArtifact(project, info, fetch_of(reporter))
+    return StoredArtifact(project, info, fetch_of(reporter), run_of)
 
 
 def asked(reporter: Reporter, path: str) -> Any:

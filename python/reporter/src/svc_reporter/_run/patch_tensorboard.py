@@ -53,7 +53,7 @@ def _tapped(original: Any, take: Take) -> Any:
     @functools.wraps(original)
     def method(self: Any, *args: Any, **more: Any) -> Any:
         made = original(self, *args, **more)
-        run = _run._current
+        run = _run.current_run()
         if run is not None:
             try:
                 values = take(*args, **more)
@@ -128,7 +128,7 @@ def _audio(tag: str, snd_tensor: Any, *_args: Any, sample_rate: int = 44_100, **
 
 
 def _hparams(hparam_dict: dict[str, Any], metric_dict: dict[str, Any], *_args: Any, **_more: Any) -> None:
-    run = _run._current
+    run = _run.current_run()
     if run is not None:
         run.config.update(hparam_dict)
         for name, value in metric_dict.items():

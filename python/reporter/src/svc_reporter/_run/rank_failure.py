@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from .._process.failure import reason_of, trace_of
-from .._process.ranks import _process_group, rank, world_size
+from .._process.ranks import process_group, rank, world_size
 from .batch import Batch
 
 _RUN = "svc_reporter/run"
@@ -50,7 +50,7 @@ def report(reporter: Batch, error: BaseException | None, trace: TracebackType | 
 
 def _store() -> Any:
     """The key-value store of the initialised process group; None without one."""
-    if _process_group() is None:
+    if process_group() is None:
         return None
     torch: Any = sys.modules["torch"]
     return torch.distributed.distributed_c10d._get_default_store()

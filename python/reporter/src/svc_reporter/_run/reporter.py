@@ -120,6 +120,8 @@ class Reporter:
         """Additional fields of `batch_start`."""
         self.environment_extras: dict[str, Any] = {}
         """Additional fields of its `env_snapshot`."""
+        self.records_remote = False
+        """Whether `env_snapshot` has the address of git's remote."""
         self.end_extras: Callable[[], dict[str, Any]] = dict
         """Returns additional fields of the batch's last event; called when that event is created."""
         self.drain_console: Callable[[], None] = lambda: None
@@ -514,7 +516,7 @@ class Reporter:
         prepare_thread_ends()
         load_modules()
         self.ask_resume_point()
-        snapshot = Snapshot()
+        snapshot = Snapshot(with_remote=self.records_remote)
         source = {"host": hostname(), "user": user_name()}
         pipeline = self._pipeline = Pipeline(
             project=self.project,

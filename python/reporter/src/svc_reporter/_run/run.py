@@ -18,6 +18,8 @@ from .._capture import environment as _environment
 from .._capture.axes import Axes, Metric
 from .._capture.config import Config, config_of, plain_config
 from .._capture.console import ConsoleCapture
+from .._capture.distributions import requirements
+from .._capture.git import GitDiff, diff_lines, git_diff
 from .._capture.summary import Summary
 from .._delivery.delivery import Delivery
 from .._delivery.settings import OFFLINE, is_switched_off
@@ -416,7 +418,8 @@ class Run(RunFileCalls, RunNames):
         config = self._fitting("configuration", plain_config(self.config))
         reporter.start_extras = {key: value for key, value in {**details, "config": config}.items() if value}
         try:
-            reporter.environment_extras = _environment.environment(parts, _cwd())
+            reporter.records_remote = "git" in parts
+            reporter.environment_extras = _environment.environment(parts)
         except Exception as error:
             self._warn("environment", f"the environment was not recorded: {error!r}")
         reporter.end_extras = self._end_extras
@@ -479,12 +482,13 @@ class Run(RunFileCalls, RunNames):
             _resume.forget(self._reporter)
         main = self._main
         if main is not None and not main._ended:
+            main._metrics.update(self._final_metrics())
             if is_early_end(error) or (reason is None and self._is_given_up(main)):
-                main.prune(self._final_metrics())
+                main.prune()
             elif reason is None and self._reporter.trial is not None and self._reporter.stop_honoured:
                 main._end_failed(STOPPED, None)  # should_stop passed the request on
             elif reason is None:
-                main.done(self._final_metrics())
+                main.done()
             else:
                 main._end_failed(reason, trace_of(error, trace))
         try:
@@ -629,7 +633,7 @@ class Run(RunFileCalls, RunNames):
         try:
             parts = self._described
             script = described.script(os.environ) if "entry" in parts else None
-            diff = _environment.git_diff(_cwd(), os.environ) if "diff" in parts else None
+            diff = git_diff(_cwd(), os.environ) if "diff" in parts else None
             if self._reporter.has_joined:
                 self._send_diff(diff)
                 return
@@ -640,7 +644,7 @@ class Run(RunFileCalls, RunNames):
             if script is not None:
                 files.add_bytes(script[1], script[0], "text/x-python", own=True)
             if "libraries" in parts:
-                files.add_bytes(described.requirements(), described.REQUIREMENTS, "text/plain", own=True)
+                files.add_bytes(requirements(), described.REQUIREMENTS, "text/plain", own=True)
             if diff is None:
                 return
             if not files.add_bytes(described.diff_content(diff), described.DIFF, "text/x-diff", own=True):
@@ -659,10 +663,10 @@ class Run(RunFileCalls, RunNames):
         except Exception as error:
             self._warn("own files", f"the configuration is not kept as a file: {error!r}")
 
-    def _send_diff(self, diff: _environment.GitDiff | None) -> None:
+    def _send_diff(self, diff: GitDiff | None) -> None:
         """As log lines, where files cannot be kept."""
         try:
-            for line in _environment.diff_lines(diff) if diff is not None else ():
+            for line in diff_lines(diff) if diff is not None else ():
                 self._reporter.emit_log(None, line, "debug", source="git_diff")
         except Exception as error:
             self._warn("diff", f"the git diff was not recorded: {error!r}")

@@ -80,7 +80,7 @@ class RunFileCalls:
             info = path.stat()
         except OSError:
             return
-        name = _name_of(path, base)
+        name = name_in_run(path, base)
         state = (info.st_mtime_ns, info.st_size)
         if self._live.get(name) == state:
             return
@@ -227,7 +227,7 @@ class RunFileCalls:
             self._watched = None
 
 
-def _name_of(path: Path, base: Path | None) -> str:
+def name_in_run(path: Path, base: Path | None) -> str:
     """The path of a file in the run: below `base` or the working directory, else its name."""
     absolute = Path(os.path.abspath(path))
     for root in (base, Path.cwd()):

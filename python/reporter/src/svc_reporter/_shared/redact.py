@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 MASK = "***"
 
@@ -131,3 +132,40 @@ def is_secret_name(name: str, value: str = "") -> bool:
     if len(parts) == 1 or _TOKEN_OWNERS & set(parts[:-1]):
         return not value.strip().isdigit() and value.strip().lower() not in ("true", "false", "")
     return bool(re.fullmatch(r"[A-Za-z0-9_\-.]{16,}", value)) and any(c.isdigit() for c in value)
+
+
+def masked_text(text: str, env: Mapping[str, str]) -> str:
+    """Code or a diff without the values of secret names, known token formats and secret values of `env`."""
+    values = [value for name, value in env.items() if len(value) >= 8 and is_secret_name(name, value)]
+    lines = []
+    for line in redact_text(text, values).split("\n"):
+        name, sign, value = _assignment(line)
+        bare = value.strip().strip("\"',;")
+        lines.append(
+            f"{line[: len(line) - len(value)]} {MASK}" if sign and bare and is_secret_name(name, bare) else line
+        )
+    return "\n".join(lines)
+
+
+def _assignment(line: str) -> tuple[str, str, str]:
+    """`+ API_KEY = "x"` → its name, sign and value."""
+    for sign in ("=", ":"):
+        before, found, value = line.partition(sign)
+        if found:
+            return before.lstrip("+- \t").strip("\"' \t"), found, value
+    return "", "", ""
+
+
+def without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration with the values of secret names masked, at any depth."""
+    return {key: _without_secret(key, value) for key, value in config.items()}
+
+
+def _without_secret(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return without_secrets(value)
+    if isinstance(value, list):
+        return [_without_secret(name, item) for item in value]
+    if isinstance(value, str):
+        return MASK if value and is_secret_name(name, value) else redact_text(value)
+    return value

@@ -50,7 +50,7 @@ class _Group(dict[str, Any]):
 
 def _reserve_on_all_ranks(sweep: Sweep) -> Trial | None:
     """Rank 0 asks, and all ranks get the same trial."""
-    group = ranks._process_group()
+    group = ranks.process_group()
     if group is None or group.get_world_size() == 1:
         return sweep.reserve()
     words: list[Any] = [None]
@@ -225,14 +225,14 @@ def _call(function: Callable[[], Any]) -> None:
     except Exception as error:
         failure = error
     except BaseException as error:
-        _end(error)
+        end_run(error)
         raise
-    _end(failure)
+    end_run(failure)
     if failure is not None and not is_early_end(failure):
         say(f"the trial failed: {type(failure).__name__}: {failure}")
 
 
-def _end(failure: BaseException | None) -> None:
+def end_run(failure: BaseException | None) -> None:
     run, current = _run.current_run(), _trial.current()
     if run is None and current is not None and not current.reported:
         run = _run.init(quiet=True, console=False, environment=False)

@@ -31,7 +31,7 @@ def log(data: Mapping[str, Any], step: Any = None, commit: bool | None = None, *
 
     A call without a step has the step of the last call, if that named one or had `commit=False`; else the next one.
     """
-    run = _run._current
+    run = _run.current_run()
     if run is None:
         run = current()
     if step is None:

@@ -12,7 +12,7 @@ from .._run import run as _run
 from .._run import trial as _trial
 from .._run.trial import Trial
 from .._sweeps.sweep import Sweep
-from .._sweeps.sweeps import _end
+from .._sweeps.sweeps import end_run
 
 
 class Task:
@@ -29,10 +29,10 @@ class Task:
             try:
                 result = self._function(config)
             except BaseException as error:
-                _end(error)
+                end_run(error)
                 raise
             _note_result(trial, result)
-            _end(None)
+            end_run(None)
             return result
         finally:
             _trial.end()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,14 @@ from .._delivery.download import Fetch, download_files
 from .._shared.plain import text_of
 from .._shared.unsupported import nothing
 
+RunOf = Callable[[str], Any]
+"""Finds a run by its id, as `Api().run` does."""
+
 
 class StoredArtifact:
     """A version of an artifact that the service has. `info` has all fields of docs/api.md."""
 
-    def __init__(self, project: str, info: Mapping[str, Any], fetch: Fetch) -> None:
+    def __init__(self, project: str, info: Mapping[str, Any], fetch: Fetch, run_of: RunOf) -> None:
         self.info = dict(info)
         self.project = project
         self.source_name = text_of(info["name"])
@@ -27,6 +30,7 @@ class StoredArtifact:
         self.digest = text_of(info.get("digest") or "")
         self.size = int(info.get("size") or 0)
         self._fetch = fetch
+        self._run_of = run_of
 
     @property
     def qualified_name(self) -> str:
@@ -42,10 +46,8 @@ class StoredArtifact:
 
     def logged_by(self) -> Any:
         """The run that made it, as `Api().run` returns it; None if there is none, or if it is gone."""
-        from ._api import Api
-
         batch_id = self.info.get("batch_id")
-        return None if batch_id is None else Api().run(str(batch_id))
+        return None if batch_id is None else self._run_of(str(batch_id))
 
     @property
     def created_at(self) -> Any:

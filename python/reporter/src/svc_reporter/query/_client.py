@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlencode
 
 from .._delivery.responses import text_of
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 
 Filters = Mapping[str, str | int | Iterable[str] | None]
 _PAGE = 500
+
+
+class Calls(Protocol):
+    """Calls of `Api` that runs, sweeps and artifacts make on behalf of their user."""
+
+    update: Any
+
+    def run(self, path: str) -> Any: ...
 
 
 class Client:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .._delivery.download import safe_parts
-from ._artifact import StoredArtifact
+from ._artifact import RunOf, StoredArtifact
 from ._batch import File
 from ._client import Client, segment
 
@@ -63,13 +63,8 @@ class RunFile(File):
         return Downloaded(super().download(root))
 
 
-def stored_artifact(client: Client, project: str, one: Mapping[str, Any]) -> StoredArtifact:
-    """A version in the list of a run's artifacts. Raises QueryError."""
-    return stored(client, project, str(one["name"]), str(one["version"]))
-
-
-def stored(client: Client, project: str, name: str, version: str) -> StoredArtifact:
+def stored(client: Client, project: str, name: str, version: str, run_of: RunOf) -> StoredArtifact:
     """A version with its files. Raises QueryError."""
     path = f"/api/projects/{segment(project)}/artifacts/{segment(name)}/{segment(version)}"
     info: Mapping[str, Any] = client.get(path)
-    return StoredArtifact(project, info, client.content)
+    return StoredArtifact(project, info, client.content, run_of)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .._capture.axes import RESERVED
 from ..errors import CommError, UsageError
 from ._artifact import StoredArtifact
 from ._batch import Batch
-from ._client import Client, segment
+from ._client import Calls, Client, segment
 from ._histories import metrics_of
-from ._run_files import RunFile, stored_artifact
+from ._run_files import RunFile, stored
 from ._table import Table
 from ._values import as_number, as_time
 
@@ -46,10 +46,10 @@ class StoredRun:
     """Of a trial: its sweep."""
     sweep_name: Any = None
 
-    def __init__(self, client: Client, fields: dict[str, Any], update: Callable[..., Any]) -> None:
+    def __init__(self, client: Client, fields: dict[str, Any], calls: Calls) -> None:
         self.batch = Batch(client, fields)
         self._client = client
-        self._update = update
+        self._calls = calls
         self.name: str = fields.get("name") or fields["id"]
         self.tags: list[str] = list(fields.get("tags") or ())
         self.notes: str | None = fields.get("notes")
@@ -242,11 +242,17 @@ class StoredRun:
 
     def logged_artifacts(self, per_page: int = 100) -> list[StoredArtifact]:
         """The versions of artifacts that it made: each has `name`, `type`, `aliases`, `files()`, `download()`."""
-        return [stored_artifact(self._client, self.project, one) for one in self._related("made")]
+        return self._artifacts("made")
 
     def used_artifacts(self, per_page: int = 100) -> list[StoredArtifact]:
         """The versions of artifacts that it used."""
-        return [stored_artifact(self._client, self.project, one) for one in self._related("used")]
+        return self._artifacts("used")
+
+    def _artifacts(self, relation: str) -> list[StoredArtifact]:
+        return [
+            stored(self._client, self.project, str(one["name"]), str(one["version"]), self._calls.run)
+            for one in self._related(relation)
+        ]
 
     def _related(self, relation: str) -> Iterator[dict[str, Any]]:
         """The versions that it made or used."""
@@ -256,7 +262,7 @@ class StoredRun:
 
     def update(self) -> None:
         """Send changes of `name`, `tags`, `notes` and `group`; needs a session, not a token."""
-        self._update(self.id, name=self.name, tags=self.tags, notes=self.notes, group=self.group)
+        self._calls.update(self.id, name=self.name, tags=self.tags, notes=self.notes, group=self.group)
 
     save = update
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote_plus
 
 from .._capture.axes import RESERVED
 from .._shared.errors import QueryError
 from ..errors import CommError, UsageError
-from ._client import Client, segment
+from ._client import Calls, Client, segment
 from ._histories import metrics_of, resources_of
 from ._run_files import RunFile
 from ._run_filters import field_of
@@ -32,13 +32,13 @@ class TrialRun(StoredRun):
         client: Client,
         batch: Mapping[str, Any],
         job: Mapping[str, Any],
-        update: Callable[..., Any],
+        calls: Calls,
         sweep: StoredSweep | None = None,
     ) -> None:
         own = {key: job[key] for key in ("status", "started_at", "ended_at", "elapsed_s", "tags", "notes")}
         of_batch = dict(batch.get("config") or {})
         more = {"name": job["id"], "config": {**of_batch, **(job.get("params") or {})}, "summary": job.get("metrics")}
-        super().__init__(client, {**batch, **own, **more}, update)
+        super().__init__(client, {**batch, **own, **more}, calls)
         self.job_id = str(job["id"])
         self._latest = [dict(job)]
         self._sweep = sweep
@@ -51,7 +51,7 @@ class TrialRun(StoredRun):
     def sweep(self) -> StoredSweep:
         """The sweep of this trial."""
         if self._sweep is None:
-            self._sweep = sweep_of(self._client, str(self.batch["sweep_id"]), self._update)
+            self._sweep = sweep_of(self._client, str(self.batch["sweep_id"]), self._calls)
         return self._sweep
 
     sweep_name = sweepName = property(lambda self: self.batch["sweep_id"])
@@ -84,7 +84,7 @@ class TrialRun(StoredRun):
 
     def load(self, force: bool = False) -> dict[str, Any]:
         """Read the trial again."""
-        found = trial_of(self._client, self.id, self._update)
+        found = trial_of(self._client, self.id, self._calls)
         if found is not None:
             self.batch, self._latest, self._summary = found.batch, found._latest, None
         return dict(self.batch)
@@ -104,10 +104,10 @@ class StoredSweep:
 
     entity = username = ""
 
-    def __init__(self, client: Client, document: Mapping[str, Any], update: Callable[..., Any]) -> None:
+    def __init__(self, client: Client, document: Mapping[str, Any], calls: Calls) -> None:
         self.document = dict(document)
         self._client = client
-        self._update = update
+        self._calls = calls
         self._runs: Runs | None = None
 
     id = property(lambda self: str(self.document["id"]))
@@ -151,7 +151,7 @@ class StoredSweep:
     def _trials(self) -> list[TrialRun]:
         batch = self._client.get(f"/api/batches/{segment(self.document['batch_id'])}")
         jobs = self._client.items("/api/jobs", {"batch": batch["id"], "sort": "started_at", "order": "asc"})
-        return [TrialRun(self._client, batch, job, self._update, self) for job in jobs]
+        return [TrialRun(self._client, batch, job, self._calls, self) for job in jobs]
 
     def best_run(self, order: str | None = None) -> TrialRun | None:
         """The run with the best value of the sweep's metric in its summary, or the first one by `order`.
@@ -187,22 +187,22 @@ class StoredSweep:
         return dict(self.document)
 
 
-def sweep_of(client: Client, path: str, update: Callable[..., Any]) -> StoredSweep:
+def sweep_of(client: Client, path: str, calls: Calls) -> StoredSweep:
     """The sweep of `id`, `project/id` or `entity/project/id`. Raises CommError if there is none."""
     own = path.strip("/").rpartition("/")[2].removeprefix("sweep-")
     try:
-        return StoredSweep(client, client.get(f"/api/sweeps/{segment(own)}"), update)
+        return StoredSweep(client, client.get(f"/api/sweeps/{segment(own)}"), calls)
     except QueryError as error:
         raise CommError(f"there is no sweep {path!r}: {error}") from error
 
 
-def sweeps_of(client: Client, project: str, update: Callable[..., Any]) -> list[StoredSweep]:
+def sweeps_of(client: Client, project: str, calls: Calls) -> list[StoredSweep]:
     """The sweeps of a project, newest first."""
     batches = client.items("/api/batches", {"project": project})
-    return [sweep_of(client, str(one["sweep_id"]), update) for one in batches if one.get("sweep_id")]
+    return [sweep_of(client, str(one["sweep_id"]), calls) for one in batches if one.get("sweep_id")]
 
 
-def trial_of(client: Client, own: str, update: Callable[..., Any]) -> TrialRun | None:
+def trial_of(client: Client, own: str, calls: Calls) -> TrialRun | None:
     """The trial of an id such as `sweep-abc:trial-3`; None if there is none."""
     batch_id, _, job_id = own.partition(":")
     if not job_id:
@@ -214,4 +214,4 @@ def trial_of(client: Client, own: str, update: Callable[..., Any]) -> TrialRun |
     if batch.get("sweep_id") is None:
         return None
     jobs = client.items("/api/jobs", {"batch": batch_id})
-    return next((TrialRun(client, batch, job, update) for job in jobs if job["id"] == job_id), None)
+    return next((TrialRun(client, batch, job, calls) for job in jobs if job["id"] == job_id), None)

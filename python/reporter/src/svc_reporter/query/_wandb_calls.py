@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from .._shared.errors import QueryError
 from ..errors import CommError
 from ._artifact import StoredArtifact, parsed
-from ._client import Client, segment
+from ._client import Calls, Client, segment
 from ._run_files import stored
 from ._run_filters import matches, project_of, sort_of, sweep_in
 from ._run_list import Runs
@@ -19,10 +19,10 @@ from ._sweeps import StoredSweep, sweep_of, sweeps_of, trial_of
 class Project(dict[str, Any]):
     """A project: the fields of docs/api.md, and W&B's `name`, `entity`, `path`, `url`, `id`."""
 
-    def __init__(self, client: Client, fields: Mapping[str, Any], update: Callable[..., Any]) -> None:
+    def __init__(self, client: Client, fields: Mapping[str, Any], calls: Calls) -> None:
         super().__init__(fields)
         self._client = client
-        self._update = update
+        self._calls = calls
 
     entity = ""
     name = property(lambda self: str(self["slug"]))
@@ -33,7 +33,7 @@ class Project(dict[str, Any]):
 
     def sweeps(self, per_page: int = 50) -> list[StoredSweep]:
         """Its sweeps, newest first."""
-        return sweeps_of(self._client, self.name, self._update)
+        return sweeps_of(self._client, self.name, self._calls)
 
 
 class WandbCalls:
@@ -42,7 +42,7 @@ class WandbCalls:
     default_entity = ""
     """W&B's team. Here a project has members instead."""
     _client: Client
-    update: Callable[..., Any]
+    update: Any
 
     def runs(
         self,
@@ -64,16 +64,16 @@ class WandbCalls:
             trials = self.sweep(own).sorted_runs(order or "+created_at")
             return Runs(run for run in trials if matches(run, filters or {}))
         found = self._client.items("/api/batches", {"project": project_of(path), **sort_of(order)})
-        runs = (StoredRun(self._client, one, self.update) for one in found)
+        runs = (StoredRun(self._client, one, self) for one in found)
         return Runs(run for run in runs if matches(run, filters or {}))
 
     def run(self, path: str) -> StoredRun:
         """One run: of `id`, `project/id` or `entity/project/id`. Raises `errors.CommError` if there is none."""
         own = path.strip("/").rpartition("/")[2].removeprefix("runs/")
         try:
-            return StoredRun(self._client, self._client.get(f"/api/batches/{segment(own)}"), self.update)
+            return StoredRun(self._client, self._client.get(f"/api/batches/{segment(own)}"), self)
         except QueryError as error:
-            trial = trial_of(self._client, own, self.update)
+            trial = trial_of(self._client, own, self)
             if trial is not None:
                 return trial
             raise CommError(f"there is no run {path!r}: {error}") from error
@@ -83,7 +83,7 @@ class WandbCalls:
 
         `sweep.runs` are its trials, `sweep.best_run()` is the best one, `sweep.config` its definition.
         """
-        return sweep_of(self._client, path, self.update)
+        return sweep_of(self._client, path, self)
 
     def artifact(self, name: str, type: str | None = None) -> StoredArtifact:
         """A version of an artifact: `api.artifact("vision/resnet:best").download()` returns the folder.
@@ -92,7 +92,7 @@ class WandbCalls:
         one of another type, and ValueError for a name without a project.
         """
         project, base, version = parsed(name, None)
-        found = stored(self._client, project, base, version)
+        found = stored(self._client, project, base, version, self.run)
         if type is not None and found.type != type:
             raise QueryError(f"{name!r} is an artifact of type {found.type!r}, not {type!r}", status=404)
         return found
@@ -133,17 +133,15 @@ class WandbCalls:
         """The versions of an artifact, newest first."""
         project, base, _ = parsed(name, None)
         listed = self._client.items(f"/api/projects/{segment(project)}/artifacts/{segment(base)}")
-        return [stored(self._client, project, base, str(one["version"])) for one in listed]
+        return [stored(self._client, project, base, str(one["version"]), self.run) for one in listed]
 
     def projects(self, entity: str | None = None, per_page: int = 50) -> list[Project]:
         """The projects that the token's user may read."""
-        return [Project(self._client, one, self.update) for one in self._client.items("/api/projects")]
+        return [Project(self._client, one, self) for one in self._client.items("/api/projects")]
 
     def project(self, name: str, entity: str | None = None) -> Project:
         """One project. Raises QueryError if there is none."""
-        return Project(
-            self._client, self._client.get(f"/api/projects/{segment(project_of(name) or name)}"), self.update
-        )
+        return Project(self._client, self._client.get(f"/api/projects/{segment(project_of(name) or name)}"), self)
 
     def flush(self) -> None:
         """W&B keeps runs that it has read; here each call reads them again."""
