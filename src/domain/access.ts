@@ -1,7 +1,7 @@
 import { itemAt, keysOf } from '../checked.ts'
 import type { Db } from '../db/sql.ts'
 import { sqlFragment } from '../db/sql-fragment.ts'
-import { Problem } from '../problem.ts'
+import { Problem, type ProblemCode } from '../problem.ts'
 import { type Caller, isAdmin, type Known } from './caller.ts'
 import { isStorable } from './storable-text.ts'
 
@@ -221,6 +221,15 @@ export async function visibleProject(
     may: (right) => callerMay(right, caller, facts),
   }
 }
+
+/** For `catch`: a part of a project or batch that the caller does not see is not found either. */
+export const notFoundAs =
+  (code: ProblemCode) =>
+  (error: unknown): never => {
+    const unseen =
+      error instanceof Problem && (error.code === 'project_not_found' || error.code === 'batch_not_found')
+    throw unseen ? new Problem(code) : error
+  }
 
 export interface BatchAccess {
   key: number

@@ -9,10 +9,9 @@ import {
   type Rule,
   ruleMessageFields,
 } from '../domain/notifications/index.ts'
-import { countReports, type Report, reportFields, reportRecords } from '../domain/reports/index.ts'
+import { countReports, listReports, type Report, reportById, reportFields } from '../domain/reports/index.ts'
 import { storablePart } from '../domain/storable-text.ts'
-import { isUuid } from '../domain/uuid.ts'
-import { countSavedViews, type SavedView, savedViewFields, savedViewRecords } from '../domain/views/index.ts'
+import { countSavedViews, listSavedViews, type SavedView, savedViewFields } from '../domain/views/index.ts'
 import { RuleType } from './administered.ts'
 import { builder } from './builder.ts'
 import { connectionCost, LOOKUP } from './costs.ts'
@@ -49,7 +48,7 @@ builder.queryFields((t) => ({
       const scope = { visible: await context.visibleProjects(), project: slugOf(project) }
       const withBody = selectedFields(info, ['edges', 'node']).has('body')
       const rows =
-        first === 0 ? [] : await reportRecords(prisma, caller, scope, { limit: first + 1, after, withBody })
+        first === 0 ? [] : await listReports(prisma, caller, scope, { limit: first + 1, after, withBody })
       return pageOf(rows, {
         first,
         after,
@@ -66,10 +65,8 @@ builder.queryFields((t) => ({
     description: 'Null when there is none of that id or you do not see it',
     args: { id: t.arg.id({ required: true, description: 'The id of the report' }) },
     resolve: async (_root, { id }, context) => {
-      if (!isUuid(String(id))) return null
       const scope = { visible: await context.visibleProjects(), id: String(id) }
-      const page = { limit: 1, after: undefined, withBody: true }
-      return (await reportRecords(context.prisma, context.caller, scope, page))[0] ?? null
+      return (await reportById(context.prisma, context.caller, scope)) ?? null
     },
   }),
 }))
@@ -95,8 +92,7 @@ builder.queryField('savedViews', (t) =>
       const { prisma, caller } = context
       const after = viewCursors.read(args.after, 'after')
       const scope = { visible: await context.visibleProjects(), project: slugOf(project) }
-      const rows =
-        first === 0 ? [] : await savedViewRecords(prisma, caller, scope, { limit: first + 1, after })
+      const rows = first === 0 ? [] : await listSavedViews(prisma, caller, scope, { limit: first + 1, after })
       return pageOf(rows, {
         first,
         after,

@@ -1,52 +1,35 @@
 import type { Db } from '../../db/sql.ts'
-import { fragment, sqlWords } from '../../db/sql-fragment.ts'
 import { type Caller, isAdmin } from '../caller.ts'
-import { columnsOf } from '../field.ts'
-import { type Comment, commentFields } from './comment-fields.ts'
+import type { Comment } from './comment-fields.ts'
 import type { Subject } from './subject.ts'
-
-const COLUMNS = sqlWords(columnsOf(commentFields, 'c'))
 
 /** A stored comment with its author. */
 export interface CommentRow extends Omit<Comment, 'author' | 'mentions' | 'can_edit' | 'can_delete'> {
   user_id: string
   user_name: string
-  mentions?: string[]
-}
-
-/** The comments on a batch or a report, newest first. */
-export async function listComments(
-  db: Db,
-  caller: Caller,
-  subject: Subject,
-  { limit, after }: { limit: number; after: number | undefined },
-  id?: number,
-): Promise<Comment[]> {
-  const rows = await db<CommentRow[]>`/* comments.list */
-    select ${fragment(db, COLUMNS)}, c.user_id, u.name user_name,
-      array(select m.name from users m where m.id = any (c.mentions) order by m.name) mentions
-    from comments c join users u on u.id = c.user_id
-    where ${subject.batchKey === null ? db`c.report_id = ${subject.reportId}::uuid` : db`c.batch_key = ${subject.batchKey}`}
-      and c.deleted_at is null
-      and ${after === undefined ? db`true` : db`c.id < ${after}`}
-      and ${id === undefined ? db`true` : db`c.id = ${id}`}
-    order by c.id desc limit ${limit}`
-  return rows.map((row) => commentOf(caller, row, subject.may))
+  /** The ids of the people whom it mentions. */
+  mentioned: string[]
 }
 
 /**
  * Authors change and delete their comments while they may edit the subject; those who administer the project delete any.
  * No one changes the words of another person.
+ * @param people whom the comment may mention, by name
  */
-export function commentOf(caller: Caller, row: CommentRow, may: Subject['may']): Comment {
-  const { user_id: id, user_name: name, mentions = [], ...comment } = row
+export function commentOf(
+  caller: Caller,
+  row: CommentRow,
+  may: Subject['may'],
+  people: readonly { id: string; name: string }[] = [],
+): Comment {
+  const { user_id: id, user_name: name, mentioned, ...comment } = row
   const isOwn = caller.kind === 'known' && caller.user.id === id
   const knows = isOwn || isAdmin(caller) || may('know_members')
   const canEdit = isOwn && may('edit')
   return {
     ...comment,
     author: knows ? { id, name } : null,
-    mentions: knows ? mentions : [],
+    mentions: knows ? people.flatMap((one) => (mentioned.includes(one.id) ? [one.name] : [])) : [],
     can_edit: canEdit,
     can_delete: canEdit || may('administer'),
   }

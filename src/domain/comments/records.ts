@@ -3,18 +3,42 @@ import { type Caller, NO_USER } from '../caller.ts'
 import { recordRows } from '../record-rows.ts'
 import { type Comment, commentFields } from './comment-fields.ts'
 import { type CommentRow, commentOf } from './reads.ts'
-import { type CommentAccess, mayWith } from './subject.ts'
+import { type CommentAccess, mayWith, type Subject } from './subject.ts'
 
-/** Comments as GraphQL reads them, through Prisma: one statement for those of many batches or reports. */
+/** Comments of many batches or reports, in one statement, and of one with the names that they mention. */
 
 const record = recordRows<CommentRow>(commentFields, {
   user_id: { from: 'userId' },
   user_name: { from: 'user.name' },
+  mentioned: { from: 'mentions' },
 })
 
 interface Page {
   limit: number
   after: number | undefined
+  /** The comment of this id only. */
+  id?: number
+}
+
+/** The comments on a batch or a report, newest first. */
+export async function listComments(
+  prisma: PrismaClient,
+  caller: Caller,
+  { batchKey, reportId, may }: Subject,
+  page: Page,
+): Promise<Comment[]> {
+  const { where, ...wanted } = commentsOn(page)
+  const found = await prisma.comment.findMany({
+    where: { ...(batchKey === null ? { reportId } : { batchKey }), AND: where },
+    ...wanted,
+  })
+  const rows = found.map(record.rowOf)
+  const people = await prisma.user.findMany({
+    where: { id: { in: rows.flatMap((row) => row.mentioned) } },
+    select: { id: true, name: true },
+    orderBy: { name: 'asc' },
+  })
+  return rows.map((row) => commentOf(caller, row, may, people))
 }
 
 /** The newest comments on each of these batches, by the batch's key. */
@@ -83,8 +107,11 @@ export async function countOfReports(
   return new Map(counts.map(({ reportId, _count }) => [reportId ?? '', _count]))
 }
 
-const commentsOn = ({ limit, after }: Page) => ({
-  where: { deletedAt: null, ...(after !== undefined && { id: { lt: after } }) },
+const commentsOn = ({ limit, after, id }: Page) => ({
+  where: {
+    deletedAt: null,
+    AND: [after === undefined ? {} : { id: { lt: after } }, id === undefined ? {} : { id }],
+  },
   select: record.select,
   orderBy: { id: 'desc' as const },
   take: limit,

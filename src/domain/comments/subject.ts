@@ -1,8 +1,7 @@
 import type { Db } from '../../db/sql.ts'
-import { Problem } from '../../problem.ts'
-import { callerMay, type Right, visibleBatch, visibleProject } from '../access.ts'
+import { callerMay, type Right, visibleBatch } from '../access.ts'
 import type { Caller } from '../caller.ts'
-import { reportById } from '../reports/index.ts'
+import { visibleReport } from '../reports/index.ts'
 
 /** What a comment is about: a batch or a report. */
 export interface Subject {
@@ -31,19 +30,9 @@ export async function visibleSubject(
     const { projectKey, projectSlug: project, key: batchKey, ownerId, may } = batch
     return { projectKey, project, id: batch.id, batchKey, reportId: null, ownerId, may }
   }
-  const report = await reportById(db, caller, id)
-  if (report === undefined) throw new Problem('report_not_found')
-  const project = await visibleProject(db, caller, report.project)
-  return {
-    projectKey: project.key,
-    project: project.slug,
-    id,
-    batchKey: null,
-    reportId: report.id,
-    // Null for readers who may not know the author: those do not write either.
-    ownerId: report.owner?.id ?? project.ownerId,
-    may: project.may,
-  }
+  const { project, authorId: ownerId, id: reportId } = await visibleReport(db, caller, id)
+  const { key: projectKey, slug, may } = project
+  return { projectKey, project: slug, id, batchKey: null, reportId, ownerId, may }
 }
 
 /** Facts that what a caller may do with a comment depends on. */

@@ -6,9 +6,7 @@ import { type AuditEntry, recordAudit } from '../audit.ts'
 import type { Known } from '../caller.ts'
 import { noticeComment, noticesOf } from '../notices/index.ts'
 import { enqueueMessage } from '../outbox.ts'
-import type { Comment } from './comment-fields.ts'
 import { type Mentioned, mentionedIn } from './mentions.ts'
-import { listComments } from './reads.ts'
 import type { Subject } from './subject.ts'
 
 /** Comments on one batch or report, deleted ones included until they are purged. */
@@ -17,7 +15,8 @@ const MAX_THERE = 1_000
 const MAX_PER_HOUR = 120
 
 interface Written {
-  result: Comment
+  /** The id of the comment. */
+  result: number
   changes: Change[]
 }
 
@@ -44,7 +43,7 @@ export async function createComment(
   const told = await tell(tx, actor, subject, id, mentioned, at)
   const owner = await tellOwner(tx, actor, subject, id, at)
   return {
-    result: await seen(tx, actor, subject, id),
+    result: id,
     changes: [...changesOf(subject, id), ...noticesOf([...told, ...owner])],
   }
 }
@@ -79,8 +78,8 @@ export async function editComment(
   body: string,
   now: Date,
 ): Promise<Written> {
-  const { can_edit, mentions: before } = await locked(tx, actor, subject, id)
-  if (!can_edit) throw new Problem('forbidden')
+  const { isOwn, mentions: before } = await locked(tx, actor, subject, id)
+  if (!isOwn || !subject.may('edit')) throw new Problem('forbidden')
   const mentioned = await mentionedIn(tx, subject.projectKey, body)
   await tx`/* comments.edit */
     update comments set body = ${body}, mentions = ${mentioned.map((one) => one.id)}::uuid[], edited_at = ${instantOf(now)}
@@ -88,7 +87,7 @@ export async function editComment(
   const added = mentioned.filter((one) => !before.includes(one.id))
   const told = await tell(tx, actor, subject, id, added, instantOf(now))
   return {
-    result: await seen(tx, actor, subject, id),
+    result: id,
     changes: [...changesOf(subject, id), ...noticesOf(told)],
   }
 }
@@ -101,11 +100,12 @@ export async function deleteComment(
   id: number,
   now: Date,
 ): Promise<Change[]> {
-  const { can_delete, can_edit } = await locked(tx, actor, subject, id)
-  if (!can_delete) throw new Problem('forbidden')
+  const { isOwn } = await locked(tx, actor, subject, id)
+  const canEdit = isOwn && subject.may('edit')
+  if (!canEdit && !subject.may('administer')) throw new Problem('forbidden')
   await tx`/* comments.delete */
     update comments set body = '', mentions = '{}', deleted_at = ${instantOf(now)} where id = ${id}`
-  if (!can_edit) {
+  if (!canEdit) {
     const of: AuditEntry['subject'] =
       subject.batchKey === null ? `report:${subject.id}` : `batch:${subject.id}`
     await recordAudit(tx, actor, { action: 'comment.deleted', subject: of, detail: { comment: id } }, now)
@@ -143,18 +143,13 @@ async function tellOwner(
   return noticeComment(tx, { kind: 'comment', people, subject, comment, at })
 }
 
-/** The comment, locked; its mentions are the ids of the people. */
-async function locked(tx: Tx, actor: Known, subject: Subject, id: number): Promise<Comment> {
-  await seen(tx, actor, subject, id)
-  const [row] = await tx<{ mentions: string[] }[]>`/* comments.lock */
-    select mentions from comments where id = ${id} for no key update`
-  return { ...(await seen(tx, actor, subject, id)), mentions: row?.mentions ?? [] }
-}
-
-async function seen(tx: Tx, actor: Known, subject: Subject, id: number): Promise<Comment> {
-  const [comment] = await listComments(tx, actor, subject, { limit: 1, after: undefined }, id)
-  if (comment === undefined) throw new Problem('comment_not_found')
-  return comment
+/** The comment, locked: whether it is the actor's, and the ids of the people whom it mentions. */
+async function locked(tx: Tx, actor: Known, subject: Subject, id: number) {
+  const [row] = await tx<{ user_id: string; mentions: string[] }[]>`/* comments.lock */
+    select c.user_id, c.mentions from comments c
+    where c.id = ${id} and ${onSubject(tx, subject)} and c.deleted_at is null for no key update`
+  if (row === undefined) throw new Problem('comment_not_found')
+  return { isOwn: row.user_id === actor.user.id, mentions: row.mentions }
 }
 
 const onSubject = (db: Db, { batchKey, reportId }: Subject) =>

@@ -1,26 +1,28 @@
+import type { Prisma, PrismaClient } from '../../db/prisma.ts'
 import type { Db } from '../../db/sql.ts'
-import { fragment, sqlWords } from '../../db/sql-fragment.ts'
+import { fragment } from '../../db/sql-fragment.ts'
+import { Problem } from '../../problem.ts'
 import {
   callerMay,
   creatorMay,
   LINK_CREATOR,
   type LinkCreator,
+  notFoundAs,
   type Right,
   type Visibility,
-  visibleProjectsFilter,
+  type VisibleProject,
+  visibleProject,
 } from '../access.ts'
-import { type Caller, isAdmin } from '../caller.ts'
+import { type Caller, isAdmin, NO_USER } from '../caller.ts'
 import type { CreationPosition } from '../cursors.ts'
-import { columnsOf } from '../field.ts'
+import { olderThan, recordRows } from '../record-rows.ts'
 import { isShareToken, openShare, shareTokenHash } from '../shares/index.ts'
 import { isUuid } from '../uuid.ts'
 import { tokenOfBatch } from './link-token.ts'
 import { embeddedBatches, type Report, reportFields } from './report-fields.ts'
 
-const COLUMNS = sqlWords(columnsOf(reportFields, 'r'))
-
 /** A report with what the caller's permissions depend on. */
-export interface ReportRow extends Omit<Report, 'owner' | 'can_edit' | 'can_share'> {
+interface ReportRow extends Omit<Report, 'owner' | 'can_edit' | 'can_share'> {
   user_id: string
   user_name: string
   visibility: Visibility
@@ -28,44 +30,106 @@ export interface ReportRow extends Omit<Report, 'owner' | 'can_edit' | 'can_shar
   role: 'member' | 'viewer' | null
 }
 
-/** The reports of projects that the caller may see, newest first; those of one project, or the one with this id. */
-export async function listReports(
-  db: Db,
-  caller: Caller,
-  page: { limit: number; after: CreationPosition | undefined },
-  options: { projectKey?: number | undefined; id?: string } = {},
-): Promise<Report[]> {
-  const { limit, after } = page
-  const { projectKey, id } = options
-  const userId = caller.kind === 'known' ? caller.user.id : null
-  const rows = await db<ReportRow[]>`/* reports.list */
-    select ${fragment(db, COLUMNS)}, p.slug project, r.user_id, u.name user_name,
-      exists (select from report_links l where l.report_id = r.id) shared,
-      p.visibility, p.owner_id project_owner_id, m.role
-    from reports r
-    join users u on u.id = r.user_id
-    join projects p on p.key = r.project_key
-    left join project_members m on m.project_key = p.key and m.user_id = ${userId}::uuid
-    where ${visibleProjectsFilter(db, caller)}
-      and ${projectKey === undefined ? db`true` : db`r.project_key = ${projectKey}`}
-      and ${id === undefined ? db`true` : db`r.id = ${id}::uuid`}
-      and ${after === undefined ? db`true` : db`(r.created_at, r.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)`}
-    order by r.created_at desc, r.id desc limit ${limit}`
-  return rows.map((row) => reportOf(caller, row))
+const record = recordRows<ReportRow>(reportFields, {
+  project: { from: 'project.slug' },
+  user_id: { from: 'userId' },
+  user_name: { from: 'user.name' },
+  visibility: { from: 'project.visibility' },
+  project_owner_id: { from: 'project.ownerId' },
+  role: { from: 'project.members', of: (members: { role: string }[]) => members[0]?.role ?? null },
+  shared: { from: 'links', of: (links: object[]) => links.length > 0 },
+})
+
+/** Which reports: of these projects, which the caller sees (null: all), and of the project with this slug. */
+export interface ReportScope {
+  visible: readonly number[] | null
+  project?: string | undefined
+  id?: string | undefined
 }
 
+const whereOf = ({ visible, project, id }: ReportScope): Prisma.ReportWhereInput => ({
+  ...(visible !== null && { projectKey: { in: [...visible] } }),
+  ...(project !== undefined && { project: { slug: project } }),
+  ...(id !== undefined && { id }),
+})
+
+/** Newest first. The text of a report may be long: it is empty unless it is asked for. */
+export async function listReports(
+  prisma: PrismaClient,
+  caller: Caller,
+  scope: ReportScope,
+  page: { limit: number; after: CreationPosition | undefined; withBody: boolean },
+): Promise<Report[]> {
+  const { limit, after, withBody } = page
+  const { links: _links, project: _project, body: _body, ...select } = record.select
+  const found = await prisma.report.findMany({
+    where: { AND: [whereOf(scope), after === undefined ? {} : olderThan('createdAt', after)] },
+    relationLoadStrategy: 'join',
+    select: {
+      ...select,
+      ...(withBody && { body: true }),
+      links: { select: { id: true }, take: 1 },
+      project: { select: { slug: true, visibility: true, ownerId: true, members: membersOf(caller) } },
+    },
+    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+    take: limit,
+  })
+  return found.map((one) => reportOf(caller, record.rowOf(one)))
+}
+
+export const countReports = (prisma: PrismaClient, scope: ReportScope): Promise<number> =>
+  prisma.report.count({ where: whereOf(scope) })
+
+/** The membership of the caller. */
+const membersOf = (caller: Caller) => ({
+  where: { userId: caller.kind === 'known' ? caller.user.id : NO_USER },
+  select: { role: true },
+})
+
 /** The report of this id; undefined if the caller does not see it, or there is none. */
-export async function reportById(db: Db, caller: Caller, id: string): Promise<Report | undefined> {
-  if (!isUuid(id)) return undefined
-  const [report] = await listReports(db, caller, { limit: 1, after: undefined }, { id })
+export async function reportById(
+  prisma: PrismaClient,
+  caller: Caller,
+  scope: ReportScope & { id: string },
+): Promise<Report | undefined> {
+  if (!isUuid(scope.id)) return undefined
+  const [report] = await listReports(prisma, caller, scope, { limit: 1, after: undefined, withBody: true })
   return report
+}
+
+/** A report as a transaction reads it, because the client of Prisma cannot write. */
+export interface StoredReport {
+  id: string
+  title: string
+  body: string
+  authorId: string
+  project: VisibleProject
+}
+
+/** @throws Problem report_not_found, the same whether it does not exist or is not visible; forbidden */
+export async function visibleReport(
+  db: Db,
+  caller: Caller,
+  id: string,
+  options: { lock?: boolean } = {},
+): Promise<StoredReport> {
+  const [row] = isUuid(id)
+    ? await db<(Omit<StoredReport, 'project'> & { slug: string })[]>`/* reports.by_id */
+        select r.id, r.title, r.body, r.user_id "authorId", p.slug
+        from reports r join projects p on p.key = r.project_key
+        where r.id = ${id}::uuid ${options.lock === true ? db`for no key update of r` : db``}`
+    : []
+  if (row === undefined) throw new Problem('report_not_found')
+  const { slug, ...report } = row
+  const project = await visibleProject(db, caller, slug).catch(notFoundAs('report_not_found'))
+  return { ...report, project }
 }
 
 /**
  * Users that may edit the project's batches may write its reports; the author and the project's owner may share and
  * delete them.
  */
-export function reportOf(caller: Caller, row: ReportRow): Report {
+function reportOf(caller: Caller, row: ReportRow): Report {
   const { user_id: id, user_name: name, visibility, project_owner_id: ownerId, role, shared, ...report } = row
   const facts = { visibility, ownerId, role }
   const isOwn = caller.kind === 'known' && caller.user.id === id

@@ -1,3 +1,4 @@
+import { required } from '../../checked.ts'
 import { instantOf } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
@@ -9,11 +10,12 @@ import { holdQuota } from '../quotas.ts'
 import { createShare, makeShareToken, revokeSharesOfLink, shareTokenHash } from '../shares/index.ts'
 import { isUuid } from '../uuid.ts'
 import { tokenOfBatch } from './link-token.ts'
-import { reportById } from './reads.ts'
-import { embeddedBatches, type Report } from './report-fields.ts'
+import { mayShare, type StoredReport, visibleReport } from './reads.ts'
+import { embeddedBatches } from './report-fields.ts'
 
 /**
  * Writes a report into a project.
+ * @returns its id
  * @throws Problem project_not_found, forbidden; quota_exceeded beyond `most` reports of the user
  */
 export async function createReport(
@@ -22,7 +24,7 @@ export async function createReport(
   wanted: { project: string; title: string; body: string },
   most: number,
   now: Date,
-): Promise<Report> {
+): Promise<string> {
   const project = await visibleProject(tx, actor, wanted.project)
   if (!project.may('edit')) throw new Problem('forbidden')
   await holdQuota(
@@ -39,7 +41,7 @@ export async function createReport(
   const [row] = await tx<{ id: string }[]>`/* reports.create */
     insert into reports (project_key, user_id, title, body, created_at, updated_at)
     values (${project.key}, ${actor.user.id}, ${wanted.title}, ${wanted.body}, ${at}, ${at}) returning id`
-  return seen(tx, actor, row?.id ?? '')
+  return required(row).id
 }
 
 /** @throws Problem report_not_found, forbidden */
@@ -49,13 +51,12 @@ export async function changeReport(
   id: string,
   change: { title?: string | undefined; body?: string | undefined },
   now: Date,
-): Promise<Report> {
-  const report = await lockedReport(tx, actor, id)
-  if (!report.can_edit) throw new Problem('forbidden')
+): Promise<void> {
+  const report = await visibleReport(tx, actor, id, { lock: true })
+  if (!report.project.may('edit')) throw new Problem('forbidden')
   const { title = report.title, body = report.body } = change
   await tx`/* reports.change */
     update reports set title = ${title}, body = ${body}, updated_at = ${instantOf(now)} where id = ${id}`
-  return seen(tx, actor, id)
 }
 
 /** Deletes the report with its links. @throws Problem report_not_found, forbidden */
@@ -78,8 +79,7 @@ export async function linkReport(
   { most, embed }: { most: number; embed: boolean },
   now: Date,
 ): Promise<{ result: { token: string; batches: string[] }; changes: Change[] }> {
-  const report = await lockedReport(tx, actor, id)
-  if (!report.can_share) throw new Problem('forbidden')
+  const report = await sharedReport(tx, actor, id)
   const token = makeShareToken()
   const embedded = await visibleBatches(tx, actor, embeddedBatches(report.body))
   const changes: Change[] = []
@@ -115,8 +115,7 @@ export async function revokeLinks(
   now: Date,
   linkId?: string,
 ): Promise<Change[]> {
-  const report = await lockedReport(tx, actor, id)
-  if (!report.can_share) throw new Problem('forbidden')
+  await sharedReport(tx, actor, id)
   if (linkId !== undefined && !isUuid(linkId)) throw new Problem('share_not_found')
   const links = await tx<{ share_ids: string[] }[]>`/* reports.revoke_links */
     delete from report_links where report_id = ${id} and ${linkId === undefined ? tx`true` : tx`id = ${linkId}`}
@@ -132,14 +131,9 @@ export async function revokeLinks(
   )
 }
 
-async function lockedReport(tx: Tx, actor: Known, id: string): Promise<Report> {
-  await seen(tx, actor, id)
-  await tx`/* reports.lock */ select from reports where id = ${id} for no key update`
-  return seen(tx, actor, id)
-}
-
-async function seen(tx: Tx, actor: Known, id: string): Promise<Report> {
-  const report = await reportById(tx, actor, id)
-  if (report === undefined) throw new Problem('report_not_found')
+/** The report, locked, if the actor may share it. */
+async function sharedReport(tx: Tx, actor: Known, id: string): Promise<StoredReport> {
+  const report = await visibleReport(tx, actor, id, { lock: true })
+  if (!mayShare(report.project.may, report.authorId === actor.user.id)) throw new Problem('forbidden')
   return report
 }

@@ -1,7 +1,7 @@
 import { instantOf } from '../../db/instant.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
-import { type BatchAccess, visibleBatch } from '../access.ts'
+import { type BatchAccess, notFoundAs, visibleBatch } from '../access.ts'
 import { correctionMs, eventSkews } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
 import { type Clock, canEvaluate, lostBefore } from '../liveness.ts'
@@ -49,11 +49,9 @@ export async function visibleSweep(db: Db, caller: Caller, id: string): Promise<
     : []
   if (row === undefined) throw new Problem('sweep_not_found')
   const sends = caller.kind === 'known' && (caller.via === 'reporter' || caller.via === 'rerun')
-  const batch = await visibleBatch(db, caller, row.batch_id, { polling: sends }).catch((error) => {
-    throw error instanceof Problem && error.code === 'batch_not_found'
-      ? new Problem('sweep_not_found')
-      : error
-  })
+  const batch = await visibleBatch(db, caller, row.batch_id, { polling: sends }).catch(
+    notFoundAs('sweep_not_found'),
+  )
   if (sends && !batch.may('send_events')) throw new Problem('forbidden')
   return {
     id,

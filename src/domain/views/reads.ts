@@ -1,16 +1,13 @@
-import type { Db } from '../../db/sql.ts'
-import { fragment, sqlWords } from '../../db/sql-fragment.ts'
-import { callerMay, type Visibility, visibleProjectsFilter } from '../access.ts'
-import { type Caller, isAdmin } from '../caller.ts'
+import type { Prisma, PrismaClient } from '../../db/prisma.ts'
+import { callerMay, type Visibility } from '../access.ts'
+import { type Caller, isAdmin, NO_USER } from '../caller.ts'
 import type { CreationPosition } from '../cursors.ts'
-import { columnsOf } from '../field.ts'
+import { olderThan, recordRows } from '../record-rows.ts'
 import { isUuid } from '../uuid.ts'
 import { type SavedView, savedViewFields } from './view-fields.ts'
 
-const COLUMNS = sqlWords(columnsOf(savedViewFields, 'v'))
-
 /** A view with what the caller's permissions depend on. */
-export interface SavedViewRow extends Omit<SavedView, 'owner' | 'can_edit'> {
+interface SavedViewRow extends Omit<SavedView, 'owner' | 'can_edit'> {
   user_id: string
   user_name: string
   visibility: Visibility | null
@@ -18,46 +15,82 @@ export interface SavedViewRow extends Omit<SavedView, 'owner' | 'can_edit'> {
   role: 'member' | 'viewer' | null
 }
 
+const record = recordRows<SavedViewRow>(savedViewFields, {
+  project: { from: 'project.slug' },
+  user_id: { from: 'userId' },
+  user_name: { from: 'user.name' },
+  visibility: { from: 'project.visibility' },
+  project_owner_id: { from: 'project.ownerId' },
+  role: { from: 'project.members', of: (members: { role: string }[] | null) => members?.[0]?.role ?? null },
+})
+
+/** Which views: of the caller and of these projects, which the caller sees (null: all). */
+export interface ViewScope {
+  visible: readonly number[] | null
+  project?: string | undefined
+  id?: string | undefined
+}
+
+function whereOf(caller: Caller, { visible, project, id }: ViewScope): Prisma.SavedViewWhereInput {
+  const shared: Prisma.SavedViewWhereInput = { audience: { not: 'private' } }
+  return {
+    AND: [
+      caller.kind === 'known' ? { OR: [{ userId: caller.user.id }, shared] } : shared,
+      visible === null ? {} : { OR: [{ projectKey: null }, { projectKey: { in: [...visible] } }] },
+      project === undefined ? {} : { project: { slug: project } },
+      id === undefined ? {} : { id },
+    ],
+  }
+}
+
 /**
  * The views that the caller sees, newest first: their own, and those for projects that they see. A view of a project
  * that its user no longer sees is left out.
- * @param options.projectKey of one project only
- * @param options.id the view of this id only
  */
 export async function listSavedViews(
-  db: Db,
+  prisma: PrismaClient,
   caller: Caller,
-  page: { limit: number; after: CreationPosition | undefined },
-  options: { projectKey?: number | undefined; id?: string } = {},
+  scope: ViewScope,
+  { limit, after }: { limit: number; after: CreationPosition | undefined },
 ): Promise<SavedView[]> {
-  const { limit, after } = page
-  const { projectKey, id } = options
-  const userId = caller.kind === 'known' ? caller.user.id : null
-  const rows = await db<SavedViewRow[]>`/* views.list */
-    select ${fragment(db, COLUMNS)}, p.slug project, v.user_id, u.name user_name,
-      p.visibility, p.owner_id project_owner_id, m.role
-    from saved_views v
-    join users u on u.id = v.user_id
-    left join projects p on p.key = v.project_key
-    left join project_members m on m.project_key = p.key and m.user_id = ${userId}::uuid
-    where (v.user_id = ${userId}::uuid or v.audience <> 'private')
-      and (v.project_key is null or ${visibleProjectsFilter(db, caller)})
-      and ${projectKey === undefined ? db`true` : db`v.project_key = ${projectKey}`}
-      and ${id === undefined ? db`true` : db`v.id = ${id}::uuid`}
-      and ${after === undefined ? db`true` : db`(v.created_at, v.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)`}
-    order by v.created_at desc, v.id desc limit ${limit}`
-  return rows.map((row) => viewOf(caller, row))
+  const { project: _, ...select } = record.select
+  const userId = caller.kind === 'known' ? caller.user.id : NO_USER
+  const found = await prisma.savedView.findMany({
+    where: { AND: [whereOf(caller, scope), after === undefined ? {} : olderThan('createdAt', after)] },
+    relationLoadStrategy: 'join',
+    select: {
+      ...select,
+      project: {
+        select: {
+          slug: true,
+          visibility: true,
+          ownerId: true,
+          members: { where: { userId }, select: { role: true } },
+        },
+      },
+    },
+    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+    take: limit,
+  })
+  return found.map((one) => viewOf(caller, record.rowOf(one)))
 }
 
+export const countSavedViews = (prisma: PrismaClient, caller: Caller, scope: ViewScope): Promise<number> =>
+  prisma.savedView.count({ where: whereOf(caller, scope) })
+
 /** The view of this id; undefined if the caller does not see it, or there is none. */
-export async function savedView(db: Db, caller: Caller, id: string): Promise<SavedView | undefined> {
-  if (!isUuid(id)) return undefined
-  const [view] = await listSavedViews(db, caller, { limit: 1, after: undefined }, { id })
+export async function savedView(
+  prisma: PrismaClient,
+  caller: Caller,
+  scope: ViewScope & { id: string },
+): Promise<SavedView | undefined> {
+  if (!isUuid(scope.id)) return undefined
+  const [view] = await listSavedViews(prisma, caller, scope, { limit: 1, after: undefined })
   return view
 }
 
 /** Its user may change it; a view for a project also the project's owner. */
-export function viewOf(caller: Caller, row: SavedViewRow): SavedView {
+function viewOf(caller: Caller, row: SavedViewRow): SavedView {
   const { user_id: id, user_name: name, visibility, project_owner_id: ownerId, role, ...view } = row
   const facts = visibility === null || ownerId === null ? null : { visibility, ownerId, role }
   const isOwn = caller.kind === 'known' && caller.user.id === id

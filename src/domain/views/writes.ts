@@ -1,11 +1,12 @@
+import { required } from '../../checked.ts'
 import { instantOf } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
-import { visibleProject } from '../access.ts'
+import { notFoundAs, visibleProject } from '../access.ts'
 import type { Known } from '../caller.ts'
 import { holdQuota } from '../quotas.ts'
-import { savedView } from './reads.ts'
-import type { Audience, SavedView } from './view-fields.ts'
+import { isUuid } from '../uuid.ts'
+import type { Audience } from './view-fields.ts'
 
 /** What a user saves; `project` is a slug. */
 export interface NewSavedView {
@@ -16,9 +17,9 @@ export interface NewSavedView {
   colors: Record<string, number>
 }
 
-export type SavedViewChange = {
-  [Name in 'title' | 'path' | 'audience' | 'colors']?: NewSavedView[Name] | undefined
-}
+/** What may be changed of a view. */
+type Changeable = Omit<NewSavedView, 'project'>
+export type SavedViewChange = { [Name in keyof Changeable]?: Changeable[Name] | undefined }
 
 /**
  * Saves a page under a title; a view of the same title that the user has in the project is replaced.
@@ -31,7 +32,7 @@ export async function saveView(
   wanted: NewSavedView,
   most: number,
   now: Date,
-): Promise<{ view: SavedView; created: boolean }> {
+): Promise<{ id: string; created: boolean }> {
   const { title, path, audience, colors } = wanted
   const projectKey = await audienceProject(tx, actor, wanted.project, { audience, path })
   const existing = await tx<{ id: string }[]>`/* views.same_title */
@@ -57,9 +58,7 @@ export async function saveView(
     on conflict (user_id, coalesce(project_key, 0), title)
       do update set path = excluded.path, audience = excluded.audience, colors = excluded.colors, updated_at = ${at}
     returning id, xmax = 0 created`
-  const view = row && (await savedView(tx, actor, row.id))
-  if (row === undefined || view === undefined) throw new Error('the view was not stored')
-  return { view, created: row.created }
+  return required(row)
 }
 
 /**
@@ -73,7 +72,7 @@ export async function changeView(
   id: string,
   change: SavedViewChange,
   now: Date,
-): Promise<SavedView> {
+): Promise<Changeable> {
   const before = await lockedView(tx, actor, id)
   const after = { ...before, ...defined(change) }
   const projectKey = await audienceProject(tx, actor, before.project, after)
@@ -90,9 +89,7 @@ export async function changeView(
     update saved_views set title = ${after.title}, path = ${after.path}, audience = ${after.audience},
       colors = ${JSON.stringify(after.colors)}::text::jsonb, updated_at = ${instantOf(now)}
     where id = ${id}`
-  const view = await savedView(tx, actor, id)
-  // A project's owner who makes another user's view private no longer sees it.
-  return view ?? { ...after, updated_at: now.toISOString(), can_edit: false }
+  return { title: after.title, path: after.path, audience: after.audience, colors: after.colors }
 }
 
 /** Deletes the view. Throws `view_not_found`, `forbidden`. */
@@ -101,13 +98,27 @@ export async function deleteView(tx: Tx, actor: Known, id: string): Promise<void
   await tx`/* views.delete */ delete from saved_views where id = ${id}`
 }
 
-async function lockedView(tx: Tx, actor: Known, id: string): Promise<SavedView> {
-  const seen = await savedView(tx, actor, id)
-  if (seen === undefined) throw new Problem('view_not_found')
-  if (!seen.can_edit) throw new Problem('forbidden')
-  await tx`/* views.lock */ select from saved_views where id = ${id} for no key update`
-  const view = await savedView(tx, actor, id)
-  if (view === undefined) throw new Problem('view_not_found')
+/** The view, locked, if the actor may change it. */
+async function lockedView(
+  tx: Tx,
+  actor: Known,
+  id: string,
+): Promise<Changeable & { project: string | null }> {
+  const [row] = isUuid(id)
+    ? await tx<(Changeable & { project: string | null; user_id: string })[]>`/* views.lock */
+        select v.title, v.path, v.audience, v.colors, v.user_id, p.slug project
+        from saved_views v left join projects p on p.key = v.project_key
+        where v.id = ${id} and (v.user_id = ${actor.user.id}::uuid or v.audience <> 'private')
+        for no key update of v`
+    : []
+  if (row === undefined) throw new Problem('view_not_found')
+  const { user_id: userId, ...view } = row
+  const project =
+    view.project === null
+      ? undefined
+      : await visibleProject(tx, actor, view.project).catch(notFoundAs('view_not_found'))
+  const administers = view.audience !== 'private' && project?.may('administer') === true
+  if (userId !== actor.user.id && !administers) throw new Problem('forbidden')
   return view
 }
 

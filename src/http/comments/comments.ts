@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
+import type { Caller } from '../../domain/caller.ts'
 import {
   commentFields,
   createComment,
@@ -48,7 +49,14 @@ export function commentRoutes(app: FastifyInstance, services: Services): void {
   }
 }
 
-function listRoute(routes: Routes, { sql, kind, path }: Context): void {
+async function showComment(context: Context, caller: Caller, of: string, id: number) {
+  const subject = await visibleSubject(context.sql, caller, context.kind, of)
+  const [comment] = await listComments(context.prisma, caller, subject, { limit: 1, after: undefined, id })
+  if (comment === undefined) throw new Problem('comment_not_found')
+  return comment
+}
+
+function listRoute(routes: Routes, { sql, prisma, kind, path }: Context): void {
   routes.get(
     path,
     {
@@ -66,14 +74,15 @@ function listRoute(routes: Routes, { sql, kind, path }: Context): void {
       const { limit, cursor: after } = request.query
       const subject = await visibleSubject(sql, caller, kind, request.params.id)
       const page = { limit: limit + 1, after: cursor.read(after) }
-      const found = await listComments(sql, caller, subject, page)
+      const found = await listComments(prisma, caller, subject, page)
       const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ id }) => id)
       return { items: [...rows], next_cursor }
     },
   )
 }
 
-function createRoute(routes: Routes, { writer, now, kind, path }: Context): void {
+function createRoute(routes: Routes, context: Context): void {
+  const { writer, now, kind, path } = context
   routes.post(
     path,
     {
@@ -91,16 +100,18 @@ function createRoute(routes: Routes, { writer, now, kind, path }: Context): void
     },
     async (request, reply) => {
       const caller = await request.person()
-      const comment = await commit(writer, async (tx) => {
-        const subject = await visibleSubject(tx, caller, kind, request.params.id)
+      const { id: of } = request.params
+      const id = await commit(writer, async (tx) => {
+        const subject = await visibleSubject(tx, caller, kind, of)
         return createComment(tx, caller, subject, request.body.body, now())
       })
-      return reply.code(201).send(comment)
+      return reply.code(201).send(await showComment(context, caller, of, id))
     },
   )
 }
 
-function editRoute(routes: Routes, { writer, now, kind, path }: Context): void {
+function editRoute(routes: Routes, context: Context): void {
+  const { writer, now, kind, path } = context
   routes.patch(
     `${path}/:comment`,
     {
@@ -116,10 +127,12 @@ function editRoute(routes: Routes, { writer, now, kind, path }: Context): void {
     },
     async (request) => {
       const caller = await request.person()
-      return commit(writer, async (tx) => {
-        const subject = await visibleSubject(tx, caller, kind, request.params.id)
-        return editComment(tx, caller, subject, idOf(request.params.comment), request.body.body, now())
+      const { id: of, comment } = request.params
+      const id = await commit(writer, async (tx) => {
+        const subject = await visibleSubject(tx, caller, kind, of)
+        return editComment(tx, caller, subject, idOf(comment), request.body.body, now())
       })
+      return showComment(context, caller, of, id)
     },
   )
 }

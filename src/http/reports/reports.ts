@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { visibleProject } from '../../domain/access.ts'
+import { visibleProject, visibleProjectKeys } from '../../domain/access.ts'
+import type { Caller } from '../../domain/caller.ts'
 import { createdAtOf, creationPosition, cursorOf } from '../../domain/cursors.ts'
 import { shapeOf } from '../../domain/field.ts'
 import {
@@ -48,7 +49,13 @@ export function reportRoutes(app: FastifyInstance, services: Services): void {
   ])
 }
 
-function listReportsRoute(routes: Routes, { sql }: Services): void {
+async function showReport({ sql, prisma }: Services, caller: Caller, id: string) {
+  const report = await reportById(prisma, caller, { visible: await visibleProjectKeys(sql, caller, []), id })
+  if (report === undefined) throw new Problem('report_not_found')
+  return report
+}
+
+function listReportsRoute(routes: Routes, { sql, prisma }: Services): void {
   routes.get(
     '/api/reports',
     {
@@ -66,16 +73,20 @@ function listReportsRoute(routes: Routes, { sql }: Services): void {
     async (request) => {
       const caller = await request.caller()
       const { limit, project: slug, cursor: text } = request.query
-      const projectKey = slug === undefined ? undefined : (await visibleProject(sql, caller, slug)).key
-      const page = { limit: limit + 1, after: cursor.read(text) }
-      const found = await listReports(sql, caller, page, { projectKey })
+      const visible =
+        slug === undefined
+          ? await visibleProjectKeys(sql, caller, [])
+          : [(await visibleProject(sql, caller, slug)).key]
+      const page = { limit: limit + 1, after: cursor.read(text), withBody: false }
+      const found = await listReports(prisma, caller, { visible }, page)
       const { rows, next_cursor } = pageFrom(found, limit, cursor, createdAtOf)
       return { items: rows.map(({ body: _, ...report }) => report), next_cursor }
     },
   )
 }
 
-function createReportRoute(routes: Routes, { config, writer, now }: Services): void {
+function createReportRoute(routes: Routes, services: Services): void {
+  const { config, writer, now } = services
   routes.post(
     '/api/reports',
     {
@@ -94,27 +105,24 @@ function createReportRoute(routes: Routes, { config, writer, now }: Services): v
     },
     async (request, reply) => {
       const caller = await request.person()
-      const report = await write(writer, (tx) =>
+      const id = await write(writer, (tx) =>
         createReport(tx, caller, request.body, config.quotas.reports, now()),
       )
-      return reply.code(201).send(report)
+      return reply.code(201).send(await showReport(services, caller, id))
     },
   )
 }
 
-function readReportRoute(routes: Routes, { sql }: Services): void {
+function readReportRoute(routes: Routes, services: Services): void {
   routes.get(
     '/api/reports/:id',
     { ...readersOnly, schema: { ...one, summary: 'A report', response: { 200: reportShape } } },
-    async (request) => {
-      const report = await reportById(sql, await request.caller(), request.params.id)
-      if (report === undefined) throw new Problem('report_not_found')
-      return report
-    },
+    async (request) => showReport(services, await request.caller(), request.params.id),
   )
 }
 
-function changeReportRoute(routes: Routes, { writer, now }: Services): void {
+function changeReportRoute(routes: Routes, services: Services): void {
+  const { writer, now } = services
   routes.patch(
     '/api/reports/:id',
     {
@@ -128,7 +136,9 @@ function changeReportRoute(routes: Routes, { writer, now }: Services): void {
     },
     async (request) => {
       const caller = await request.person()
-      return write(writer, (tx) => changeReport(tx, caller, request.params.id, request.body, now()))
+      const { id } = request.params
+      await write(writer, (tx) => changeReport(tx, caller, id, request.body, now()))
+      return showReport(services, caller, id)
     },
   )
 }

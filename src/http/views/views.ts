@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { visibleProject } from '../../domain/access.ts'
+import { visibleProject, visibleProjectKeys } from '../../domain/access.ts'
+import type { Caller } from '../../domain/caller.ts'
 import { createdAtOf, creationPosition, cursorOf } from '../../domain/cursors.ts'
 import { shapeOf } from '../../domain/field.ts'
 import {
@@ -49,7 +50,16 @@ export function viewRoutes(app: FastifyInstance, services: Services): void {
   addRoutes(app, services, [listViewsRoute, readViewRoute, saveViewRoute, changeViewRoute, deleteViewRoute])
 }
 
-function listViewsRoute(routes: Routes, { sql }: Services): void {
+const seenView = async ({ sql, prisma }: Services, caller: Caller, id: string) =>
+  savedView(prisma, caller, { visible: await visibleProjectKeys(sql, caller, []), id })
+
+async function showView(services: Services, caller: Caller, id: string) {
+  const view = await seenView(services, caller, id)
+  if (view === undefined) throw new Problem('view_not_found')
+  return view
+}
+
+function listViewsRoute(routes: Routes, { sql, prisma }: Services): void {
   routes.get(
     '/api/views',
     {
@@ -67,28 +77,26 @@ function listViewsRoute(routes: Routes, { sql }: Services): void {
     async (request) => {
       const caller = await request.caller()
       const { limit, project: slug, cursor: text } = request.query
-      const projectKey = slug === undefined ? undefined : (await visibleProject(sql, caller, slug)).key
+      const project = slug === undefined ? undefined : await visibleProject(sql, caller, slug)
+      const visible = project === undefined ? await visibleProjectKeys(sql, caller, []) : [project.key]
       const page = { limit: limit + 1, after: cursor.read(text) }
-      const found = await listSavedViews(sql, caller, page, { projectKey })
+      const found = await listSavedViews(prisma, caller, { visible, project: project?.slug }, page)
       const { rows, next_cursor } = pageFrom(found, limit, cursor, createdAtOf)
       return { items: [...rows], next_cursor }
     },
   )
 }
 
-function readViewRoute(routes: Routes, { sql }: Services): void {
+function readViewRoute(routes: Routes, services: Services): void {
   routes.get(
     '/api/views/:id',
     { ...readersOnly, schema: { ...one, summary: 'A saved view', response: { 200: viewShape } } },
-    async (request) => {
-      const view = await savedView(sql, await request.caller(), request.params.id)
-      if (view === undefined) throw new Problem('view_not_found')
-      return view
-    },
+    async (request) => showView(services, await request.caller(), request.params.id),
   )
 }
 
-function saveViewRoute(routes: Routes, { config, writer, now }: Services): void {
+function saveViewRoute(routes: Routes, services: Services): void {
+  const { config, writer, now } = services
   routes.post(
     '/api/views',
     {
@@ -109,15 +117,16 @@ function saveViewRoute(routes: Routes, { config, writer, now }: Services): void 
     },
     async (request, reply) => {
       const caller = await request.person()
-      const { view, created } = await write(writer, (tx) =>
+      const { id, created } = await write(writer, (tx) =>
         saveView(tx, caller, request.body, config.quotas.views, now()),
       )
-      return reply.code(created ? 201 : 200).send(view)
+      return reply.code(created ? 201 : 200).send(await showView(services, caller, id))
     },
   )
 }
 
-function changeViewRoute(routes: Routes, { writer, now }: Services): void {
+function changeViewRoute(routes: Routes, services: Services): void {
+  const { writer, now } = services
   routes.patch(
     '/api/views/:id',
     {
@@ -131,7 +140,12 @@ function changeViewRoute(routes: Routes, { writer, now }: Services): void {
     },
     async (request) => {
       const caller = await request.person()
-      return write(writer, (tx) => changeView(tx, caller, request.params.id, request.body, now()))
+      const { id } = request.params
+      const before = await showView(services, caller, id)
+      const after = await write(writer, (tx) => changeView(tx, caller, id, request.body, now()))
+      // A project's owner who makes another user's view private no longer sees it.
+      const unseen = { ...before, ...after, updated_at: now().toISOString(), can_edit: false }
+      return (await seenView(services, caller, id)) ?? unseen
     },
   )
 }
