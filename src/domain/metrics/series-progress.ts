@@ -157,8 +157,7 @@ export function foldEpoch(
     const value = values[i] ?? Number.NaN
     const known = row.stamps.get(name)
     if (known !== undefined && event.stamp <= known) continue
-    // The replaced value may have been the least or greatest, so both are recomputed after the write.
-    if (known !== undefined && !Object.is(row.vals[n], value)) progress.changed.extremes = true
+    if (known !== undefined && losesExtreme(progress, n, row.vals[n], value)) progress.changed.extremes = true
     row.vals[n] = value
     row.stamps.set(name, event.stamp)
     note(progress, n, event.epoch, value)
@@ -171,6 +170,21 @@ export function foldEpoch(
     changed = true
   }
   return changed ? row : null
+}
+
+/**
+ * Whether the series loses its least or greatest value with this replacement: both are recomputed after the write, which
+ * reads all epochs of the job.
+ */
+function losesExtreme(
+  { min, max }: SeriesProgress,
+  n: number,
+  old: number | undefined,
+  value: number,
+): boolean {
+  if (old === undefined || (old !== min[n] && old !== max[n])) return false
+  const isAlike = Number.isFinite(value) === Number.isFinite(old)
+  return !isAlike || (old === min[n] && !(value <= old)) || (old === max[n] && !(value >= old))
 }
 
 function note(progress: SeriesProgress, n: number, epoch: number, value: number): void {
