@@ -1,10 +1,11 @@
 import { instantOf } from '../db/instant.ts'
 import type { Prisma } from '../db/prisma.ts'
-import { type KnownFields, knownFields } from '../domain/lists/index.ts'
+import { type KnownFields, knownFieldFields, knownFields } from '../domain/lists/index.ts'
 import { projectFields } from '../domain/projects/index.ts'
 import { builder } from './builder.ts'
 import { type Context, sees } from './context.ts'
 import { DERIVED } from './costs.ts'
+import { declared } from './declared.ts'
 import { PersonType } from './person.ts'
 
 const VisibilityType = builder.enumType('Visibility', {
@@ -33,18 +34,7 @@ builder.objectType(MemberType, {
 const KnownFieldsType = builder.objectRef<KnownFields>('ProjectFields')
 builder.objectType(KnownFieldsType, {
   description: 'Names among its newest 2,000 batches and jobs.',
-  fields: (t) => ({
-    params: t.stringList({ resolve: ({ params }) => params }),
-    series: t.stringList({ resolve: ({ series }) => series }),
-    hosts: t.stringList({ resolve: ({ hosts }) => hosts }),
-    owners: t.stringList({ resolve: ({ owners }) => owners }),
-    tags: t.stringList({ resolve: ({ tags }) => tags }),
-    values: t.field({
-      type: 'JSON',
-      description: 'Values of parameters that are texts, by name; at most 20 of each',
-      resolve: ({ values }) => values,
-    }),
-  }),
+  fields: (t) => declared(t, knownFieldFields, {}, (fields) => fields),
 })
 
 /**

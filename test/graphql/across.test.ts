@@ -120,7 +120,7 @@ test('delivery, fields and rules are the same as in REST', async () => {
   const { batch, project } = await ask(
     stage.app,
     `{ batch(id: "batch-1") { delivery { state stored missing } jobDeliveries { edges { node { jobId epochs missing gaps } } } muted }
-      project(slug: "project-1") { fields { params series hosts owners tags values } rules { mailConfigured items { id trigger cooldownS } } } }`,
+      project(slug: "project-1") { fields { params series mainMetric hosts owners tags values } rules { mailConfigured items { id trigger cooldownS } } } }`,
     { token },
   )
   const { state, stored, missing } = await rest('/api/batches/batch-1/delivery')
@@ -131,7 +131,8 @@ test('delivery, fields and rules are the same as in REST', async () => {
     jobs.map((one: any) => ({ jobId: one.job_id, epochs: one.epochs, missing: one.missing, gaps: one.gaps })),
   )
   expect(batch.muted).toBe(false)
-  expect(project.fields).toEqual(await rest('/api/projects/project-1/fields'))
+  const { mainMetric: main_metric, ...fields } = project.fields
+  expect({ ...fields, main_metric }).toEqual(await rest('/api/projects/project-1/fields'))
   const rules = await rest('/api/projects/project-1/rules')
   expect(project.rules).toEqual({
     mailConfigured: rules.mail.configured,

@@ -172,11 +172,30 @@ test('a project lists the fields that it can be filtered by', async () => {
   expect(body).toEqual({
     params: ['lr', 'model'],
     series: ['val_loss'],
+    main_metric: 'val_loss',
     hosts: ['box-a', 'box-b', 'box-c'],
     owners: ['batch-owner'],
     tags: ['tag-nan', 'tag-one', 'tag-two'],
     values: { model: ['large', 'tiny'] },
   })
+})
+
+test('the main metric is the preferred loss that most jobs have', async () => {
+  const mainOf = async (project: string, jobs: readonly Record<string, number>[]) => {
+    for (const [i, data] of jobs.entries()) {
+      const of = { batch_id: project, job_id: `job-${i}`, source: { project } }
+      await stage.send(stage.admin, [
+        makeEvent('job_start', of),
+        makeEvent('job_epoch', { ...of, data: { epoch: 0, ...data } }),
+      ])
+    }
+    return (await stage.get(`/api/projects/${project}/fields`, stage.admin.token)).body.main_metric
+  }
+  const plain = { acc: 1, 'train/loss': 1 }
+  expect(await mainOf('rare-name', [plain, plain, plain, { ...plain, val_loss: 1 }])).toBe('train/loss')
+  expect(await mainOf('common-name', [plain, { ...plain, val_loss: 1 }])).toBe('val_loss')
+  expect(await mainOf('own-name', [{ acc: 1 }, { acc: 1 }, { my_loss: 1 }])).toBe('my_loss')
+  expect(await mainOf('no-loss', [{ acc: 1 }, { acc: 1, aaa: 1 }, { acc: 1 }])).toBe('acc')
 })
 
 test('an event counts at once in a batch whose fields were stored', async () => {

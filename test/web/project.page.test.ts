@@ -60,6 +60,7 @@ const shows = (page: Page, wanted: string[]) => expect.poll(() => order(page)).t
 const KNOWN = {
   params: ['lr', 'lr_end', 'optimizer'],
   series: ['val_loss'],
+  main_metric: 'val_loss',
   hosts: ['box7'],
   owners: [],
   tags: ['night'],

@@ -31,7 +31,7 @@ export {
   searchJobKeys,
   searchJobs,
 } from './jobs.ts'
-export { type KnownFields, knownFields } from './known-fields.ts'
+export { type KnownFields, knownFieldFields, knownFields } from './known-fields.ts'
 export {
   BATCH_PARAMETERS,
   type FilterOf,

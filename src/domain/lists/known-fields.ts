@@ -1,15 +1,28 @@
+import { z } from 'zod'
 import type { Db } from '../../db/sql.ts'
+import { type Fields, jsonOf, nullable, text, texts, type ViewOf } from '../field.ts'
+import { LOSSES } from '../metrics/index.ts'
 
 /** The fields of the newest jobs of a project, for filters and columns. */
-export interface KnownFields {
-  params: string[]
-  series: string[]
-  hosts: string[]
-  owners: string[]
-  tags: string[]
-  /** Text values of parameters, by name. */
-  values: Record<string, string[]>
-}
+export const knownFieldFields = {
+  params: { type: texts, means: 'Names of parameters in the project', public: 'hidden' },
+  series: { type: texts, means: 'Names of series in the project', public: 'hidden' },
+  main_metric: {
+    type: nullable(text),
+    means: 'The series that tables show by default: a loss, if jobs have one, that most of them have',
+    public: 'hidden',
+  },
+  hosts: { type: texts, means: 'Machines of batches in the project', public: 'hidden' },
+  owners: { type: texts, means: 'Owners of batches in the project', public: 'hidden' },
+  tags: { type: texts, means: 'Tags of batches in the project', public: 'hidden' },
+  values: {
+    type: jsonOf(z.record(z.string(), z.array(z.string()))),
+    means: 'Values of parameters that are texts, by name; at most 20 of each',
+    public: 'hidden',
+  },
+} as const satisfies Fields
+export type KnownFields = ViewOf<typeof knownFieldFields>
+
 const LOOKED_AT = 2_000
 const MAX_NAMES = 300
 /** The most values of one parameter; with more, users type the value. */
@@ -24,13 +37,18 @@ export async function knownFields(db: Db, projectKeys: readonly number[]): Promi
       order by started_at desc, key desc limit ${LOOKED_AT}),
     j as materialized (
       select key, params, model, dataset from jobs where project_key = k.key
-      order by started_at desc, key desc limit ${LOOKED_AT})
+      order by started_at desc, key desc limit ${LOOKED_AT}),
+    s as materialized (
+      select n, count(*) c, array_position(${[...LOSSES]}::text[], n) at from j join job_progress p on p.job_key = j.key
+      cross join unnest(p.series) n group by n)
     select
       array(select n from (
         select distinct jsonb_object_keys(params) n from j union select 'model' from j where model is not null
         union select 'dataset' from j where dataset is not null) x order by n limit ${MAX_NAMES}) params,
-      array(select distinct n from j join job_progress p on p.job_key = j.key cross join unnest(p.series) n
-        order by n limit ${MAX_NAMES}) series,
+      array(select n from s order by n limit ${MAX_NAMES}) series,
+      -- A preferred name that few jobs have would leave the column empty.
+      (select n from (select *, at is not null or n ~* 'loss' is_loss from s) s
+        order by is_loss desc, c * 2 < max(c) over (partition by is_loss), at, c desc, n limit 1) main_metric,
       array(select distinct host from b where host is not null order by host limit ${MAX_NAMES}) hosts,
       array(select distinct u.name from b join users u on u.id = b.owner_id order by u.name limit ${MAX_NAMES}) owners,
       array(select distinct t from b cross join unnest(tags) t order by t limit ${MAX_NAMES}) tags,

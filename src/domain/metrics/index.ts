@@ -15,7 +15,7 @@ export {
 export { chartNumber, clipFields, type GroupView, groupFields, groupView } from './group-fields.ts'
 export { type Group, type GroupBy, readGroups, readGroupsOfBatches } from './groups.ts'
 export { MIN_POINTS, type Sampled, sample } from './m4.ts'
-export { declaredSeries, mainLosses, seriesLimit } from './main-series.ts'
+export { declaredSeries, LOSSES, mainLosses, seriesLimit } from './main-series.ts'
 export { findPackable, newestJobKey, type Packable, type PackingSizes, packJobs } from './packing.ts'
 export {
   eachSeriesOf,

@@ -3,12 +3,11 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { entryOf } from '../../checked.ts'
 import { visibleProject } from '../../domain/access.ts'
-import { knownFields } from '../../domain/lists/index.ts'
+import { shapeOf } from '../../domain/field.ts'
+import { knownFieldFields, knownFields } from '../../domain/lists/index.ts'
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import * as shapes from '../request/shapes.ts'
-
-const names = z.array(z.string())
 
 /**
  * The columns and filters that a project's table can have. For completion only, so it reads only the newest batches.
@@ -25,16 +24,7 @@ export function projectFieldRoutes(app: FastifyInstance, { sql }: Services): voi
         params: z.object({ slug: z.string() }),
         querystring: shapes.nothing,
         response: {
-          200: z.object({
-            params: names,
-            series: names,
-            hosts: names,
-            owners: names,
-            tags: names,
-            values: z
-              .record(z.string(), names)
-              .describe('Values of parameters that are texts, by name; at most 20 of each'),
-          }),
+          200: shapeOf(knownFieldFields),
         },
       },
     },

@@ -128,6 +128,8 @@ function matcherOf(query: Query | null): ((batch: Batch) => boolean) | null {
 export interface KnownNames {
   params: readonly string[]
   series: readonly string[]
+  /** The series of the default columns. */
+  main_metric: string | null
   hosts: readonly string[]
   owners: readonly string[]
   tags: readonly string[]

@@ -50,7 +50,7 @@ export const fetchProject = async (slug: string): Promise<Project> =>
 export async function fetchFields(slug: string): Promise<KnownNames> {
   const { fields } = await projectPart(slug, 'fields')
   if (fields == null) throw notFound('project')
-  return fields as KnownNames
+  return wireRow(fields) as KnownNames
 }
 
 /** The values of a field over the jobs of a batch: `n` distinct ones between low and high. */

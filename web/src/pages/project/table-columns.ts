@@ -1,7 +1,6 @@
 import type { Batch } from '../../lib/api/batches.ts'
 import type { FieldValue } from '../../lib/api/projects.ts'
 import { type KnownNames, lessIsBetter } from '../../lib/batch-query.ts'
-import { mainSeries } from '../../lib/main-series.ts'
 import { number } from '../../lib/words.ts'
 
 /** The columns of the project table: fixed ones, and fields with user-defined names. */
@@ -55,9 +54,9 @@ export function withSorted(columns: readonly Column[], sort: string): readonly C
 /** The one column that is shown on phones. */
 export const narrowColumn = (sort: string): string => (isField(sort) ? sort : 'progress')
 
-/** The main metric: a loss, if there is one. */
+/** The main metric: a loss, if there is one, that most jobs have. */
 export const watchedOf = (known: KnownNames | undefined): string | undefined =>
-  mainSeries(known?.series ?? [])
+  known?.main_metric ?? undefined
 
 export const bestOf = (series: string): string => `${lessIsBetter(series) ? 'min' : 'max'}.${series}`
 
