@@ -13,6 +13,7 @@ import pytest
 
 import svc_reporter as svc
 from svc_reporter._process import lifecycle
+from svc_reporter._process.failure import reason_of
 
 from .conftest import lines_of
 from .kit import process
@@ -311,6 +312,47 @@ os.kill(os.getpid(), signal.SIGINT)
     assert "Error in sys.excepthook" not in err
     end = server.events[-1] if responds else lines_of(spill / "b.jsonl")[-1]
     assert (end["event_type"], end["data"]["reason"]) == ("batch_failed", "KeyboardInterrupt")
+
+
+def test_a_process_dies_of_ctrl_c_also_if_its_end_imports_a_namedtuple(server: FakeIngest) -> None:
+    # Python forgets that it is to die of SIGINT once code is run from a string.
+    body = """
+import atexit, collections
+run = svc.init("vision", url=os.environ["URL"], token="em_live_test", stop_poll_s=0, resources_s=0)
+atexit.register(lambda: collections.namedtuple("Late", "field"))
+os.kill(os.getpid(), signal.SIGINT)
+"""
+    _, err = process.run(body, {"URL": server.url}, code=-signal.SIGINT)
+    assert err.splitlines()[-1].startswith("svc: run ")
+    assert server.events[-1]["data"]["reason"] == "KeyboardInterrupt"
+
+
+def test_a_run_whose_service_is_away_does_not_wait_for_its_files(proxy: FaultProxy, spill: Path) -> None:
+    proxy.refuse()
+    body = """
+run = svc.init("vision", batch_id="b", url=os.environ["URL"], token="em_live_test", close_timeout_s=60)
+run.log({"loss": 1.0})
+"""
+    begin = time.monotonic()
+    _, err = process.run(body, {"URL": proxy.url})
+    assert time.monotonic() - begin < 30
+    assert "files are on disk" in err.splitlines()[-1]
+    assert list((spill / "files" / "todo").iterdir())
+
+
+def test_the_reason_of_a_failure_in_a_spawned_process_is_its_error() -> None:
+    # torch.multiprocessing.spawn raises such a message.
+    text = "\n\n-- Process 1 terminated with the following error:\nTraceback (…):\n  …\nValueError: no such file\n"
+    assert reason_of(RuntimeError(text)) == "RuntimeError: ValueError: no such file"
+
+
+def test_no_connection_is_left_open_after_the_end(server: FakeIngest) -> None:
+    body = """
+run = svc.init("vision", url=os.environ["URL"], token="em_live_test", stop_poll_s=0.01, quiet=True)
+run.log({"loss": 1.0})
+"""
+    _, err = process.run(body, {"URL": server.url, "PYTHONWARNINGS": "always::ResourceWarning"})
+    assert "ResourceWarning" not in err
 
 
 def test_the_first_process_of_a_container_ends_after_its_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,8 @@ def reason_of(error: BaseException | None) -> str | None:
         text = str(error)
     except Exception:
         text = "(its message cannot be shown)"
+    if text.startswith("\n"):  # mp.spawn of torch: the traceback of the other process, which `trace_of` has in full
+        text = text.rstrip().rpartition("\n")[2]
     return redact_text(f"{type(error).__name__}: {text}" if text else type(error).__name__)[:_REASON_LIMIT]
 
 

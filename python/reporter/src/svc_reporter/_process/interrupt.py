@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -81,6 +82,15 @@ def exit_with_stop_status() -> None:
     global _exit_status_setter
     if sys.version_info < (3, 12) and _raised_at and _raised_at[-1] == StopRequested.made:
         _exit_status_setter = _ExitStatusSetter()
+
+
+def exit_as_interrupted() -> None:
+    """At interpreter exit after an uncaught KeyboardInterrupt: have the process die of SIGINT, as without a reporter.
+
+    Python notes that error, but forgets it once code is run from a string, as an import does that makes a namedtuple.
+    """
+    with suppress(KeyboardInterrupt):
+        exec("raise KeyboardInterrupt")
 
 
 class _ExitStatusSetter:

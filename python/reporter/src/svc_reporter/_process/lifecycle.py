@@ -218,6 +218,14 @@ def _at_exit() -> None:
     for reporter in reversed(_open):
         reporter.end_at_exit(failure)
     interrupt.exit_with_stop_status()
+    error = getattr(sys, "last_value", None)
+    if type(error) is KeyboardInterrupt and error is not _survived_error and not is_interactive():
+        interrupt.exit_as_interrupted()
+
+
+def is_interactive() -> bool:
+    """Whether a person types the statements, in Python's shell, `python -i` or a notebook."""
+    return hasattr(sys, "ps1") or bool(sys.flags.interactive)
 
 
 # --- forks

@@ -248,14 +248,19 @@ class RunFiles:
         if settings.target is None or not settings.token:
             return
         transport = self._transport = Transport(settings.target, settings.token, settings.tuning.request_timeout_s)
-        uploads = Uploads(self.store, transport, may_go_on=self._may_send, say=self._say)
+        try:
+            self._send_by(Uploads(self.store, transport, may_go_on=self._may_send, say=self._say))
+        finally:
+            transport.close()
+
+    def _send_by(self, uploads: Uploads) -> None:
         wait_s = _RETRY_FIRST_S
         while time.monotonic() < self._ends_at:
             done = Uploaded()
             if self._await_quiet():
                 done = uploads.round(self.store.waiting(self._reporter.batch_id, own=True))
                 self._note(done)
-            if done.halt is Halt.UNAUTHORISED:
+            if done.halt is Halt.UNAUTHORISED or (done.halt is not None and self._closing and self._is_away()):
                 return
             if done.halt is None and not self.unsent and (self._closing or not self._wake_sender.is_set()):
                 if self._closing:
@@ -269,6 +274,11 @@ class RunFiles:
                 self._wake_sender.wait(min(wait_s, max(0.0, self._ends_at - time.monotonic())))
                 wait_s = min(_RETRY_LAST_S, wait_s * 2) if done.halt is not None else _RETRY_FIRST_S
             self._wake_sender.clear()
+
+    def _is_away(self) -> bool:
+        """Whether the events of the run could not be sent either: others send the files later."""
+        pipeline = self._reporter._pipeline
+        return pipeline is not None and not pipeline.may_poll
 
     def _await_quiet(self) -> bool:
         """Wait for metrics that are sent first. False if the service cannot be reached."""
