@@ -11,6 +11,8 @@ export interface OwnEvent {
   job_id: string | null
   project: string
   data: Record<string, unknown>
+  /** `now` if absent. */
+  timestamp?: string
 }
 
 /**

@@ -115,6 +115,23 @@ describe('a grid', () => {
     expect((await stage.get(`/api/batches/${batchId}`, stage.batchOwner.token)).body.status).toBe('completed')
   })
 
+  test('counts trials that end in the second in which they were handed out, by clocks with whole seconds', async () => {
+    const { id, batch_id: batchId } = await create({ parameters: { seed: { values: [1, 2] } } })
+    const wholeSecond = { timestamp: `${timestamp().slice(0, 19)}Z` }
+    for (const loss of [2, 1]) {
+      const { job_id: job } = (await ask(id)).body
+      await stage.send(stage.batchOwner, [
+        { ...event('job_epoch', batchId, job, { epoch: 0, val_loss: loss }), ...wholeSecond },
+        { ...event('job_done', batchId, job, { elapsed_s: 1 }), ...wholeSecond },
+      ])
+    }
+    expect((await trials(id)).map(({ state }: { state: string }) => state)).toEqual([
+      'completed',
+      'completed',
+    ])
+    expect((await read(id)).best).toMatchObject({ number: 1, value: 1 })
+  })
+
   test('can be cut by max_trials, and extended when it is finished', async () => {
     const { id, batch_id: batchId } = await create({ max_trials: 1 })
     await finish(batchId, (await ask(id)).body.job_id, 1)

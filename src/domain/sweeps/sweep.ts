@@ -1,3 +1,4 @@
+import { canonicalInstant, instantOf } from '../../db/instant.ts'
 import { combinations, type Space } from './space.ts'
 
 /** What a sweep is defined by (docs/sweeps.md). Its number of trials may change later. */
@@ -73,6 +74,8 @@ export interface SweepEvent {
   job_id: string | null
   project: string
   data: Record<string, unknown>
+  /** The time of the request if absent. */
+  timestamp?: string
 }
 
 export const startOf = (
@@ -85,3 +88,13 @@ export const startOf = (
   project: sweep.project,
   data: { experiment_type: 'sweep', n_total: total ?? 0, name: sweep.definition.name },
 })
+
+/**
+ * The second in which a trial is handed out. The events of its job may have whole seconds (specification §2.1): with
+ * milliseconds the start would be after an end in the same second. It still follows the end of the attempt before.
+ */
+export function startSecond(now: Date, priorEnd: string | null = null): string {
+  const second = `${instantOf(now).slice(0, 19)}Z`
+  const follows = priorEnd === null || canonicalInstant(priorEnd) < canonicalInstant(second)
+  return follows ? second : instantOf(now)
+}

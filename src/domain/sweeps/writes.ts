@@ -18,6 +18,7 @@ import {
   proposesItself,
   type SweepEvent,
   startOf,
+  startSecond,
   totalOf,
 } from './sweep.ts'
 import { auditSweep, type Done, sweepChanges } from './trace.ts'
@@ -130,7 +131,7 @@ export async function reserveTrial(
   if (!seen.batch.may('send_events')) throw new Problem('forbidden')
   await tx`/* sweeps.lock */ select from sweeps where id = ${id} for update`
   const sweep = await visibleSweep(tx, actor, id)
-  const repeated = await askedBefore(tx, sweep, asked)
+  const repeated = await askedBefore(tx, sweep, asked, clock.now)
   if (repeated !== undefined) return answer(sweep, repeated, [], asked.reportsStart)
   if (sweep.state === 'paused') throw new Problem('sweep_paused')
   const open = await trialRows(tx, sweep, { open: true })
@@ -176,16 +177,19 @@ function checkProposal({ definition }: Sweep, { params }: Asked): void {
   refuse(paramFaults(definition.parameters, params))
 }
 
-type Handed = NonNullable<Reserved['trial']> & { fresh: boolean }
+/** `startsAt` is when the trial starts; null if its job has started. */
+type Handed = NonNullable<Reserved['trial']> & { startsAt: string | null }
 
 /** The trial that an earlier request with the same `ask_id` reserved, whose answer did not arrive. */
-async function askedBefore(tx: Tx, sweep: Sweep, { askId }: Asked): Promise<Handed | undefined> {
+async function askedBefore(tx: Tx, sweep: Sweep, { askId }: Asked, now: Date): Promise<Handed | undefined> {
   if (askId === undefined) return undefined
-  const [row] = await tx<Handed[]>`/* sweeps.asked_before */
+  const [row] = await tx<(Handed & { fresh: boolean })[]>`/* sweeps.asked_before */
     select t.number, t.job_id, t.params, not exists (
       select from jobs j where j.batch_key = ${sweep.batch.key} and j.id = t.job_id) fresh
     from sweep_trials t where t.sweep_id = ${sweep.id} and t.ask_id = ${askId}`
-  return row
+  if (row === undefined) return undefined
+  const { fresh, ...trial } = row
+  return { ...trial, startsAt: fresh ? startSecond(now) : null }
 }
 
 async function handOut(tx: Tx, { id }: Sweep, lost: TrialRow, asked: Asked, now: Date): Promise<Handed> {
@@ -196,7 +200,12 @@ async function handOut(tx: Tx, { id }: Sweep, lost: TrialRow, asked: Asked, now:
       deaths = ${lost.queued ? 0 : lossesOf(lost)}, prior_end = ${lost.ended_at},
       handed_out = handed_out + 1, changed = next.changes
     from next where t.sweep_id = ${id} and t.number = ${lost.number}`
-  return { number: lost.number, job_id: lost.job_id, params: lost.params, fresh: true }
+  return {
+    number: lost.number,
+    job_id: lost.job_id,
+    params: lost.params,
+    startsAt: startSecond(now, lost.ended_at),
+  }
 }
 
 async function addTrial(tx: Tx, sweep: Sweep, asked: Asked, now: Date): Promise<Handed> {
@@ -210,7 +219,7 @@ async function addTrial(tx: Tx, sweep: Sweep, asked: Asked, now: Date): Promise<
     select ${id}, ${number}, ${jobId}, ${JSON.stringify(params)}::text::jsonb, ${asked.worker}, ${asked.askId ?? null},
       ${asked.leaseS ?? null}::int, ${instantOf(now)}, next.changes
     from next`
-  return { number, job_id: jobId, params, fresh: true }
+  return { number, job_id: jobId, params, startsAt: startSecond(now) }
 }
 
 /** The parameters of combination `nth` of the grid, or the draw for the trial `number`. */
@@ -235,8 +244,9 @@ function answer(
   reportsStart = false,
 ): Done<Reserved> {
   const { batch, definition } = sweep
+  const startsAt = trial?.startsAt ?? null
   const start: SweepEvent[] =
-    trial?.fresh && !reportsStart
+    trial !== null && startsAt !== null && !reportsStart
       ? [
           {
             event_type: 'job_start',
@@ -244,12 +254,13 @@ function answer(
             job_id: trial.job_id,
             project: batch.projectSlug,
             data: trial.params,
+            timestamp: startsAt,
           },
         ]
       : []
   // Someone else ended the batch, so it starts again.
   const reopened =
-    trial?.fresh && !isOpen(batch)
+    startsAt !== null && !isOpen(batch)
       ? [startOf({ batchId: batch.id, project: batch.projectSlug, definition }, totalOf(sweep))]
       : []
   return {
@@ -259,7 +270,7 @@ function answer(
       jobEvents: start,
       owner: { id: batch.ownerId, role: 'user' },
     },
-    changes: trial?.fresh ? sweepChanges(batch) : [],
+    changes: startsAt === null ? [] : sweepChanges(batch),
   }
 }
 
