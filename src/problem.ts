@@ -41,7 +41,7 @@ export const PROBLEMS = {
   wrong_password: [403, 'The current password is wrong'],
   code_required: [
     403,
-    'The account has an authenticator app: a code of it or a recovery code is needed, not the password alone',
+    'The account has an authenticator app: send one of its codes or a recovery code, not only the password',
   ],
   second_factor_setup_required: [
     403,
@@ -60,7 +60,11 @@ export const PROBLEMS = {
     'address',
   ],
   sign_in_unverified: [403, 'The answer of the identity provider could not be verified', 'address'],
-  sign_in_not_allowed: [403, 'The identity provider confirms no address of an allowed domain', 'address'],
+  sign_in_not_allowed: [
+    403,
+    'The identity provider did not confirm an address in an allowed domain',
+    'address',
+  ],
   sign_in_not_linked: [403, 'You are not signed in to the account that asked for the link', 'address'],
   email_missing: [403, 'The identity provider sent no e-mail address', 'address'],
   // 404
@@ -82,7 +86,7 @@ export const PROBLEMS = {
   trial_not_found: [404, 'No such trial'],
   invitation_not_found: [404, 'No such invitation'],
   confirmation_not_found: [404, 'The link is unknown, has expired or was used already', 'no route'],
-  address_not_found: [404, 'Neither the project nor its rules name that address'],
+  address_not_found: [404, 'That address is not a recipient of the project or its rules'],
   user_not_found: [404, 'No such user'],
   session_not_found: [404, 'No such session'],
   passkey_not_found: [404, 'No such passkey'],
@@ -115,9 +119,9 @@ export const PROBLEMS = {
   too_many_rules: [409, 'The project has reached its limit of rules'],
   address_not_verified: [409, 'The owner of that account has not verified its address'],
   address_already_verified: [409, 'The address is confirmed already'],
-  address_stopped: [409, 'The owner of that address wants no mail from this service'],
+  address_stopped: [409, 'The owner of that address opted out of mail from this service'],
   mail_not_configured: [409, 'No mail server is configured, so no mail can be sent'],
-  already_owner: [409, "The project's owner has every right in it already"],
+  already_owner: [409, "The project's owner already has every right in it"],
   batch_finished: [409, 'The batch has ended'],
   sweep_paused: [409, 'The sweep is paused: ask again once it runs'],
   nothing_to_queue: [409, 'No trial of the sweep has failed'],
@@ -126,9 +130,9 @@ export const PROBLEMS = {
   agent_offline: [409, "No agent of the batch's owner is online on the host it ran on"],
   agent_online: [409, 'The agent of that host is online, so a reporter token may not replace it'],
   command_changed: [409, 'The recorded command is not the one that was confirmed'],
-  command_unknown: [409, 'The recorded command of the batch is not complete enough to run it again'],
+  command_unknown: [409, 'The recorded command of the batch is incomplete, so it cannot be run again'],
   nothing_to_rerun: [409, 'Every job of the batch is done'],
-  too_many_jobs: [409, 'Too many jobs to name to one process: rerun all of them'],
+  too_many_jobs: [409, 'Too many jobs to select for one process: rerun all jobs'],
   command_not_pending: [409, 'The command is not pending'],
   command_not_in_flight: [409, 'The command is not in flight'],
   identity_taken: [409, 'The identity belongs to another account', 'address'],
@@ -145,11 +149,8 @@ export const PROBLEMS = {
   artifact_type_mismatch: [409, 'The artifact has another type'],
   artifact_pending: [409, 'Content of the version has not arrived'],
   artifact_in_use: [409, 'Batches used the version, or it has aliases'],
-  upload_offset_mismatch: [409, 'The upload continues at another offset'],
-  content_mismatch: [
-    409,
-    'The content does not have its SHA-256: the upload is void, declare the file again',
-  ],
+  upload_offset_mismatch: [409, 'Upload-Offset does not match the offset of the upload'],
+  content_mismatch: [409, 'The content does not match its SHA-256: declare the file again'],
   // 412
   unsupported_tus_version: [412, 'Tus-Resumable must be 1.0.0'],
   // 413
@@ -171,7 +172,7 @@ export const PROBLEMS = {
   invalid_project_name: [422, 'The name of the project is not valid'],
   invalid_envelope: [422, 'The event envelope is not valid'],
   invalid_event_data: [422, "The event's data is not valid"],
-  invalid_text: [422, 'Text holds a NUL character or a lone surrogate'],
+  invalid_text: [422, 'Text contains a NUL character or a lone surrogate'],
   too_deep: [422, 'JSON is nested deeper than 64 levels'],
   invalid_body: [422, 'The body is not valid'],
   params_required: [422, 'The worker has to propose the parameters'],
@@ -179,9 +180,9 @@ export const PROBLEMS = {
   password_too_common: [422, 'The password is one of the most common ones: choose another'],
   password_guessable: [
     422,
-    'The password is made of the address or name of its user, the name of this service or repeated characters',
+    "The password consists of its user's address or name, the name of this service or repeated characters",
   ],
-  too_many_points: [422, 'The answer would hold too many points'],
+  too_many_points: [422, 'The response would contain too many points'],
   invalid_cursor: [422, 'The cursor does not belong to this list'],
   // 423
   upload_busy: [423, 'Another request is writing to the upload; try again shortly'],
@@ -191,23 +192,23 @@ export const PROBLEMS = {
   too_many_registrations: [429, 'Too many accounts were registered from this address'],
   too_many_requests: [429, 'Too many requests from this address at a time', 'every route'],
   too_many_streams: [429, 'Too many streams from this address are open'],
-  budget_exceeded: [429, 'More was read than the budget of this network or credential allows', 'every route'],
+  budget_exceeded: [429, 'The read budget of this network or credential is used up', 'every route'],
   // 5xx
   internal: [500, 'Internal error; nothing of the request was stored', 'every route'],
   unavailable: [503, 'The service cannot answer now; try again shortly', 'every route'],
   provider_unavailable: [
     503,
-    'The identity provider cannot be reached; sign in otherwise, or try again shortly',
+    'The identity provider cannot be reached; sign in another way, or try again shortly',
   ],
   overloaded: [503, 'The service is busy; try again shortly', 'every route'],
   archive_unreadable: [
     503,
-    'The batch is in the archive, which cannot be read now; the operator learns more from svc doctor',
+    'The batch is in the archive, which cannot be read now; svc doctor shows operators the reason',
     'every route',
   ],
-  storage_unavailable: [503, 'The store of files cannot be reached now; try again shortly'],
+  storage_unavailable: [503, 'The file storage cannot be reached; try again shortly'],
   read_timeout: [503, 'The read took too long; request less data', 'every route'],
-  storage_full: [507, 'There is no room for the files'],
+  storage_full: [507, 'There is not enough storage for the files'],
 } as const satisfies Record<string, readonly [status: number, title: string, answeredBy?: AnsweredBy]>
 
 export type ProblemCode = keyof typeof PROBLEMS

@@ -121,13 +121,13 @@ export const auditFields = {
   },
   address: {
     type: nullable(text),
-    means: 'The network address of the request; null without a request',
+    means: 'IP address of the request; null without a request',
     column: 'address',
     public: 'hidden',
   },
   action: {
     type: text,
-    means: 'Noun and verb, such as `batch.deleted`',
+    means: 'Object and verb, such as `batch.deleted`',
     column: 'action',
     public: 'hidden',
   },

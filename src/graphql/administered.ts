@@ -31,7 +31,7 @@ import { ProjectType } from './project.ts'
 
 export const RuleType = builder.objectRef<Rule>('Rule')
 builder.objectType(RuleType, {
-  description: 'What is mailed (docs/notifications.md).',
+  description: 'A rule for notifications (docs/notifications.md).',
   fields: (t) => declared(t, ruleFields, {}, (rule) => rule),
 })
 
@@ -44,7 +44,7 @@ builder.objectType(RulesType, {
       resolve: ({ items }) => items,
     }),
     mailConfigured: t.boolean({
-      description: 'False: no mail server is set, so mail is only logged',
+      description: 'False: no mail server is configured, so mail is only logged',
       resolve: (_rules, _args, { mailConfigured }) => mailConfigured,
     }),
   }),
@@ -56,7 +56,7 @@ builder.prismaObjectFields(ProjectType, (t) => ({
     byPath: true,
     nullable: true,
     complexity: DERIVED,
-    description: 'Null for those who do not administer it',
+    description: 'Null for callers who do not administer the project',
     load: async (keys: number[], context) => {
       const found = await rulesOfProjects(
         context.prisma,
@@ -78,7 +78,8 @@ builder.objectField(BatchType, 'muted', (t) =>
     byPath: true,
     nullable: true,
     complexity: DERIVED,
-    description: 'Rules send no mail about it, to any recipient; null for callers who may not stop it',
+    description:
+      'Whether its notifications are muted for all recipients; null for callers who may not stop it',
     load: async (batches: BatchNode[], { prisma, caller }) => {
       const may = ({ row, share }: BatchNode): boolean =>
         share === null &&
@@ -110,7 +111,7 @@ builder.objectField(ViewerType, 'tokens', (t) =>
     type: [TokenType],
     nullable: true,
     complexity: DERIVED,
-    description: 'Yours, newest first, 500 at most; null for requests with a token',
+    description: 'Your tokens, newest first, at most 500; null for requests with a token',
     resolve: (query, user, _args, { caller, prisma }) =>
       isPerson(caller)
         ? prisma.token.findMany({ ...query, ...ownTokens(user.id), take: MAX_PAGE_SIZE.tokens })
@@ -154,7 +155,7 @@ builder.queryField('audit', (t) =>
         description: 'An action such as `token.created`, or a prefix such as `token.`',
       }),
       actor: t.arg.string({ description: 'The id or the e-mail address of an account' }),
-      address: t.arg.string({ description: 'Only requests from this network address' }),
+      address: t.arg.string({ description: 'Only requests from this IP address' }),
     },
     authScopes: { administrator: true },
     unauthorizedResolver: () => null,

@@ -33,8 +33,7 @@ builder.objectType(RunningType, {
 
 const HostType = builder.objectRef<HostView>('Host')
 builder.objectType(HostType, {
-  description:
-    'A host that batches reported from, or that has an agent. Yours only; all of them for administrators.',
+  description: 'A host that batches ran on or that has an agent. You see your own; administrators see all.',
   fields: (t) => ({
     ...declared(t, hostFields, { owner: PersonType, running: [RunningType] }, (host) => host),
   }),
@@ -70,7 +69,7 @@ builder.queryField('host', (t) =>
     type: HostType,
     nullable: true,
     complexity: LOOKUP,
-    description: 'Null when there is none of that agent_id or it is not yours',
+    description: 'Null if there is no such agent or it is not yours',
     args: { id: t.arg.id({ required: true }) },
     resolve: async (_root, { id }, { caller, prisma, clock }) => {
       if (caller.kind !== 'known') return null
@@ -99,7 +98,7 @@ const StateType = builder.enumType('AgentCommandState', {
 
 const CommandType = builder.objectRef<CommandView>('AgentCommand')
 builder.objectType(CommandType, {
-  description: 'A rerun or a stop that was given to an agent.',
+  description: 'A rerun or stop command for an agent.',
   fields: (t) => ({
     ...declared(
       t,
@@ -119,7 +118,7 @@ builder.objectField(BatchType, 'agentCommands', (t) =>
     byPath: true,
     nullable: true,
     complexity: connectionCost,
-    description: 'About the batch, and the rerun that reports it; newest first; null for visitors',
+    description: 'Commands about the batch, and the rerun that reports it, newest first; null for visitors',
     args: pageArgs('commands'),
     authScopes: async ({ row, share }, _args, { memberships: standings }) =>
       share === null && (await standings.load(row.project_key)).may('know_commands'),

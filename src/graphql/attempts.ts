@@ -29,7 +29,7 @@ const AttemptStatus = builder.enumType('AttemptStatus', {
     LOST: { value: 'lost' },
     SUPERSEDED: {
       value: 'superseded',
-      description: 'The next attempt of the batch began, and the end of this one was never reported',
+      description: 'The next attempt of the batch started before this one reported its end',
     },
   } as const,
 })
@@ -37,7 +37,7 @@ const AttemptStatus = builder.enumType('AttemptStatus', {
 const AttemptType = builder.objectRef<Attempt>('Attempt')
 builder.objectType(AttemptType, {
   description:
-    'One start of a job. Epochs that a later attempt of the batch reports again supersede its own.',
+    'One start of a job. Epochs that a later attempt of the batch reports again supersede those of this one.',
   fields: (t) => declared(t, attemptFields, { status: AttemptStatus }, (attempt) => attempt),
 })
 
@@ -47,7 +47,7 @@ builder.objectType(PointsType, {
   fields: (t) => ({
     series: t.field({ type: [MetricType], resolve: ({ series }) => series }),
     complete: t.boolean({
-      description: 'False when retention purged points of it that nothing else holds',
+      description: 'False if retention purged points that are stored nowhere else',
       resolve: ({ complete }) => complete,
     }),
   }),
@@ -83,12 +83,12 @@ builder.objectFields(JobType, (t) => ({
     nullable: true,
     // Expensive: the events of a job are stored among those of others and have to be scanned.
     complexity: { field: 2_500, multiplier: 1 },
-    description: 'What its `n`th attempt reported; null when it has no such attempt',
+    description: 'The metrics of attempt `n`; null if there is no such attempt',
     args: {
       n: t.arg.int({ required: true, validate: z.int().min(1) }),
-      keys: t.arg.stringList({ description: 'Names of series; all without it' }),
+      keys: t.arg.stringList({ description: 'Names of series. Default: all' }),
       range: t.arg({ type: EpochRange }),
-      sampling: t.arg({ type: Sampling, description: 'Every point without it' }),
+      sampling: t.arg({ type: Sampling, description: 'Default: every point' }),
     },
     validate: keysArg,
     load: async (jobs: JobNode[], context, given) => {

@@ -26,7 +26,7 @@ import {
 
 export const BatchFilterInput = filterInput(
   'BatchFilter',
-  'Any of the words of a field, and all fields together; compared without case.',
+  'A row must match one of the words of each field; case is ignored.',
   BATCH_PARAMETERS,
   BatchStatusType,
 )
@@ -54,14 +54,14 @@ function refuse(path: string, message: string): never {
 const BatchOrderBy = builder.enumType('BatchOrderBy', {
   values: {
     ...enumValues(BATCH_COLUMNS),
-    FIELD: { value: 'field', description: 'What `field` names' },
+    FIELD: { value: 'field', description: 'The field named by `field`' },
   } as const,
 })
 
 export const BatchOrderInput = builder
   .inputType('BatchOrder', {
     description:
-      'Among equals the newest comes first. In both directions numbers come before texts, then NaN, then batches without the field.',
+      'In both directions, numbers come before texts, then NaN, then batches without the field. Ties are sorted newest first.',
     fields: (t) => ({
       by: t.field({ type: BatchOrderBy, required: true }),
       field: t.string({ description: 'For FIELD: a name as in queries' }),

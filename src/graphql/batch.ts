@@ -31,7 +31,7 @@ import { shownSeries, storedNames } from './shared-names.ts'
 
 const SlotsType = builder.objectRef<BatchView['slots']>('Slots')
 builder.objectType(SlotsType, {
-  description: 'Planned jobs against those that started and finished.',
+  description: 'Numbers of planned, started and finished jobs.',
   fields: (t) => ({
     total: t.int({ nullable: true, resolve: ({ total }) => total }),
     started: t.int({ resolve: ({ started }) => started }),
@@ -65,7 +65,7 @@ builder.objectType(EnvironmentType, {
 export const BatchType = builder.objectRef<BatchNode>('Batch')
 
 builder.node(BatchType, {
-  description: 'One session of a reporter: a sweep, or a single training.',
+  description: 'One session of a reporter: a sweep or a single training run.',
   id: { resolve: ({ view }) => view.id },
   isTypeOf: (value) =>
     typeof value === 'object' &&
@@ -117,7 +117,7 @@ builder.node(BatchType, {
       args: {
         ...pageArgs('jobs'),
         where: t.arg({ type: JobFilterInput }),
-        orderBy: t.arg({ type: JobOrderInput, description: 'Newest first without it' }),
+        orderBy: t.arg({ type: JobOrderInput, description: 'Default: newest first' }),
       },
       load: (batches: BatchNode[], context, args, info) =>
         jobPages(context, 'batch_key', batches.map(parentOfJobs), args, info),
@@ -127,12 +127,12 @@ builder.node(BatchType, {
       type: MetricType,
       byPath: true,
       complexity: BATCH_SERIES,
-      description: 'The series of its jobs, in the order in which the jobs came, by name within a job',
+      description: 'The series of its jobs, by creation of the job, then by name',
       args: {
-        keys: t.arg.stringList({ description: 'Names of series; all without it' }),
-        jobs: t.arg.idList({ description: 'Ids of jobs; all without it' }),
+        keys: t.arg.stringList({ description: 'Names of series. Default: all' }),
+        jobs: t.arg.idList({ description: 'Ids of jobs. Default: all' }),
         range: t.arg({ type: EpochRange }),
-        sampling: t.arg({ type: Sampling, description: 'Every point without it' }),
+        sampling: t.arg({ type: Sampling, description: 'Default: every point' }),
       },
       validate: keysArg,
       load: async (batches: BatchNode[], context, args) => {

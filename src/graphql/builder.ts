@@ -90,4 +90,4 @@ for (const kind of ['loadable', 'loadableList', 'loadableGroup']) {
   }
 }
 
-builder.queryType({ description: 'All reads. What you may not see is null or absent.' })
+builder.queryType({ description: 'All queries. Anything that you may not see is null or absent.' })

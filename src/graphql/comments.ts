@@ -22,7 +22,7 @@ import { ReportType } from './written.ts'
 
 const CommentType = builder.objectRef<Comment>('Comment')
 builder.objectType(CommentType, {
-  description: 'What a person says about a batch or a report, in Markdown.',
+  description: 'A comment on a batch or a report, in Markdown.',
   fields: (t) => declared(t, commentFields, { author: PersonType }, (comment) => comment),
 })
 const CommentConnection = connectionType<typeof CommentType, Comment>('Comment', CommentType)

@@ -30,7 +30,7 @@ builder.objectType(CountsType, {
 
 const SenderType = builder.objectRef<SenderDelivery>('SenderDelivery')
 builder.objectType(SenderType, {
-  description: 'What has arrived of one process that reported a batch.',
+  description: 'The delivery report of one process of a batch.',
   fields: (t) => declared(t, senderFields, { reported: CountsType }, (sender) => sender),
 })
 
@@ -42,7 +42,7 @@ builder.objectType(DeliveryType, {
 
 const JobDeliveryType = builder.objectRef<JobDelivery>('JobDelivery')
 builder.objectType(JobDeliveryType, {
-  description: 'What has arrived of one job, and where epochs are missing.',
+  description: 'The delivery report of one job, with its missing epochs.',
   fields: (t) => declared(t, jobDeliveryFields, {}, (job) => job),
 })
 const JobDeliveryConnection = connectionType<typeof JobDeliveryType, JobDelivery>(
@@ -74,7 +74,7 @@ builder.objectFields(BatchType, (t) => ({
     type: JobDeliveryConnection,
     byPath: true,
     complexity: connectionCost,
-    description: 'What has arrived of each job; oldest job first',
+    description: 'The delivery report of each job, oldest job first',
     args: pageArgs('deliveries'),
     load: async (batches: BatchNode[], { db }, { first, ...args }) => {
       const after = cursors.read(args.after, 'after')

@@ -32,7 +32,7 @@ export const enumValues = <const Word extends string>(words: readonly Word[]) =>
 export const JobStatusType = builder.enumType('JobStatus', {
   values: {
     ...enumValues(JOB_STATES),
-    LOST: { value: 'lost', description: 'Its batch ended, and its own end was never reported' },
+    LOST: { value: 'lost', description: 'Its batch ended before its own end was reported' },
   } as const,
 })
 
@@ -177,7 +177,7 @@ export const BatchStatusType = builder.enumType('BatchStatus', { values: enumVal
 
 export const JobFilterInput = filterInput(
   'JobFilter',
-  'Any of the words of a field, all comparisons, and all fields together.',
+  'A row must match one of the words of each field, and all comparisons.',
   JOB_PARAMETERS,
   JobStatusType,
 )
@@ -195,17 +195,17 @@ const JOB_ORDERS = ['started_at', 'status', 'param', 'final_metric', 'latest', '
 const JobOrderBy = builder.enumType('JobOrderBy', {
   values: {
     ...enumValues(JOB_ORDERS),
-    FIELD: { value: 'field', description: 'What `key` names, as in queries' },
+    FIELD: { value: 'field', description: 'The field named by `key`, as in queries' },
   } as const,
 })
 
 export const JobOrderInput = builder
   .inputType('JobOrder', {
     description:
-      'Among equals the newest comes first. In both directions numbers come before texts, then NaN, then jobs without the field.',
+      'In both directions, numbers come before texts, then NaN, then jobs without the field. Ties are sorted newest first.',
     fields: (t) => ({
       by: t.field({ type: JobOrderBy, required: true }),
-      key: t.string({ description: 'For PARAM, FINAL_METRIC, LATEST and FIELD: of which name' }),
+      key: t.string({ description: 'For PARAM, FINAL_METRIC, LATEST and FIELD: the name to sort by' }),
       direction: t.field({ type: Direction, required: true, defaultValue: 'desc' }),
     }),
   })

@@ -28,7 +28,7 @@ builder.objectType(EtaType, {
 
 const HealthType = builder.objectRef<Health>('Health')
 builder.objectType(HealthType, {
-  description: 'Whether a batch shows signs of life, and why not.',
+  description: 'Whether a batch is alive, with the reasons if it is not.',
   fields: (t) => declared(t, healthFields, {}, (health) => health),
 })
 
@@ -43,20 +43,20 @@ builder.objectType(ActorType, {
 
 const StepType = builder.objectRef<StepView>('TimelineStep')
 builder.objectType(StepType, {
-  description: 'One thing that happened to a batch, with who did it.',
+  description: "An entry of a batch's timeline, with its author.",
   fields: (t) => declared(t, stepFields, { actor: ActorType }, (step) => step),
 })
 
 const AgentType = builder.objectRef<AgentOfBatch>('BatchAgent')
 builder.objectType(AgentType, {
-  description: "The agent of the batch's owner on the host that it ran on: what a rerun needs.",
+  description: "The owner's agent on the host of the batch, which a rerun needs.",
   fields: (t) => ({
     hostId: t.id({ resolve: ({ id }) => id }),
     hostname: t.string({ resolve: ({ hostname }) => hostname }),
     online: t.boolean({ resolve: ({ online }) => online }),
     lastSeenAt: t.field({ type: 'DateTime', resolve: (agent) => agent.last_seen_at }),
     version: t.string({ resolve: ({ version }) => version }),
-    running: t.int({ description: 'Processes that it watches', resolve: ({ running }) => running }),
+    running: t.int({ description: 'Number of processes that it watches', resolve: ({ running }) => running }),
   }),
 })
 
@@ -93,7 +93,7 @@ builder.objectFields(BatchType, (t) => ({
     byPath: true,
     nullable: true,
     complexity: DERIVED,
-    description: 'Null for visitors, and where its owner has no agent on its host',
+    description: 'Null for visitors, and if its owner has no agent on its host',
     load: async (batches: BatchNode[], context) => {
       const known = new Set(await knownIn(batches, context))
       const rows = batches.flatMap(({ row }) => (known.has(row.key) ? row : []))
@@ -133,7 +133,8 @@ builder.objectFields(JobType, (t) => ({
     type: EpochTimesType,
     byPath: true,
     complexity: { field: 250, multiplier: 1 },
-    description: 'When its epochs were, to place log lines among them; of more than 5,000 every so manyth',
+    description:
+      'Times of its epochs, to align log lines with steps; thinned out evenly if there are more than 5,000',
     load: async (jobs: JobNode[], { db }) => {
       const found = await epochTimesOf(
         db,
@@ -152,7 +153,7 @@ builder.objectFields(JobType, (t) => ({
 
 const DashboardType = builder.objectRef<Summary>('Dashboard')
 builder.objectType(DashboardType, {
-  description: 'What goes on in the projects that you see. Batches are counted, unless it says jobs.',
+  description: 'Activity in the projects that you can see. Counts are of batches unless they say jobs.',
   fields: (t) => declared(t, summaryFields, {}, (summary) => summary),
 })
 
@@ -160,7 +161,9 @@ builder.queryField('dashboard', (t) =>
   t.field({
     type: DashboardType,
     complexity: { field: 500, multiplier: 1 },
-    args: { project: t.arg.string({ description: 'A slug; all projects that you see without it' }) },
+    args: {
+      project: t.arg.string({ description: 'Slug of a project. Default: all projects that you can see' }),
+    },
     resolve: (_root, { project }, { db, caller, clock, dashboardCache }) =>
       summaryOf(db, caller, project == null ? [] : [project], clock, dashboardCache),
   }),

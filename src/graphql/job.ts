@@ -26,14 +26,13 @@ export const JobType = builder.objectRef<JobNode>('Job')
 const nameOf = ({ batch_id, id }: JobNode['row']): string => JSON.stringify([batch_id, id])
 
 builder.node(JobType, {
-  description: 'One run inside a batch.',
+  description: 'One run within a batch.',
   id: { resolve: ({ row }) => nameOf(row) },
   isTypeOf: (value) => value instanceof JobNode,
   loadMany: (ids, context) => jobsByName(context, ids.map(nameIn)),
   fields: (t) => ({
     id: t.id({
-      description:
-        'Of the job among all of the service; the same as `nodeId`. `jobId` is its name within its batch',
+      description: 'Global id of the job, equal to `nodeId`. `jobId` is its name within its batch',
       resolve: ({ row }) => encodeGlobalID('Job', nameOf(row)),
     }),
     ...declared(t, jobFields, { status: JobStatusType }, ({ view }) => view),
@@ -42,9 +41,9 @@ builder.node(JobType, {
       byPath: true,
       complexity: JOB_SERIES,
       args: {
-        keys: t.arg.stringList({ description: 'Names of series; all without it' }),
+        keys: t.arg.stringList({ description: 'Names of series. Default: all' }),
         range: t.arg({ type: EpochRange }),
-        sampling: t.arg({ type: Sampling, description: 'Every point without it' }),
+        sampling: t.arg({ type: Sampling, description: 'Default: every point' }),
       },
       validate: keysArg,
       load: async (jobs: JobNode[], context, args) => {

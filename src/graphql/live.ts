@@ -8,15 +8,15 @@ import { builder } from './builder.ts'
  */
 export const LiveMessage = builder.objectRef<Frame>('LiveMessage').implement({
   description:
-    'One change, as it looked when it was told. Merge it by its keys: it is never older than the change.',
+    'One change, with the state at the time of sending. Merge it by its keys; it is never older than the change.',
   fields: (t) => ({
     cursor: t.string({
-      description: 'Where the stream goes on after it: `after` of the next subscription',
+      description: 'Cursor for the `after` of the next subscription',
       resolve: ({ seq }) => String(seq),
     }),
     channel: t.string({
       nullable: true,
-      description: 'As it was asked for; null in a reset, which is about all of them',
+      description: 'As requested; null for a reset, which concerns all channels',
       resolve: ({ channel }) => channel,
     }),
     type: t.string({
@@ -37,7 +37,7 @@ builder.subscriptionField('live', (t) =>
     args: {
       channels: t.arg.stringList({ required: true }),
       after: t.arg.string({
-        description: 'Cursor to go on from, such as streamCursor; from now on without it',
+        description: 'Cursor to continue from, such as `streamCursor`. Default: from now on',
       }),
     },
     subscribe: (_root, { channels, after }, { caller, live }) =>

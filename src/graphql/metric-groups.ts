@@ -23,13 +23,13 @@ import { storedNames } from './shared-names.ts'
 
 const GroupType = builder.objectRef<GroupView>('MetricGroup')
 builder.objectType(GroupType, {
-  description: 'One series over all jobs that have a value in common, bucket by bucket of the x-axis.',
+  description: 'One series aggregated over all jobs that share a value, in buckets of the x-axis.',
   fields: (t) => declared(t, groupFields, {}, (group) => group),
 })
 
 const ClipType = builder.objectRef<NamedClip>('MetricClip')
 builder.objectType(ClipType, {
-  description: 'The part of the y-axis that leaves out at most a share of the points at either end.',
+  description: 'The part of the y-axis without a share of the points at either end.',
   fields: (t) => declared(t, clipFields, {}, (clip) => clip),
 })
 

@@ -93,7 +93,7 @@ export function connectionType<Type extends OutputType<typeof builder.$inferSche
       }),
       ...(hasNames && {
         unknownNames: t.stringList({
-          description: 'The names in the queries and the order that nothing in this list has',
+          description: 'Names in the queries and the order that no row of the list has',
           resolve: ({ unknown }) => unknown ?? [],
         }),
       }),

@@ -8,7 +8,7 @@ export interface Person {
 
 export const PersonType = builder.objectRef<Person>('Person')
 builder.objectType(PersonType, {
-  description: 'Whose a thing is.',
+  description: 'A user.',
   fields: (t) => ({
     id: t.id({ resolve: ({ id }) => id }),
     name: t.string({ resolve: ({ name }) => name }),
@@ -21,7 +21,7 @@ const ViewerRole = builder.enumType('UserRole', {
 
 export const ViewerType = builder.objectRef<CallerUser>('Viewer')
 builder.objectType(ViewerType, {
-  description: 'You.',
+  description: 'The signed-in user.',
   fields: (t) => ({
     id: t.id({ resolve: ({ id }) => id }),
     name: t.string({ resolve: ({ name }) => name }),

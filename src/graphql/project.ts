@@ -45,7 +45,7 @@ export const ProjectType = builder.prismaNode('Project', {
   id: { field: 'slug' },
   include: { owner: true },
   nullable: true,
-  description: 'A name space of batches, and who may see them.',
+  description: 'A namespace of batches with its members and visibility.',
   findUnique: async (slug, context) => ({ slug, ...(await visibleOnly(context)) }),
   fields: (t) => ({
     slug: t.exposeString('slug'),
@@ -77,7 +77,7 @@ export const ProjectType = builder.prismaNode('Project', {
     members: t.field({
       type: [MemberType],
       nullable: true,
-      description: 'Its owner, then who was let in, oldest first; null for those who are not in it',
+      description: 'Its owner, then its members, oldest first; null for callers who are not members',
       complexity: DERIVED,
       authScopes: ({ key }) => ({ inProject: key }),
       unauthorizedResolver: () => null,
@@ -94,7 +94,7 @@ export const ProjectType = builder.prismaNode('Project', {
       byPath: true,
       nullable: true,
       complexity: { field: 500, multiplier: 1 },
-      description: 'What its batches can be filtered by and shown with; null in a share',
+      description: 'Names for the filters and columns of its batches; null in a share',
       load: async (keys: number[], context) => {
         const found = await knownFields(context.db, await seenOf(context, keys))
         return keys.map((key) => found.get(key) ?? null)

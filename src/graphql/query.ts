@@ -51,7 +51,7 @@ builder.queryFields((t) => ({
   project: t.prismaField({
     type: ProjectType,
     nullable: true,
-    description: 'Null when there is none of that slug or you do not see it',
+    description: 'Null if there is no such project or you cannot see it',
     complexity: LOOKUP,
     args: { slug: t.arg.string({ required: true }) },
     resolve: async (query, _root, { slug }, context) =>
@@ -69,7 +69,7 @@ builder.queryFields((t) => ({
     args: {
       ...pageArgs('batches'),
       filter: t.arg({ type: BatchFilterInput }),
-      orderBy: t.arg({ type: BatchOrderInput, description: 'Newest first without it' }),
+      orderBy: t.arg({ type: BatchOrderInput, description: 'Default: newest first' }),
     },
     resolve: async (_root, args, context, info) => {
       const together =
@@ -83,7 +83,7 @@ builder.queryFields((t) => ({
   batch: t.field({
     type: BatchType,
     nullable: true,
-    description: 'Null when there is none of that batch_id or you do not see it',
+    description: 'Null if there is no such batch or you cannot see it',
     complexity: LOOKUP,
     args: { id: t.arg.id({ required: true }) },
     resolve: async (_root, { id }, context, info) =>
@@ -99,11 +99,11 @@ builder.queryFields((t) => ({
     args: {
       ...pageArgs('jobs'),
       batches: t.arg.idList({
-        description: 'Ids of batches, as they are written: those of them that you see',
+        description: 'Returns those of these batches that you can see',
         validate: z.array(z.string()).max(500, 'at most 500 batches').nullish() as never,
       }),
       where: t.arg({ type: JobFilterInput }),
-      orderBy: t.arg({ type: JobOrderInput, description: 'Newest first without it' }),
+      orderBy: t.arg({ type: JobOrderInput, description: 'Default: newest first' }),
     },
     resolve: async (_root, { batches: ids, ...args }, context, info) => {
       const together = await context.visibleProjects()
@@ -126,14 +126,14 @@ builder.queryFields((t) => ({
   sharedBatch: t.field({
     type: BatchType,
     nullable: true,
-    description: 'The batch that a public link opens; null when the link has ended',
+    description: 'The batch that a public link opens; null if the link has expired or was revoked',
     complexity: LOOKUP,
     args: { token: t.arg.string({ required: true }) },
     resolve: (_root, { token }, context) => sharedBatch(context, token),
   }),
   streamCursor: t.string({
     description:
-      'The position of the rest of this answer in the change log: /api/sse?last_event_id=… continues from there without a gap. Changes during the query may be in both, so merge messages by key.',
+      'The position of this result in the change log: /api/sse?last_event_id=… continues from there without a gap. Changes during the query may appear in both, so merge messages by key.',
     resolve: (_root, _args, { cursor }) => String(cursor),
   }),
 }))
@@ -147,7 +147,7 @@ builder.prismaObjectFields(ProjectType, (t) => ({
     nullable: true,
     args: {
       ...pageArgs('batches'),
-      filter: t.arg({ type: BatchFilterInput, description: '`project` says nothing here' }),
+      filter: t.arg({ type: BatchFilterInput, description: '`project` is ignored here' }),
       orderBy: t.arg({ type: BatchOrderInput }),
     },
     load: async (keys: number[], context, args, info) => {

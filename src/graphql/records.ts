@@ -132,11 +132,11 @@ interface Resource extends Metric {
 }
 const ResourceType = builder.objectRef<Resource>('Resource')
 builder.objectType(ResourceType, {
-  description: 'One measure of one job, or of the batch as a whole, over time; in columns of equal length.',
+  description: 'One measurement of a job, or of the batch as a whole, over time; in columns of equal length.',
   fields: (t) => ({
     job: t.id({ nullable: true, resolve: ({ job }) => job }),
     key: t.string({
-      description: 'A field of the snapshot; of one GPU `gpus/<its uuid or index>/<field>`',
+      description: 'A field of the snapshot; for a GPU, `gpus/<its uuid or index>/<field>`',
       resolve: ({ key }) => key,
     }),
     steps: t.field({
@@ -184,10 +184,10 @@ builder.objectFields(BatchType, (t) => ({
     args: {
       keys: t.arg.stringList(),
       jobs: t.arg.idList({
-        description: 'Ids of jobs; without it also what belongs to the batch as a whole',
+        description: 'Ids of jobs. Default: all, and the values of the batch as a whole',
       }),
       range: t.arg({ type: TimeRange }),
-      sampling: t.arg({ type: Sampling, description: 'Every point without it' }),
+      sampling: t.arg({ type: Sampling, description: 'Default: every point' }),
     },
     validate: keysArg,
     load: async (keys: number[], context, args) => {
@@ -202,23 +202,23 @@ builder.objectFields(BatchType, (t) => ({
     type: LogLineConnection,
     byPath: true,
     complexity: ({ first, last }) => connectionCost({ first: last ?? first }),
-    description: 'In the order in which they arrived; with `last` those at the end',
+    description: 'In order of arrival; with `last`, the last lines',
     args: {
       ...pageArgs('logLines'),
       last: t.arg.int({
-        description: 'Wins over `first`',
+        description: 'Overrides `first`',
         validate: firstArgument(MAX_PAGE_SIZE.logLines).nullish(),
       }),
-      before: t.arg.string({ description: 'With `last`: those before this cursor' }),
-      afterId: t.arg.id({ description: 'In place of `after`, by the `dbId` of a line', validate: lineId }),
-      beforeId: t.arg.id({ description: 'In place of `before`, likewise', validate: lineId }),
+      before: t.arg.string({ description: 'With `last`: lines before this cursor' }),
+      afterId: t.arg.id({ description: 'Instead of `after`: the `dbId` of a line', validate: lineId }),
+      beforeId: t.arg.id({ description: 'Instead of `before`: the `dbId` of a line', validate: lineId }),
       jobId: t.arg.id({ validate: findable }),
       level: t.arg.string({
         description:
           'This severity or a worse one: debug, info, warning, error, critical; any other word alone',
         validate: findable,
       }),
-      streams: t.arg({ type: [LogStreamType], description: 'Lines printed there; all without it' }),
+      streams: t.arg({ type: [LogStreamType], description: 'Only lines of these streams. Default: all' }),
       q: t.arg.string({ description: 'Text in the line; case is ignored', validate: findable }),
     },
     load: async (batches: BatchNode[], context, args) => {
@@ -239,7 +239,7 @@ builder.objectFields(JobType, (t) => ({
     args: {
       keys: t.arg.stringList(),
       range: t.arg({ type: TimeRange }),
-      sampling: t.arg({ type: Sampling, description: 'Every point without it' }),
+      sampling: t.arg({ type: Sampling, description: 'Default: every point' }),
     },
     validate: keysArg,
     load: async (jobs: JobNode[], context, args) => {
@@ -254,11 +254,11 @@ builder.objectFields(JobType, (t) => ({
     type: LogLineConnection,
     byPath: true,
     complexity: connectionCost,
-    description: 'In the order in which they arrived',
+    description: 'In order of arrival',
     args: {
       ...pageArgs('logLines'),
       level: t.arg.string({ validate: findable }),
-      streams: t.arg({ type: [LogStreamType], description: 'Lines printed there; all without it' }),
+      streams: t.arg({ type: [LogStreamType], description: 'Only lines of these streams. Default: all' }),
       q: t.arg.string({ validate: findable }),
     },
     load: (jobs: JobNode[], context, args) => {

@@ -16,7 +16,7 @@ builder.scalarType('DateTime', {
 const NUMBER = 'Number must be a number, or "NaN", "Infinity" or "-Infinity"'
 
 builder.scalarType('Number', {
-  description: 'A number; what JSON cannot write is the text "NaN", "Infinity" or "-Infinity".',
+  description: 'A number; values that JSON cannot represent are the text "NaN", "Infinity" or "-Infinity".',
   serialize: (value) => (typeof value === 'number' ? writeNumber(value) : value),
   parseValue: (value) => {
     const number = numberOf(value)
@@ -48,6 +48,6 @@ builder.scalarType('Step', {
 })
 
 builder.scalarType('JSON', {
-  description: 'Fields under the names that their sender gave them.',
+  description: 'Fields under the names that the sender used.',
   serialize: (value) => value,
 })

@@ -98,7 +98,7 @@ const SamplingMode = builder.enumType('SamplingMode', {
   values: {
     FULL: { description: 'Every point' },
     M4: {
-      description: 'At most `points` points: of each bucket of the axis the first, last, least and greatest',
+      description: 'At most `points` points: the first, last, lowest and highest of each bucket',
     },
   } as const,
 })
@@ -129,11 +129,11 @@ export const Sampling = builder
       xScale: t.field({
         type: ScaleType,
         description:
-          'LOG: buckets are equally wide on a logarithmic x-axis, and what is not above 0 is left out',
+          'LOG: buckets have equal width on a logarithmic x-axis; points at or below 0 are left out',
       }),
       yScale: t.field({
         type: ScaleType,
-        description: 'LOG: of each bucket the least value above 0 stays, besides the first that is not',
+        description: 'LOG: each bucket keeps its lowest value above 0, and its first value at or below 0',
       }),
       smooth: t.float({
         description:
@@ -141,7 +141,7 @@ export const Sampling = builder
       }),
       between: t.field({
         type: Between,
-        description: 'The range of a time axis, or of `xKey`, in place of `range`',
+        description: 'The range of a time axis or of `xKey`, instead of `range`',
       }),
     }),
   })

@@ -21,7 +21,7 @@ builder.objectField(BatchType, 'shares', (t) =>
     type: ShareType,
     nullable: true,
     complexity: DERIVED,
-    description: 'Its public links that were not revoked, newest first; null for those who may not make one',
+    description: 'Its active public links, newest first; null for callers who may not create one',
     authScopes: ({ view }: BatchNode) => view.can.share,
     unauthorizedResolver: () => null,
     load: (keys: number[], { prisma, clock }) =>
@@ -44,7 +44,7 @@ builder.prismaObjectFields(ProjectType, (t) => ({
     nullable: true,
     complexity: DERIVED,
     description:
-      'The newest 500 public links to its batches and reports that were not revoked, newest first; null for those who do not administer it',
+      'Active public links to its batches and reports, newest first, at most 500; null for callers who do not administer the project',
     load: async (keys: number[], context) => {
       const administered = await administeredOf(context, keys)
       const { prisma, clock } = context

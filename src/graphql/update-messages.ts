@@ -8,7 +8,7 @@ import { BatchUpdateType, LogLinesUpdateType, MetricsUpdateType, ProjectUpdateTy
 const options = {
   type: LiveMessage,
   nullable: true,
-  description: 'The change as GET /api/sse sends it; null where several changes became one update',
+  description: 'The change as GET /api/sse sends it; null if several changes were combined',
 } as const
 const single = (frame: Frame): Frame | null => (frame.merged === undefined ? frame : null)
 

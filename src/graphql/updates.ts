@@ -20,11 +20,11 @@ import { NAMED_AT_ONCE } from './shared-execution.ts'
  * same document, variables and credential share one execution of each update (shared-execution.ts).
  */
 
-const CURSOR = 'Where the stream goes on after this update: `after` of the next subscription'
+const CURSOR = 'Cursor for the `after` of the next subscription'
 const RESET =
-  'True when `after` was too old or unknown: read the current state with a query, then go on from this cursor'
-const AFTER = 'Cursor to go on from, such as streamCursor; without it, from now on'
-const SHARE = 'Token of a link that opens this batch, in place of a credential; shows what the link shows'
+  'True if `after` was too old or unknown: query the current state, then continue from this cursor'
+const AFTER = 'Cursor to continue from, such as `streamCursor`. Default: from now on'
+const SHARE = 'Token of a public link to this batch, instead of a credential; shows what the link shows'
 
 const isReset = ({ type }: Frame): boolean => type === 'reset'
 
@@ -247,7 +247,7 @@ builder.subscriptionFields((t) => ({
     description: 'Points of the series of a batch as they arrive',
     args: {
       batchId: t.arg.id({ required: true }),
-      keys: t.arg.stringList({ description: 'Names of series; all without it' }),
+      keys: t.arg.stringList({ description: 'Names of series. Default: all' }),
       after: t.arg.string({ description: AFTER }),
       share: t.arg.string({ description: SHARE }),
     },

@@ -62,7 +62,7 @@ builder.queryFields((t) => ({
     type: ReportType,
     nullable: true,
     complexity: LOOKUP,
-    description: 'Null when there is none of that id or you do not see it',
+    description: 'Null if there is no such report or you cannot see it',
     args: { id: t.arg.id({ required: true, description: 'The id of the report' }) },
     resolve: async (_root, { id }, context) => {
       const scope = { visible: await context.visibleProjects(), id: String(id) }
@@ -73,7 +73,7 @@ builder.queryFields((t) => ({
 
 const SavedViewType = builder.objectRef<SavedView>('SavedView')
 builder.objectType(SavedViewType, {
-  description: 'The address of a page under a name.',
+  description: 'A saved page URL with a name.',
   fields: (t) => declared(t, savedViewFields, { owner: PersonType }, (view) => view),
 })
 const SavedViewConnection = connectionType<typeof SavedViewType, SavedView>('SavedView', SavedViewType)
@@ -111,7 +111,7 @@ builder.objectType(RuleMessageType, {
 })
 const FiringType = builder.objectRef<FiringWithMessages>('Firing')
 builder.objectType(FiringType, {
-  description: 'A happening that a rule watched for.',
+  description: 'An event that made a rule fire.',
   fields: (t) => ({
     ...declared(t, firingFields, {}, (firing) => firing),
     messages: t.field({
@@ -130,7 +130,7 @@ builder.objectField(RuleType, 'firings', (t) =>
     type: FiringConnection,
     byPath: true,
     complexity: connectionCost,
-    description: 'What it fired for, newest first, with the messages',
+    description: 'Its firings with their messages, newest first',
     args: pageArgs('firings'),
     load: async (rules: Rule[], { prisma }, { first, ...args }) => {
       const after = firingCursors.read(args.after, 'after')

@@ -22,7 +22,7 @@ export const commandFields = {
   kind: { type: own(z.enum(COMMAND_KINDS)), column: 'kind', public: 'hidden' },
   state: { type: own(z.enum(COMMAND_STATES)), column: 'state', public: 'hidden' },
   batch_id: { type: id, means: 'The batch of the command', public: 'hidden' },
-  linked_batch_ids: { type: ids, means: 'The batches that the process of a rerun reports', public: 'hidden' },
+  linked_batch_ids: { type: ids, means: "Batches that the rerun's process reports", public: 'hidden' },
   host_id: { type: id, public: 'hidden' },
   hostname: { type: text, public: 'hidden' },
   // It may contain a secret.
@@ -36,19 +36,19 @@ export const commandFields = {
   authorized_by: {
     type: word(['record', 'owner_words']),
     means:
-      '`record`: the host must have a record of that run; `owner_words`: the signed-in owner entered the command',
+      '`record`: the host must have a record of the run; `owner_words`: the signed-in owner entered the command',
     column: 'authorized_by',
     public: 'hidden',
   },
   overridden: {
     type: texts,
-    means: 'What the owner changed from the record: command, cwd',
+    means: 'Fields of the record that the owner changed: command, cwd',
     column: 'overridden',
     public: 'hidden',
   },
   jobs: {
     type: nullable(word(['all', 'failed'])),
-    means: 'Of a rerun: `all`, or `failed` for jobs that failed, were lost or are missing',
+    means: 'For a rerun: `all`, or `failed` for jobs that failed, were lost or are missing',
     column: 'jobs',
     public: 'hidden',
   },
@@ -57,7 +57,7 @@ export const commandFields = {
   failure_reason: { type: nullable(text), column: 'failure_reason', public: 'hidden' },
   output_tail: {
     type: nullable(text),
-    means: "The end of the process's output, once it has ended",
+    means: "The last part of the process's output, once it has ended",
     column: 'output_tail',
     public: 'hidden',
   },

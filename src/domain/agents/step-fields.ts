@@ -41,7 +41,7 @@ export const stepFields = {
   },
   cmd_id: {
     type: nullable(id),
-    means: 'Null for steps without a command, such as the stop flag and the end of the batch',
+    means: 'Null for steps without an agent command, such as the end of the batch',
     public: 'hidden',
   },
   actor: {

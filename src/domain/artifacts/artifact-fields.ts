@@ -46,7 +46,7 @@ const content = {
 
 export const versionFields = {
   ...content,
-  batch_id: { type: nullable(text), means: 'The batch that made it', public: 'shown' },
+  batch_id: { type: nullable(text), means: 'The batch that created it', public: 'shown' },
   job_id: { type: nullable(text), public: 'shown' },
   created_at: { type: instant, public: 'shown' },
   created_by: { type: nullable(person), public: 'shown' },
@@ -91,10 +91,10 @@ export const batchArtifactFields = {
   ...content,
   job_id: {
     type: nullable(text),
-    means: 'The first job that made or used it; null for the batch as a whole',
+    means: 'The first job that created or used it; null for the batch as a whole',
     public: 'shown',
   },
-  at: { type: instant, means: 'When the batch first made or used it', public: 'shown' },
+  at: { type: instant, means: 'When the batch first created or used it', public: 'shown' },
 } as const satisfies Fields
 
 /** A move of an alias. */
@@ -114,18 +114,18 @@ export const lineageFields = {
   artifact: { type: own(z.object(version)), public: 'shown' },
   made_by: {
     type: nullable(own(z.object(maker))),
-    means: 'The first of its batches that still exist',
+    means: 'The first of the batches that created it and still exist',
     public: 'shown',
   },
   used_by: { type: own(z.array(z.object({ ...maker, at: instant.shape }))), public: 'shown' },
   inputs: {
     type: own(z.array(z.object(version))),
-    means: 'What the batch that made it used',
+    means: 'What the batch that created it used',
     public: 'shown',
   },
   outputs: {
     type: own(z.array(z.object({ ...version, batch_id: z.string() }))),
-    means: 'What the batches that used it made',
+    means: 'What the batches that used it created',
     public: 'shown',
   },
 } as const satisfies Fields

@@ -51,7 +51,7 @@ const reported = (db: Db, row: Fragment, name: string): Fragment =>
 export const batchFields = {
   id: {
     type: id,
-    means: 'The batch_id',
+    means: 'The `batch_id`',
     column: 'id',
     public: 'shown',
     filter: { means: 'Id of a batch, exactly' },
@@ -121,7 +121,7 @@ export const batchFields = {
   },
   summary: {
     type: nullable(json),
-    means: 'Values that the run itself set, such as the best accuracy',
+    means: 'Values that the run set, such as the best accuracy',
     column: 'summary',
     public: 'scrubbed',
   },
@@ -129,11 +129,11 @@ export const batchFields = {
     type: flag,
     column: 'starred',
     public: 'shown',
-    filter: { means: 'With or without a star; all if absent' },
+    filter: { means: 'Starred or not. Default: all' },
   },
   archived: {
     type: flag,
-    means: 'Not in lists unless they ask for archived batches',
+    means: 'Hidden from lists unless they ask for archived batches',
     column: 'archived',
     public: 'shown',
     filter: {
@@ -192,12 +192,12 @@ export const batchFields = {
   },
   eta_s: {
     type: nullable(float),
-    means: 'Seconds until it is done; null if it is stalled or has ended',
+    means: 'Estimated seconds until it is done; null if it is stalled or has ended',
     public: 'shown',
   },
   progress: {
     type: nullable(float),
-    means: 'Progress from 0 to 1, by its jobs and, if planned, their epochs; null without a plan',
+    means: 'Progress from 0 to 1, from its jobs and their planned epochs; null without a plan',
     public: 'shown',
     value: progressValue(
       'batch',
@@ -208,14 +208,14 @@ export const batchFields = {
   failure_reason: { type: nullable(text), column: 'failure_reason', public: 'scrubbed' },
   traceback: {
     type: nullable(text),
-    means: 'The traceback of the failure that ended it',
+    means: 'Traceback of the failure that ended it',
     column: 'traceback',
     public: 'empty',
   },
   // Its host and folder are taken out by `anonymous` (shares/share.ts) before its command is scrubbed.
   env_snapshot: {
     type: nullable(jsonOf(environment)),
-    means: "The environment of its start, with the sender's field names",
+    means: "The environment at the start, with the sender's field names",
     column: 'env_snapshot',
     graphql: 'environment',
     public: 'scrubbed',
@@ -223,7 +223,7 @@ export const batchFields = {
   events_pending: {
     type: nullable(int),
     means:
-      'Events that its reporters counted at their end and that have not arrived yet; null while it runs, and without counts',
+      'Events that its reporters counted and that have not arrived yet; null while it runs or without counts',
     public: 'shown',
   },
   rerun_of: { type: nullable(id), column: 'rerun_of', public: 'shown', whole: true },
@@ -234,7 +234,7 @@ export const batchFields = {
     public: 'shown',
   },
   deleted_at: { type: instant, graphql: null, optional: true, public: 'shown' },
-  can: { type: own(can), means: 'What the caller may do to it now', public: 'shown' },
+  can: { type: own(can), means: 'What the caller may do with it now', public: 'shown' },
 } as const satisfies Fields
 
 /** A batch in the API. */

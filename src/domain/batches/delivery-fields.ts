@@ -41,7 +41,7 @@ export const senderFields = {
   reported: { type: counts, means: 'Its latest counts; null if it sent none', public: 'shown' },
   final: {
     type: flag,
-    means: 'Whether it counted at its end; otherwise more events may have followed its counts',
+    means: 'Whether these are the counts at its end; otherwise more events may have followed',
     public: 'shown',
   },
   missing: { type: nullable(int), public: 'shown' },
@@ -54,23 +54,23 @@ export const deliveryFields = {
   state: {
     type: word(['open', 'complete', 'incomplete', 'unknown']),
     means:
-      'open while it runs, complete, incomplete, or unknown if it ended and one of its processes sent no counts at its end',
+      'open while the batch runs; then complete, incomplete, or unknown if a process ended without sending its counts',
     public: 'shown',
   },
   stored: { type: int, means: 'Stored events of the batch, each counted once', public: 'shown' },
   reported: {
     type: counts,
-    means: 'The sum of the counts of its processes; null until each has sent counts',
+    means: 'Sum of the counts of its processes; null until every process has sent its counts',
     public: 'shown',
   },
   missing: {
     type: nullable(int),
-    means: 'Pending events: produced, neither dropped nor rejected, and not stored',
+    means: 'Pending events: produced, but not dropped, rejected or stored',
     public: 'shown',
   },
   missing_epochs: {
     type: float,
-    means: 'Epochs that are missing by the steady pace of their jobs',
+    means: 'Missing epochs, judging by the regular steps of their jobs',
     public: 'shown',
   },
   gaps: {
@@ -80,7 +80,7 @@ export const deliveryFields = {
   },
   senders: {
     type: own(z.array(shapeOf(senderFields))),
-    means: 'The processes that reported it, at most 100; those with pending events first',
+    means: 'Processes that reported the batch, at most 100; those with pending events first',
     public: 'shown',
   },
 } as const satisfies Fields
@@ -98,7 +98,7 @@ export const jobDeliveryFields = {
     public: 'shown',
   },
   every: { type: nullable(float), means: 'The usual step between its epochs', public: 'shown' },
-  missing: { type: float, means: 'Epochs that are missing by its steady pace', public: 'shown' },
+  missing: { type: float, means: 'Missing epochs, judging by its regular steps', public: 'shown' },
   gaps: {
     type: jsonOf(z.array(range)),
     means: 'The missing ranges, first and last epoch of each; at most 50',

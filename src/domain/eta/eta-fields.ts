@@ -7,29 +7,29 @@ const seconds = nullable({ ...float, shape: z.number().min(0) })
 export const etaFields = {
   eta_s: {
     type: seconds,
-    means: 'Seconds until it is done; null while there is too little data',
+    means: 'Seconds until it is done; null without an estimate',
     public: 'shown',
   },
   low_s: {
     type: seconds,
-    means: 'The 10th percentile: it takes longer in nine of ten cases',
+    means: '10th percentile of the estimate',
     public: 'shown',
   },
   high_s: {
     type: seconds,
-    means: 'The 90th percentile: it takes longer in one of ten cases',
+    means: '90th percentile of the estimate',
     public: 'shown',
   },
   eta_at: { type: nullable(instant), public: 'shown' },
   n_samples: {
     type: int,
-    means: 'Number of durations of epochs and jobs that the estimate uses',
+    means: 'Number of epoch and job durations behind the estimate',
     public: 'shown',
   },
   basis: {
     type: nullable(word(['epochs', 'jobs', 'epochs+jobs', 'unknown_length'])),
     means:
-      'epochs, jobs or epochs+jobs; unknown_length: there is no estimate, because nothing says how long a running job is',
+      'What the estimate is based on: epochs, jobs or epochs+jobs. `unknown_length` means that there is no estimate because the length of a running job is unknown',
     public: 'shown',
   },
 } as const satisfies Fields

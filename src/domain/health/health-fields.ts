@@ -10,7 +10,7 @@ export const healthFields = {
   liveness: {
     type: nullable(word(['running', 'stalled', 'disconnected', 'dead'])),
     means:
-      'running, stalled, disconnected or dead, by its process, its events and the pace of its epochs; null after its end',
+      'running, stalled, disconnected or dead, judging by its process, its events and the pace of its epochs; null once it has ended',
     public: 'shown',
   },
   last_seen_at: { type: instant, public: 'shown' },
@@ -19,7 +19,7 @@ export const healthFields = {
   idle_jobs: { type: ids, means: 'Ids of jobs', public: 'shown' },
   reasons: {
     type: texts,
-    means: 'A sentence for each mark, and one if the evaluation is still pending',
+    means: 'One sentence for each finding, and one if the evaluation is pending',
     public: 'shown',
   },
 } as const satisfies Fields

@@ -14,7 +14,7 @@ const numbers = listOf(chartNumber)
 export const groupFields = {
   group: {
     type: nullable(text),
-    means: 'The common value as text; null for jobs without one',
+    means: 'The shared value as text; null for jobs without one',
     public: 'shown',
   },
   key: { type: text, public: 'shown' },

@@ -3,10 +3,10 @@ import type { Db, Tx } from '../../db/sql.ts'
 
 /** What a person wants to be told of. Everything, until they say otherwise. */
 export const choiceShape = z.object({
-  rules: z.boolean().describe('Whether the bell has the rules whose messages reach this person'),
-  comments: z.boolean().describe('Whether the bell has comments on their runs and reports'),
-  mentions: z.boolean().describe('Whether the bell has comments that mention them'),
-  mention_mail: z.boolean().describe('Whether comments that mention them are mailed too'),
+  rules: z.boolean().describe('Whether the bell shows messages of rules for this person'),
+  comments: z.boolean().describe('Whether the bell shows comments on their runs and reports'),
+  mentions: z.boolean().describe('Whether the bell shows comments that mention them'),
+  mention_mail: z.boolean().describe('Whether comments that mention them are also sent by mail'),
 })
 export type Choices = z.output<typeof choiceShape>
 

@@ -8,7 +8,7 @@ export const noticeShape = z.object({
   id: z.int(),
   kind: z
     .enum(['mention', 'comment', 'rule'])
-    .describe('A comment that mentions me, a comment on what is mine, or a rule whose messages reach me'),
+    .describe('A comment that mentions me, a comment on my batch or report, or a message of a rule'),
   created_at: instant,
   read: z.boolean(),
   project: z.string().describe('Slug'),

@@ -7,7 +7,7 @@ export const firingFields = {
   id: { type: serial, column: 'id', public: 'hidden' },
   trigger: {
     type: nullable(text),
-    means: 'What the rule watched for then; null for a test',
+    means: 'The trigger at that time; null for a test',
     column: 'trigger',
     public: 'hidden',
   },
@@ -16,7 +16,7 @@ export const firingFields = {
     means: 'Null for a test, and for a batch that was removed',
     public: 'hidden',
   },
-  happened_at: { type: instant, means: 'When it happened', column: 'happened_at', public: 'hidden' },
+  happened_at: { type: instant, means: 'Time of the event', column: 'happened_at', public: 'hidden' },
   fired_at: { type: instant, means: 'When the rule fired', column: 'fired_at', public: 'hidden' },
   outcome: {
     type: word(['mail', 'cooldown', 'muted']),
@@ -43,7 +43,7 @@ export const ruleMessageFields = {
   id: { type: uuid, column: 'id', public: 'hidden' },
   kind: {
     type: word(CHANNEL_KINDS),
-    means: 'What kind of channel it goes to',
+    means: 'The kind of the channel',
     column: 'kind',
     public: 'hidden',
   },
@@ -58,9 +58,9 @@ export const ruleMessageFields = {
     means: 'The address, or the part of the URL that may be shown',
     public: 'hidden',
   },
-  subject: { type: nullable(text), means: 'Its subject', public: 'hidden' },
-  batch_id: { type: nullable(text), means: 'The batch that it is about; null for a test', public: 'hidden' },
-  test: { type: flag, means: 'Whether it was sent to try the rule', public: 'hidden' },
+  subject: { type: nullable(text), means: 'The subject line', public: 'hidden' },
+  batch_id: { type: nullable(text), means: 'The batch of the message; null for a test', public: 'hidden' },
+  test: { type: flag, means: 'Whether it was a test message', public: 'hidden' },
   state: {
     type: word(MESSAGE_STATES),
     means: '`failed`: not accepted within 24 hours; `unknown`: transmitted, but the answer was lost',

@@ -13,8 +13,8 @@ const isTimeZone = (name: string): boolean => {
 
 export const quietShape = z
   .strictObject({
-    from: clockTime.describe('The first minute without messages, such as `22:00`'),
-    to: clockTime.describe('The first minute with messages again, such as `07:00`'),
+    from: clockTime.describe('Start of the quiet hours, such as `22:00`'),
+    to: clockTime.describe('End of the quiet hours, such as `07:00`'),
     time_zone: z
       .string()
       .max(64)

@@ -14,7 +14,7 @@ export const reportFields = {
   project: { type: text, means: 'Slug', public: 'shown' },
   owner: {
     type: nullable(person),
-    means: 'Who wrote it first; null for callers without an account',
+    means: 'Its author; null for callers without an account',
     public: 'hidden',
   },
   can_edit: { type: flag, means: 'Whether the caller may change it', public: 'hidden' },

@@ -5,7 +5,7 @@ export const shareFields = {
   id: { type: uuid, column: 'id', public: 'hidden' },
   anonymous: {
     type: flag,
-    means: 'Hides user, host, paths and log lines',
+    means: 'Hides users, hosts, paths and log lines',
     column: 'anonymous',
     public: 'hidden',
   },
@@ -24,12 +24,12 @@ export const shareFields = {
   created_by: { type: person, public: 'hidden' },
   creator_disabled: {
     type: flag,
-    means: 'Whether the account of its creator is disabled: until it is enabled, the link does not open',
+    means: 'Whether the account of its creator is disabled; the link does not work until it is enabled',
     public: 'hidden',
   },
   opens: {
     type: flag,
-    means: 'Whether the link opens now: it has not ended, and its creator may still share the batch',
+    means: 'Whether the link works now: it has not expired, and its creator may still share the batch',
     public: 'hidden',
   },
   created_at: { type: instant, column: 'created_at', public: 'hidden' },

@@ -22,24 +22,28 @@ export const chosenColors = z.record(z.string().max(256), z.int().min(0).max(63)
 /** The fields of a saved view: a page's URL under a name, with the colors that no URL says. */
 export const savedViewFields = {
   id: { type: uuid, column: 'id', public: 'shown' },
-  title: { type: text, means: 'The name that its user gave it', column: 'title', public: 'shown' },
+  title: { type: text, means: 'Its name', column: 'title', public: 'shown' },
   path: {
     type: text,
-    means: 'Path and query of the page, beginning with /',
+    means: 'Path and query of the page, starting with /',
     column: 'path',
     public: 'shown',
   },
-  project: { type: nullable(text), means: 'Slug; null for a view of no single project', public: 'shown' },
+  project: {
+    type: nullable(text),
+    means: 'Slug; null for a view that belongs to no project',
+    public: 'shown',
+  },
   audience: {
     type: word(AUDIENCES),
     means:
-      'private: its user alone; project: all who see the project; default: also the first view of its page',
+      "private: only its creator; project: everyone who can see the project; default: also the initial view of the project's page",
     column: 'audience',
     public: 'shown',
   },
   colors: {
     type: jsonOf(chosenColors),
-    means: 'Id of a job → place in the palette',
+    means: 'Job id → index in the palette',
     column: 'colors',
     public: 'shown',
   },

@@ -18,7 +18,7 @@ const sessionShape = z.object({
   id: z.uuid(),
   device: z.string().describe('Browser and system, such as `Firefox on Linux`'),
   user_agent: z.string().nullable(),
-  address: z.string().nullable().describe('The network address of its last request'),
+  address: z.string().nullable().describe('IP address of its last request'),
   method: z
     .enum(['registration', 'password', 'totp', 'recovery_code', 'passkey', 'provider'])
     .nullable()

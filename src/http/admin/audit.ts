@@ -18,8 +18,8 @@ const filters = {
   subject: filterText.optional().describe('Only entries about this subject, such as `batch:<id>`'),
   action: filterText.optional().describe('An action such as `token.created`, or a prefix such as `token.`'),
   actor: filterText.optional().describe('The id or the e-mail address of an account'),
-  address: filterText.optional().describe('Only requests from this network address'),
-  from: instantText.optional().describe('From this time on'),
+  address: filterText.optional().describe('Only requests from this IP address'),
+  from: instantText.optional().describe('From this time, inclusive'),
   to: instantText.optional().describe('Before this time'),
 }
 

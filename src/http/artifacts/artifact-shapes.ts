@@ -33,7 +33,7 @@ export const newVersion = z.strictObject({
     })
     .nullish(),
   aliases: aliases.optional(),
-  batch_id: z.string().min(1).max(512).nullish().describe('The batch that made it'),
+  batch_id: z.string().min(1).max(512).nullish().describe('The batch that created it'),
   job_id: jobIdText.nullish(),
 })
 

@@ -62,7 +62,7 @@ function useRoute(routes: Routes, { writer, now }: Services): void {
       ...knownOnly,
       schema: {
         ...one,
-        summary: 'Note that a batch uses a version; 200 if that is known',
+        summary: 'Record that a batch uses a version; 200 if already recorded',
         body: newUse,
         response: { 200: useShape, 201: useShape },
       },
@@ -90,7 +90,7 @@ function lineageRoute(routes: Routes, { sql }: Services): void {
     {
       schema: {
         ...one,
-        summary: 'What made a version, what used it, and what came of it',
+        summary: 'The lineage of a version: what created it, what used it and what was created from it',
         response: { 200: shapeOf(lineageFields) },
       },
     },

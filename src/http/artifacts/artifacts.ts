@@ -62,9 +62,9 @@ function createArtifactRoute(routes: Routes, services: Services): void {
       bodyLimit: MAX_LIST_BYTES,
       schema: {
         tags,
-        summary: 'Make a version of an artifact; 200 if it has these files already',
+        summary: 'Create a version of an artifact; 200 if a version with these files exists',
         description:
-          'Content that the project has is not sent again. The version is ready, and its aliases move, when the last of its `uploads` is complete.',
+          'Content that the project already has need not be sent again. When the last of its `uploads` is complete, the version becomes ready and its aliases move.',
         params: bySlug,
         querystring: shapes.nothing,
         body: newVersion,

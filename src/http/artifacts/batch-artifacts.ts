@@ -24,7 +24,7 @@ function batchArtifactsRoute(routes: Routes, { sql }: Services): void {
       ...readersOnly,
       schema: {
         tags: ['artifacts'],
-        summary: 'The versions of artifacts that a batch made or used',
+        summary: 'The artifact versions that a batch created or used',
         params: shapes.byId,
         querystring: z.strictObject({ ...pageQuery, relation: relations.optional() }),
         response: { 200: pageOf(shapeOf(batchArtifactFields)) },

@@ -16,7 +16,7 @@ export const listedBatch = batchShape.extend({
   columns: z
     .record(z.string(), fieldValue)
     .optional()
-    .describe('The requested `columns`, by name; fields that the batch lacks are absent'),
+    .describe('The requested `columns`, by name; fields that the batch does not have are absent'),
 })
 
 /**

@@ -182,7 +182,7 @@ function endBatchRoute(routes: Routes, services: Services): void {
       schema: {
         ...one,
         summary:
-          'Mark a batch as ended that its reporter did not end; later events of the reporter override it',
+          'Mark a batch as ended if its reporter did not end it; later events of the reporter override this',
         body: z.strictObject({ status: z.enum(['failed', 'stopped']), reason: endReason.optional() }),
         response: { 200: batchShape },
       },
@@ -253,7 +253,7 @@ function deleteBatchesRoute(routes: Routes, { writer, now }: Services): void {
       ...personOnly,
       schema: {
         tags,
-        summary: 'Delete up to 500 batches; answers the result of each',
+        summary: 'Delete up to 500 batches; returns the result of each',
         querystring: shapes.nothing,
         body: z.strictObject({ batch_ids: batchIds }),
         response: {

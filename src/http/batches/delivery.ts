@@ -25,12 +25,12 @@ const fileCounts = z
   .object({
     stored: z.int(),
     bytes: z.int(),
-    missing: z.int().describe('Declared, and their content has not arrived'),
+    missing: z.int().describe('Declared files whose content has not arrived'),
     missing_bytes: z.int(),
   })
   .describe('Files of the batch')
 const mediaCounts = z
-  .object({ values: z.int(), missing: z.int().describe('Their content has not arrived') })
+  .object({ values: z.int(), missing: z.int().describe('Values whose content has not arrived') })
   .describe('Media values of the batch')
 
 const jobDeliveryCursor = cursorOf<number>('delivery of jobs', z.int().min(0))
@@ -74,7 +74,7 @@ function jobDeliveryRoute(routes: Routes, { sql }: Services): void {
       ...readersOnly,
       schema: {
         tags: ['batches'],
-        summary: 'The received and missing epochs of each job, oldest job first',
+        summary: 'Received and missing epochs of each job, oldest job first',
         params: shapes.byId,
         querystring: z.strictObject(pageQuery),
         response: { 200: pageOf(shapeOf(jobDeliveryFields)) },
@@ -127,13 +127,12 @@ function storedRoute(routes: Routes, { sql }: Services): void {
         tags: ['batches'],
         params: shapes.byId,
         querystring: shapes.nothing,
-        summary:
-          'How much of each kind is stored, for a program that copies a history; also with a reporter token',
+        summary: 'Stored rows of each kind, for programs that copy a history; also with a reporter token',
         response: {
           200: z.object({
             project: z.string(),
             status: z.string(),
-            config: z.int().describe('Entries at the top of the configuration'),
+            config: z.int().describe('Top-level entries of the configuration'),
             tags: z.int(),
             jobs: z.int(),
             series: z.int(),

@@ -24,7 +24,7 @@ function batchEtaRoute(routes: Routes, services: Services): void {
       ...readersOnly,
       schema: {
         ...ofBatch,
-        summary: 'When the batch will be done, with a range',
+        summary: 'Estimated completion of the batch, with a range',
         response: { 200: shapeOf({ batch_id: named, ...etaFields }) },
       },
     },
@@ -44,7 +44,7 @@ function jobEtasRoute(routes: Routes, services: Services): void {
       ...readersOnly,
       schema: {
         ...ofBatch,
-        summary: 'When each job of the batch will be done; null for jobs that are not running',
+        summary: 'Estimated completion of each job; null for jobs that are not running',
         response: {
           200: z.object({
             items: z.array(shapeOf({ job_id: named, key: named, status: named, ...etaFields })),

@@ -20,7 +20,7 @@ export function healthRoutes(app: FastifyInstance, services: Services): void {
         tags: ['batches'],
         params: shapes.byId,
         querystring: shapes.nothing,
-        summary: 'Whether the batch is alive, and which jobs leave their GPU idle',
+        summary: 'Whether the batch is alive, and which jobs have an idle GPU',
         response: {
           200: shapeOf({ batch_id: { type: text, public: 'shown' }, ...healthFields }),
         },

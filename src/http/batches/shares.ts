@@ -51,7 +51,7 @@ function createShareRoute(routes: Routes, { config, writer, now }: Services): vo
         body: z
           .strictObject({
             expires_at: instantText.nullish().describe('Default: never'),
-            anonymous: z.boolean().default(false).describe('Hides user, host, paths and log lines'),
+            anonymous: z.boolean().default(false).describe('Hides users, hosts, paths and log lines'),
             files: z
               .boolean()
               .optional()

@@ -22,21 +22,21 @@ const PROBLEM: Schema = {
     type: { type: 'string', description: 'urn:svc:problem: and the code' },
     title: { type: 'string', description: 'The same for every refusal of this code' },
     status: { type: 'integer' },
-    detail: { type: 'string', description: 'What was wrong this time' },
+    detail: { type: 'string', description: 'Details of this refusal' },
     code: { type: 'string', enum: Object.keys(PROBLEMS), description: 'Stable: switch on this' },
-    instance: { type: 'string', description: 'The path that was asked for' },
+    instance: { type: 'string', description: 'The requested path' },
     errors: {
       type: 'array',
       items: {
         type: 'object',
         properties: {
-          path: { type: 'string', description: 'Where the fault is, such as data.epoch' },
+          path: { type: 'string', description: 'Where the error is, such as `data.epoch`' },
           message: { type: 'string' },
         },
         required: ['path', 'message'],
       },
     },
-    request_id: { type: 'string', description: 'The X-Request-Id of the answer' },
+    request_id: { type: 'string', description: 'The X-Request-Id of the response' },
   },
   required: ['type', 'title', 'status', 'detail', 'code', 'request_id'],
 }

@@ -22,7 +22,7 @@ export const json = z.unknown().refine((value) => {
 export const reason = storable.min(1).max(500)
 const word = storable.min(1).max(128)
 export const pid = z.int().min(1).max(4_194_304)
-export const agoS = z.number().min(0).max(31_536_000).optional().describe('How many seconds ago')
+export const agoS = z.number().min(0).max(31_536_000).optional().describe('Age in seconds')
 export const endedProcesses = z
   .array(z.object({ batch_id: word, pid, start_time: word, boot_id: word, reason: reason.optional() }))
   .max(1_000)
@@ -37,12 +37,12 @@ export const commandShape = z.object({
   batch_id: z.string(),
   command: text,
   cwd: text,
-  pid: z.number().nullable().describe('Of a stop: the process to end'),
-  target_cmd_id: text.describe('Of a stop: the command that started it'),
+  pid: z.number().nullable().describe('For a stop: the process to end'),
+  target_cmd_id: text.describe('For a stop: the command that started it'),
   process: z
     .object({ pid: z.int(), start_time: z.string(), boot_id: z.string() })
     .nullish()
-    .describe('Of a stop: the recorded process; null without a record'),
+    .describe('For a stop: the recorded process; null without a record'),
   env: z.record(z.string(), z.string()),
   authorized_by: z
     .enum(['record', 'owner_words'])

@@ -131,7 +131,7 @@ function claimRoute(routes: Routes, { writer, now }: Services): void {
       ...agentOnly,
       schema: {
         ...ofCommand,
-        summary: 'Claim a rerun right before its process is started; answers a token for the process',
+        summary: 'Claim a rerun right before starting its process; returns a token for the process',
         body: shapes.noInput,
         response: { 200: z.object({ token: z.string() }) },
       },
@@ -150,7 +150,7 @@ function acknowledgeRoute(routes: Routes, { writer, now }: Services): void {
       ...agentOnly,
       schema: {
         ...ofCommand,
-        summary: 'Report that the process was started, or why not; idempotent',
+        summary: 'Report that the process was started, or why it was not; idempotent',
         body: z.union([z.object({ failure_reason: reason }), z.object({ pid, ago_s: agoS })]),
         response: { 200: state },
       },
@@ -211,7 +211,7 @@ function resultRoute(routes: Routes, { writer, now }: Services): void {
             .nullish()
             .describe('Null if it is unknown'),
           failure_reason: reason.nullish(),
-          output_tail: z.string().max(65_536).nullish().describe("The end of the process's output"),
+          output_tail: z.string().max(65_536).nullish().describe("The last part of the process's output"),
           ago_s: agoS,
         }),
         response: { 200: state },

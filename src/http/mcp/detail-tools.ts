@@ -29,7 +29,7 @@ export const getMetrics = tool(
   {
     run,
     keys: z.array(metric).max(50).optional().describe('Names of metrics; all without it'),
-    jobs: z.array(text).max(50).optional().describe('Ids of jobs; all without it'),
+    jobs: z.array(text).max(50).optional().describe('Ids of jobs. Default: all'),
     points: z.int().min(4).max(1_000).default(40),
     from: step.describe('First step'),
     to: step.describe('Last step'),

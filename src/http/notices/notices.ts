@@ -20,7 +20,7 @@ import * as shapes from '../request/shapes.ts'
 
 const cursor = cursorOf('notices', z.int().min(0))
 const tags = ['notices']
-const unread = z.object({ unread: z.int().describe('How many notices I have not read') })
+const unread = z.object({ unread: z.int().describe('Number of unread notices') })
 
 /** The bell (docs/comments.md). */
 export function bellRoutes(app: FastifyInstance, services: Services): void {
@@ -34,7 +34,7 @@ function listRoute(routes: Routes, { sql }: Services): void {
       ...personOnly,
       schema: {
         tags,
-        summary: 'What happened that concerns me, newest first, and how much of it I have not read',
+        summary: 'My notices, newest first, and the number of unread ones',
         querystring: z.strictObject(pageQuery),
         response: { 200: pageOf(noticeShape).extend(unread.shape) },
       },
@@ -59,12 +59,12 @@ function readRoute(routes: Routes, { writer, now }: Services): void {
       ...personOnly,
       schema: {
         tags,
-        summary: 'Mark notices of mine as read: these, or all up to one',
+        summary: 'Mark my notices as read: these, or all up to one',
         querystring: shapes.nothing,
         body: z.union([
           z.strictObject({ ids: z.array(z.int().min(0)).max(500, 'at most 500 notices') }),
           z.strictObject({
-            up_to: z.int().min(0).describe('The newest id that I know: what came since stays unread'),
+            up_to: z.int().min(0).describe('The newest known id; later notices stay unread'),
           }),
         ]),
         response: { 200: unread },
@@ -88,7 +88,7 @@ function choicesRoute(routes: Routes, { sql }: Services): void {
       ...personOnly,
       schema: {
         tags,
-        summary: 'What I want to be told of',
+        summary: 'My notification settings',
         querystring: shapes.nothing,
         response: { 200: choiceShape },
       },
@@ -104,7 +104,7 @@ function chooseRoute(routes: Routes, { writer }: Services): void {
       ...personOnly,
       schema: {
         tags,
-        summary: 'Choose what I want to be told of',
+        summary: 'Change my notification settings',
         querystring: shapes.nothing,
         body: z.strictObject(choiceShape.partial().shape),
         response: { 200: choiceShape },

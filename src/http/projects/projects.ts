@@ -157,7 +157,9 @@ function setRecipientsRoute(routes: Routes, { config, writer, now }: Services): 
         response: {
           200: z.object({
             emails: z.array(z.string()),
-            unconfirmed: z.array(z.string()).describe('They get no mail until their owners confirm them'),
+            unconfirmed: z
+              .array(z.string())
+              .describe('Recipients that must confirm their address before they get mail'),
           }),
         },
       },

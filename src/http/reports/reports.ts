@@ -62,7 +62,7 @@ function listReportsRoute(routes: Routes, { sql, prisma }: Services): void {
       ...readersOnly,
       schema: {
         tags,
-        summary: 'Reports of the projects that I see, newest first, without their texts',
+        summary: 'Reports of the projects that I can see, newest first, without their texts',
         querystring: z.strictObject({
           ...pageQuery,
           project: z.string().optional().describe('Slug: the reports of this project only'),
@@ -129,7 +129,7 @@ function changeReportRoute(routes: Routes, services: Services): void {
       ...personOnly,
       schema: {
         ...one,
-        summary: 'Change a report: who may edit batches of its project',
+        summary: 'Change a report; for users who may edit batches of its project',
         body: z.strictObject({ title: shapes.label, body }).partial(),
         response: { 200: reportShape },
       },
@@ -150,7 +150,7 @@ function deleteReportRoute(routes: Routes, { writer, now }: Services): void {
       ...personOnly,
       schema: {
         ...one,
-        summary: 'Delete a report with its links: its author, and the owner of the project',
+        summary: "Delete a report with its links; for its author and the project's owner",
         response: { 204: shapes.noContent },
       },
     },
@@ -174,7 +174,7 @@ function linkReportRoute(routes: Routes, { config, writer, now }: Services): voi
         ...one,
         summary: 'Create a public link to a report; its token is shown only once',
         description:
-          'The link opens the current text, and each batch that the report embeds now and that I may share.',
+          'The link shows the current text, and each batch that the report embeds now and that I may share.',
         body: z
           .strictObject({ embed: z.boolean().default(false).describe('Lets other sites show the report') })
           .nullish(),

@@ -94,7 +94,7 @@ const whereQuery = repeatable(
 export const unknownNames = z
   .array(z.string())
   .optional()
-  .describe('With `where`, `sort` or `columns`: the names in them that nothing in the list has')
+  .describe('Names in `where`, `sort` or `columns` that no row of the list has')
 
 const MAX_COMPARISONS = 20
 const comparison = read(readComparison, 'must be a comparison such as lr<0.01 or optimizer=adam')

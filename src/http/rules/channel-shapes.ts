@@ -3,8 +3,8 @@ import { type ChannelWish, MAX_CHANNELS } from '../../domain/notifications/index
 import { Problem } from '../../problem.ts'
 import * as shapes from '../request/shapes.ts'
 
-const id = z.uuid().optional().describe('A channel of the rule: what is not given keeps its value')
-const url = z.string().min(1).max(2_048).optional().describe('Needed for a new channel')
+const id = z.uuid().optional().describe('The id of an existing channel; absent fields keep their values')
+const url = z.string().min(1).max(2_048).optional().describe('Required for a new channel')
 const chat = (kind: 'slack' | 'discord' | 'teams') => z.strictObject({ id, kind: z.literal(kind), url })
 
 /** Channels as a caller sends them; `url`, `secret` and `token` are never shown again. */
@@ -25,7 +25,7 @@ export const channels = z
           .max(128)
           .optional()
           .describe(
-            '`whsec_` and 16 to 64 bytes in base64; default: the service makes one and shows it once',
+            '`whsec_` and 16 to 64 bytes in base64. Default: the service generates one and shows it once',
           ),
       }),
       chat('slack'),
@@ -35,7 +35,7 @@ export const channels = z
         id,
         kind: z.literal('ntfy'),
         url: url.describe('The server with the topic, such as `https://ntfy.sh/my-topic`'),
-        topic: z.string().max(64).optional().describe('If the URL does not end in it'),
+        topic: z.string().max(64).optional().describe('The topic, if it is not part of the URL'),
         token: z.string().min(1).max(512).optional().describe('Access token of a protected topic'),
       }),
     ]),

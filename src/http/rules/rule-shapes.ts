@@ -28,22 +28,22 @@ export const cooldown = z
   .int()
   .min(0)
   .max(30 * 86_400)
-export const ownRuns = z.boolean().describe('Only of a personal rule: fire for batches of the caller alone')
+export const ownRuns = z.boolean().describe('For a personal rule only: fire only for batches of the caller')
 /** The fields that a preview depends on. */
 export const counted = {
   trigger,
   condition: condition.nullish().describe('Only for the trigger `metric`'),
-  cooldown_s: cooldown.default(600).describe('Seconds without a further mail after each mail'),
+  cooldown_s: cooldown.default(600).describe('Minimum seconds between two messages'),
   personal: z
     .boolean()
     .default(false)
-    .describe('A rule of the caller, which no one else sees; for all who see the project'),
+    .describe('A private rule of the caller; anyone who can see the project may create one'),
   own_runs: ownRuns.default(false),
 }
 
 export const ruleShape = shapeOf(ruleFields)
 export const mailShape = z.object({
-  configured: z.boolean().describe('False: no mail server is set, so mail is only logged'),
+  configured: z.boolean().describe('False: no mail server is configured, so mail is only logged'),
 })
 export const previewShape = z.object({
   fired: z.int().describe('Mails that the rule would have sent'),

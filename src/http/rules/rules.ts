@@ -102,7 +102,7 @@ function listRulesRoute(routes: Routes, { services }: Context): void {
       ...personOnly,
       schema: {
         tags,
-        summary: 'The rules of a project, newest first, and whether mail is sent at all',
+        summary: 'The rules of a project, newest first, and whether the service can send mail',
         params: bySlug,
         querystring: z.strictObject({
           ...pageQuery,
@@ -154,7 +154,7 @@ function createRuleRoute(routes: Routes, { services }: Context): void {
           recipients: recipients.nullish().describe("Instead of the project's recipients"),
           channels: channels.nullish(),
           enabled: z.boolean().default(true),
-          quiet: quietShape.nullish().describe('Hours without messages; what fires then comes in a digest'),
+          quiet: quietShape.nullish().describe('Quiet hours; messages are collected in a digest'),
         }),
         response: { 201: ruleShape },
       },

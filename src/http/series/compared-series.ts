@@ -146,7 +146,7 @@ function clipRoute(routes: Routes, { sql }: Services): void {
         tags,
         summary: 'The range of the y-axis of one series without outliers, over jobs of any batches',
         description:
-          'It leaves out at most the share `clip` of the points at either end; `hidden` counts the points outside.',
+          'At most the share `clip` of the points is outside at either end; `hidden` counts the points outside.',
         querystring: clipQuery,
         response: { 200: clipShape },
       },

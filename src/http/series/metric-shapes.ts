@@ -53,7 +53,10 @@ export const groupName = z
 export const groupsShape = () =>
   z.object({
     groups: z.array(shapeOf(groupFields)),
-    unknown_names: z.array(z.string()).optional().describe('The name, if no job with a series has a value'),
+    unknown_names: z
+      .array(z.string())
+      .optional()
+      .describe('The name of the field, if no job with a series has a value'),
   })
 /** The answer of a route for groups. */
 export const groupsAnswer = (name: string, groups: readonly Group[]) => ({

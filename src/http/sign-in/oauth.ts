@@ -143,7 +143,7 @@ function linkRoute(routes: Routes, context: ProviderContext): void {
       ...personOnly,
       schema: {
         tags,
-        summary: 'Add an identity to my account: answers the address to open in the browser',
+        summary: 'Add an identity to my account: returns the address to open in the browser',
         params: byProvider,
         querystring: shapes.nothing,
         body: proof,

@@ -88,7 +88,7 @@ function registrationOptionsRoute(routes: Routes, context: Context): void {
       ...personOnly,
       schema: {
         ...own,
-        summary: 'Begin to register a passkey: the options for the device',
+        summary: 'Start registering a passkey: returns the options for the device',
         body: proof,
         response: { 200: optionsShape },
       },
@@ -182,7 +182,7 @@ function signInOptionsRoute(routes: Routes, { services, starts }: Context): void
       config: { needsNoCaller: true },
       schema: {
         ...open,
-        summary: 'Begin to sign in with a passkey: the options for the device',
+        summary: 'Start signing in with a passkey: returns the options for the device',
         body: shapes.noInput,
         response: { 200: optionsShape },
       },

@@ -77,7 +77,7 @@ function beginTotpRoute(routes: Routes, context: Identification): void {
       config: { beforeSecondFactor: true },
       schema: {
         ...own,
-        summary: 'Begin to set up an authenticator app; confirm a code of it to enable it',
+        summary: 'Start setting up an authenticator app; confirm one of its codes to enable it',
         body: z.strictObject({
           current_password: shapes.triedPassword
             .optional()
@@ -110,7 +110,7 @@ function confirmTotpRoute(routes: Routes, context: Identification): void {
       config: { beforeSecondFactor: true },
       schema: {
         ...own,
-        summary: 'Enable the authenticator app with a code of it; sign-in then requires a code',
+        summary: 'Enable the authenticator app with one of its codes; sign-in then requires a code',
         body: z.strictObject({ code }),
         response: { 200: codesShape },
       },
@@ -146,7 +146,7 @@ function disableTotpRoute(routes: Routes, context: Identification): void {
       ...personOnly,
       schema: {
         ...own,
-        summary: 'Remove the authenticator app and its recovery codes; needs a code',
+        summary: 'Remove the authenticator app and its recovery codes; requires a code',
         body: proof,
         response: { 204: shapes.noContent },
       },
@@ -168,7 +168,7 @@ function renewRecoveryCodesRoute(routes: Routes, context: Identification): void 
       ...personOnly,
       schema: {
         ...own,
-        summary: 'Replace the recovery codes by new ones; needs a code',
+        summary: 'Replace the recovery codes; requires a code',
         body: proof,
         response: { 200: codesShape },
       },

@@ -16,7 +16,7 @@ const repeatable = z
   .optional()
 
 const eventsQuery = z.strictObject({
-  channels: repeatable.describe('Names of channels, separated by commas; repeatable'),
+  channels: repeatable.describe('Channel names, separated by commas; repeatable'),
   channel: repeatable.describe('One exact channel, for ids that contain commas; repeatable'),
   last_event_id: z
     .string()

@@ -35,15 +35,17 @@ const storableJson = (value: unknown): boolean => {
 const when = z
   .record(z.string(), anything)
   .optional()
-  .describe('Only part of a trial if these parameters have this value, or one of a list of values')
+  .describe(
+    'The parameter is part of a trial only if these parameters have this value, or one of a list of values',
+  )
 const range = z.strictObject({
   min: z.number(),
   max: z.number(),
   distribution: z
     .enum(DISTRIBUTIONS)
     .optional()
-    .describe('Default: uniform; of whole numbers if min, max and q are whole'),
-  q: z.number().gt(0).optional().describe('Only min plus multiples of q'),
+    .describe('Default: uniform, over integers if min, max and q are integers'),
+  q: z.number().gt(0).optional().describe('Only values min + k·q'),
   when,
 })
 const parameter = z.union(
@@ -89,7 +91,7 @@ export const newSweep = z.strictObject({
   early_stopping: earlyStopping.nullish(),
   command: storable(16_384)
     .nullish()
-    .describe('What workers run, for people to read; it is never executed here'),
+    .describe('The command of the workers, for display; the service never runs it'),
 })
 
 export const preview = z.strictObject({
@@ -100,8 +102,8 @@ export const preview = z.strictObject({
 
 export const previewShape = z.object({
   n_total: z.int().nullable().describe('Trials of the sweep; null without a limit'),
-  combinations: z.number().nullable().describe('Null for a continuum'),
-  trials: z.array(params).describe('The first of a grid; of other methods draws at random as examples'),
+  combinations: z.number().nullable().describe('Null for continuous parameters'),
+  trials: z.array(params).describe('The first trials of a grid; for other methods, random examples'),
 })
 
 const askId = z.string().regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -')
@@ -117,20 +119,18 @@ export const ask = z
       .boolean()
       .optional()
       .describe(
-        'The worker sends the job_start itself, with more than the parameters. Default: the service sends it',
+        'The worker sends job_start itself, with more fields than the parameters. Default: the service sends it',
       ),
     ask_id: askId
       .optional()
-      .describe(
-        'Repeat a request whose answer did not arrive with the same ask_id: it returns the same trial',
-      ),
+      .describe('Idempotency key: a repeated request with the same ask_id returns the same trial'),
     lease_s: z
       .int()
       .min(LEASE_S.min)
       .max(LEASE_S.max)
       .optional()
       .describe(
-        'The worker renews the trial more often than this, or reports its job; else it is lost. Default: SVC_LOST_AFTER_MIN',
+        'The trial is lost unless the worker renews it or reports its job within this time. Default: SVC_LOST_AFTER_MIN',
       ),
   })
   .refine((body) => body.lease_s === undefined || body.ask_id !== undefined, {
@@ -139,15 +139,15 @@ export const ask = z
   })
 
 export const lease = z.strictObject({
-  ask_id: askId.describe('Of the request that reserved the trial'),
+  ask_id: askId.describe('The ask_id of the request that reserved the trial'),
   release: z
     .boolean()
     .default(false)
-    .describe('The worker gives the trial back, or died: another worker gets it at once'),
+    .describe('The worker returns the trial, or died: another worker gets it at once'),
   evicted: z
     .boolean()
     .default(false)
-    .describe('With `release`: the worker was ended from outside, which does not count as a loss'),
+    .describe('With `release`: the worker was evicted, which does not count as a loss'),
 })
 
 export const leased = z.object({ state: z.enum(TRIAL_STATES) })
@@ -158,7 +158,7 @@ export const change = z
   .strictObject({
     state: z.enum(['running', 'paused', 'stopped']).optional(),
     max_trials: maxTrials.nullish().describe('null: no limit'),
-    parameters: space.optional().describe('A new space, for trials from now on'),
+    parameters: space.optional().describe('A new search space, for trials from now on'),
   })
   .refine(
     (body) => Object.values(body).some((value) => value !== undefined),
@@ -171,13 +171,13 @@ export const queue = z.union(
     z.strictObject({
       trial: z.int().min(0),
       seeds: z.array(z.int()).min(1).max(100),
-      seed_name: shapes.label.default('seed').describe('The parameter that takes the seed'),
+      seed_name: shapes.label.default('seed').describe('The name of the seed parameter'),
     }),
   ],
   { error: 'must be {failed: true} or {trial, seeds, seed_name?}' },
 )
 
-export const queued = z.object({ numbers: z.array(z.int()).describe('The trials that wait for a worker') })
+export const queued = z.object({ numbers: z.array(z.int()).describe('The queued trials') })
 
 export const workerCommand = z.strictObject({
   host: hostname,

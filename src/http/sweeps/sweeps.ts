@@ -158,7 +158,7 @@ function queueRoute(routes: Routes, services: Services): void {
       ...senders,
       schema: {
         ...one,
-        summary: 'Queue trials: failed ones once more, or the parameters of a trial with other seeds',
+        summary: 'Queue trials: repeat failed ones, or run the parameters of a trial with other seeds',
         description:
           'The next workers get them before new ones. They do not count for max_trials. A stopped or finished sweep runs again.',
         body: queue,

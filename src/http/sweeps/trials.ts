@@ -33,7 +33,7 @@ export function askRoute(routes: Routes, services: Services): void {
       ...senders,
       schema: {
         ...one,
-        summary: 'Ask for a trial: no two workers get the same one; 204 if there is none left',
+        summary: 'Request a trial; no two workers get the same one. 204 if none is left',
         body: ask,
         response: { 201: reserved, 204: shapes.noContent },
       },
@@ -69,9 +69,9 @@ export function leaseRoute(routes: Routes, services: Services): void {
       ...senders,
       schema: {
         tags,
-        summary: 'Renew the lease of a trial that this worker has, or give the trial back',
+        summary: 'Renew the lease of a trial that this worker holds, or return the trial',
         description:
-          'Only the worker whose `ask_id` reserved the trial: 409 `trial_taken` if another one has it.',
+          'For the worker whose `ask_id` reserved the trial: 409 `trial_taken` if another worker holds it.',
         params: oneTrial,
         querystring: shapes.nothing,
         body: lease,
@@ -104,7 +104,7 @@ export function listTrialsRoute(routes: Routes, services: Services): void {
           ...pageQuery,
           changed_after: numberText(z.int().min(0))
             .optional()
-            .describe('Only trials that run, and those whose `changed` is above this: the news for a worker'),
+            .describe('Only running trials, and those whose `changed` is above this'),
           intermediate: z
             .enum(['true', 'false'])
             .default('false')

@@ -40,9 +40,9 @@ export function startWorkersRoute(routes: Routes, { writer, now }: Services): vo
       ...personOnly,
       schema: {
         ...one,
-        summary: 'Have an agent start workers by a command that a worker on its host recorded',
+        summary: 'Have an agent start workers with a command that a worker on its host recorded',
         description:
-          'Rights and agents are those of a rerun: an agent of the owner that has its own record of the command.',
+          'Requires the rights of a rerun, and an agent of the owner that has its own record of the command.',
         body: start,
         response: { 202: started },
       },

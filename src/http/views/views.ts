@@ -66,7 +66,7 @@ function listViewsRoute(routes: Routes, { sql, prisma }: Services): void {
       ...readersOnly,
       schema: {
         tags,
-        summary: 'Saved views, newest first: my own, and those shared with projects that I may see',
+        summary: 'Saved views, newest first: my own, and those shared with projects that I can see',
         querystring: z.strictObject({
           ...pageQuery,
           project: z.string().optional().describe('Slug: the views of this project only'),
@@ -103,7 +103,7 @@ function saveViewRoute(routes: Routes, services: Services): void {
       ...personOnly,
       schema: {
         tags,
-        summary: 'Save a page under a title: 201; 200 if that replaces my view of this title in the project',
+        summary: 'Save a page under a title; 200 if it replaces my view with this title in the project',
         querystring: shapes.nothing,
         body: z.strictObject({
           title: shapes.label,
@@ -133,7 +133,7 @@ function changeViewRoute(routes: Routes, services: Services): void {
       ...personOnly,
       schema: {
         ...one,
-        summary: 'Change a saved view: its user, and for a shared one the owner of the project',
+        summary: "Change a saved view; for its creator, and for a shared view also the project's owner",
         body: z.strictObject({ title: shapes.label, path: pagePath, audience, colors }).partial(),
         response: { 200: viewShape },
       },

@@ -4,44 +4,44 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';
-/** What an agent is to do */
+/** A kind of agent command */
 export type AgentCommandKind =
-  /** Run a recorded command again */
+  /** Rerun a recorded command */
   | 'RERUN'
   /** End a process */
   | 'STOP';
 
-/** How far a command is */
+/** Progress of an agent command */
 export type AgentCommandState =
-  /** It was taken back before the agent took it */
+  /** It was cancelled before the agent accepted it */
   | 'CANCELLED'
   /** It is done */
   | 'DONE'
   /** No agent took it for a day */
   | 'EXPIRED'
-  /** It could not be done */
+  /** It failed */
   | 'FAILED'
-  /** The agent is doing it */
+  /** The agent is executing it */
   | 'IN_FLIGHT'
-  /** The agent has not taken it */
+  /** The agent has not accepted it */
   | 'PENDING';
 
-/** Whether an attempt runs, or how it ended */
+/** The status of an attempt */
 export type AttemptStatus =
-  /** It ended by itself */
+  /** It completed */
   | 'COMPLETED'
   /** It ended with an error */
   | 'FAILED'
-  /** It ended without a word */
+  /** It ended without reporting an end */
   | 'LOST'
-  /** It runs */
+  /** Running */
   | 'RUNNING'
   /** A person or the service stopped it */
   | 'STOPPED'
-  /** The next attempt of the batch began, and the end of this one was never reported */
+  /** The next attempt of the batch started before this one reported its end */
   | 'SUPERSEDED';
 
-/** Any of the words of a field, and all fields together; compared without case. */
+/** A row must match one of the words of each field; case is ignored. */
 export type BatchFilter = {
   /** Archived or not; give both values for all. Default: not archived, unless `id` is given */
   archived?: Array<boolean> | null | undefined;
@@ -57,7 +57,7 @@ export type BatchFilter = {
   project?: Array<string> | null | undefined;
   /** Text in its id, name, group, experiment type, command, notes or tags */
   q?: Array<string> | null | undefined;
-  /** With or without a star; all if absent */
+  /** Starred or not. Default: all */
   starred?: Array<boolean> | null | undefined;
   /** Status */
   status?: Array<BatchStatus> | null | undefined;
@@ -67,86 +67,86 @@ export type BatchFilter = {
   where?: Array<string> | null | undefined;
 };
 
-/** Among equals the newest comes first. In both directions numbers come before texts, then NaN, then batches without the field. */
+/** In both directions, numbers come before texts, then NaN, then batches without the field. Ties are sorted newest first. */
 export type BatchOrder = {
-  /** What to sort by */
+  /** Sort key */
   by: BatchOrderBy;
-  /** Which end comes first */
+  /** Sort direction */
   direction?: Direction;
   /** For FIELD: a name as in queries */
   field?: string | null | undefined;
 };
 
-/** What batches are sorted by */
+/** Sort keys of batches */
 export type BatchOrderBy =
-  /** How long it ran */
+  /** Duration */
   | 'ELAPSED'
-  /** What `field` names */
+  /** The field named by `field` */
   | 'FIELD'
-  /** The name of the machine */
+  /** Host name */
   | 'HOST'
   /** The id */
   | 'ID'
-  /** The last sign of life */
+  /** When it was last heard from */
   | 'LAST_SEEN_AT'
   /** The owner */
   | 'OWNER'
-  /** How much of it is done */
+  /** Progress */
   | 'PROGRESS'
-  /** The beginning */
+  /** Start time */
   | 'STARTED_AT'
   /** The status */
   | 'STATUS';
 
-/** Whether a batch runs, or how it ended */
+/** The status of a batch */
 export type BatchStatus =
-  /** It ended by itself */
+  /** It completed */
   | 'COMPLETED'
   /** It ended with an error */
   | 'FAILED'
-  /** It ended without a word */
+  /** It ended without reporting an end */
   | 'LOST'
-  /** It runs */
+  /** Running */
   | 'RUNNING'
   /** A person or the service stopped it */
   | 'STOPPED';
 
 /** Seconds from and to, both included; with `xKey`, values. */
 export type Between = {
-  /** The first one, included; from the beginning if absent */
+  /** Lower bound, inclusive. Default: the first */
   from?: number | null | undefined;
-  /** The last one, included; to the end if absent */
+  /** Upper bound, inclusive. Default: the last */
   to?: number | null | undefined;
 };
 
 /** A condition on a field, by its name or path (`opt/lr`), with a number or a text. A field that is missing or of the other kind meets none. NaN equals "NaN", and is neither below nor above anything. */
 export type Comparison = {
-  /** The name of the parameter or series */
+  /** Name of the parameter or series */
   key: string;
   /** Compare with a number */
   number?: number | string | null | undefined;
-  /** How to compare */
+  /** Comparison operator */
   op: Operator;
   /** Compare with a text */
   text?: string | null | undefined;
 };
 
-/** Which end of an order comes first */
+/** A sort direction */
 export type Direction =
-  /** The smallest or oldest first */
+  /** Ascending: smallest or oldest first */
   | 'ASC'
-  /** The largest or newest first */
+  /** Descending: largest or newest first */
   | 'DESC';
 
 /** Epochs from and to, both included. */
 export type EpochRange = {
-  /** The first one, included; from the beginning if absent */
+  /** Lower bound, inclusive. Default: the first */
   from?: number | null | undefined;
-  /** The last one, included; to the end if absent */
+  /** Upper bound, inclusive. Default: the last */
   to?: number | null | undefined;
 };
 
-/** Any of the words of a field, all comparisons, and all fields together. */
+/** A row must match one of the words of each field, and all comparisons. */
 export type JobFilter = {
   /** Dataset */
   dataset?: Array<string> | null | undefined;
@@ -168,15 +168,15 @@ export type JobFilter = {
   where?: Array<string> | null | undefined;
 };
 
-/** Whether a job runs, or how it ended */
+/** The status of a job */
 export type JobStatus =
-  /** It ended by itself */
+  /** It completed */
   | 'COMPLETED'
   /** It ended with an error */
   | 'FAILED'
-  /** Its batch ended, and its own end was never reported */
+  /** Its batch ended before its own end was reported */
   | 'LOST'
-  /** It runs */
+  /** Running */
   | 'RUNNING'
   /** A person or the service stopped it */
   | 'STOPPED';
@@ -188,13 +188,13 @@ export type LogStream =
   /** Printed to standard output */
   | 'STDOUT';
 
-/** How two values are compared */
+/** A comparison operator */
 export type Operator =
   /** Equal */
   | 'EQ'
   /** At least */
   | 'GE'
-  /** More than */
+  /** Greater than */
   | 'GT'
   /** At most */
   | 'LE'
@@ -203,20 +203,20 @@ export type Operator =
   /** Not equal */
   | 'NE';
 
-/** What a member may do */
+/** The role of a member in a project */
 export type ProjectRole =
-  /** Reads, and changes what is in the project */
+  /** Reads and edits the content of the project */
   | 'MEMBER'
   /** Also changes the project and its members */
   | 'OWNER'
   /** Reads */
   | 'VIEWER';
 
-/** How a long series is reduced to points that can be drawn */
+/** How to downsample long series */
 export type Sampling = {
-  /** The range of a time axis, or of `xKey`, in place of `range` */
+  /** The range of a time axis or of `xKey`, instead of `range` */
   between?: Between | null | undefined;
-  /** What stands for the points of a pixel */
+  /** The sampling method */
   mode: SamplingMode;
   /** For M4; default 1000 */
   points?: number | null | undefined;
@@ -226,31 +226,31 @@ export type Sampling = {
   x?: XAxis | null | undefined;
   /** Instead of `x`: the x-axis is the values of this series of the same job, joined by epoch. Epochs without a finite value of that series are left out. */
   xKey?: string | null | undefined;
-  /** LOG: buckets are equally wide on a logarithmic x-axis, and what is not above 0 is left out */
+  /** LOG: buckets have equal width on a logarithmic x-axis; points at or below 0 are left out */
   xScale?: Scale | null | undefined;
-  /** LOG: of each bucket the least value above 0 stays, besides the first that is not */
+  /** LOG: each bucket keeps its lowest value above 0, and its first value at or below 0 */
   yScale?: Scale | null | undefined;
 };
 
-/** What stands for the points of a pixel */
+/** The sampling method */
 export type SamplingMode =
   /** Every point */
   | 'FULL'
-  /** At most `points` points: of each bucket of the axis the first, last, least and greatest */
+  /** At most `points` points: the first, last, lowest and highest of each bucket */
   | 'M4';
 
 /** The scale of an axis */
 export type Scale =
-  /** Equal distances are equal differences */
+  /** Linear */
   | 'LINEAR'
-  /** Equal distances are equal ratios */
+  /** Logarithmic */
   | 'LOG';
 
 /** Unix seconds from and to, both included. */
 export type TimeRange = {
-  /** The first one, included; from the beginning if absent */
+  /** Lower bound, inclusive. Default: the first */
   from?: number | null | undefined;
-  /** The last one, included; to the end if absent */
+  /** Upper bound, inclusive. Default: the last */
   to?: number | null | undefined;
 };
 
@@ -258,10 +258,10 @@ export type TimeRange = {
 export type Visibility =
   /** Its members */
   | 'PRIVATE'
-  /** Everybody */
+  /** Everyone */
   | 'PUBLIC';
 
-/** What a chart is drawn over */
+/** The x-axis of a chart */
 export type XAxis =
   /** The step */
   | 'EPOCH'
