@@ -86,7 +86,7 @@ test.each([
   for (const one of log)
     fc.assert(
       fc.property(one ? positive : sorted, ([low, high]) => {
-        const range = xRangeOf([low, high], undefined, { log: one, whole: x === 'epoch' })
+        const range = xRangeOf([low, high], undefined, { log: one, x })
         expectRange(range)
         const ticks = xTicks({ x, log: one }, range, 400, measure)
         expectReadable(ticks, range)

@@ -222,10 +222,16 @@ test.each([
 
 test('around a single point the x-axis is short; a zoom goes before', () => {
   const [linear, log] = [
-    { log: false, whole: true },
-    { log: true, whole: true },
-  ]
-  expect(xRangeOf([0], undefined, linear)).toEqual([-1, 1])
+    { log: false, x: 'epoch' },
+    { log: true, x: 'epoch' },
+  ] as const
+  expect(xRangeOf([0], undefined, linear)).toEqual([0, 1])
+  expect(xRangeOf([1], undefined, linear)).toEqual([0, 2])
+  expect(xRangeOf([-3], undefined, linear)).toEqual([-4, -2])
+  expect(xRangeOf([0], undefined, { log: false, x: 'relative' })).toEqual([0, 1])
+  expect(xRangeOf([1e9], undefined, { log: false, x: 'wall' })).toEqual([1e9 - 1, 1e9 + 1])
+  expect(xRangeOf([0.001], undefined, { log: false, x: 'metric' })).toEqual([0, 0.002])
+  expect(xRangeOf([-0.5], undefined, { log: false, x: 'metric' })).toEqual([-1, 0])
   expect(xRangeOf([8], undefined, log)).toEqual([4, 16])
   expect(xRangeOf([0, 5], undefined, linear)).toEqual([0, 5])
   expect(xRangeOf([0], [2, 4], linear)).toEqual([2, 4])

@@ -83,6 +83,20 @@ test('a report is edited in place: blocks are added, moved by keyboard and remov
   await context.close()
 })
 
+test('a chart of a series that no job has says so, and lists no job as if it were drawn', async () => {
+  const { body } = await web.app.call('POST', '/api/reports', {
+    token: web.ada.token,
+    body: { project: 'digits', title: 'Typed wrongly', body: '@chart(night, val_los)' },
+  })
+  const { page, context } = await web.asAda()
+  await page.goto(`/r/${body.id}`)
+  const figure = page.locator('[data-report] figure')
+  await figure.getByText('No job has val_los. There is val_loss.').waitFor()
+  expect(await figure.innerText()).not.toContain('good')
+  await web.app.call('DELETE', `/api/reports/${body.id}`, { token: web.ada.token })
+  await context.close()
+})
+
 test('a report can be created from selected batches, edited, read by link without an account, and revoked', async () => {
   const { page, context, complaints } = await web.asAda()
   await page.goto('/p/digits')

@@ -13,6 +13,7 @@ import { openView } from '../lib/open-view.ts'
 import { projectsQuery, useMe, viewsQuery } from '../lib/queries.ts'
 import { chooseTheme } from '../lib/theme.ts'
 import { Dialog } from '../ui/dialog.tsx'
+import { Name } from '../ui/name.tsx'
 import { StatusShape } from '../ui/status.tsx'
 import { signOutAndLeave } from './leave.ts'
 import { takeTyped } from './typed-ahead.ts'
@@ -93,8 +94,12 @@ function Found({ entry, onRun }: { entry: Entry; onRun: () => void }) {
       onSelect={onRun}
     >
       {entry.status && <StatusShape status={entry.status} />}
-      <span className="min-w-0 truncate">{entry.title}</span>
-      <span className="min-w-0 flex-1 truncate text-xs text-muted">{entry.note}</span>
+      <span className="min-w-0 truncate">
+        <Name>{entry.title}</Name>
+      </span>
+      <span className="min-w-0 flex-1 truncate text-xs text-muted">
+        {entry.note && <Name>{entry.note}</Name>}
+      </span>
       <span className="text-xs text-muted">{entry.kind}</span>
     </Command.Item>
   )

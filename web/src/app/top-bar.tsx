@@ -7,6 +7,7 @@ import { batchStore } from '../lib/live/batches.ts'
 import { useRowPart } from '../lib/live/row-store.ts'
 import { useStreamState } from '../lib/live/stream.ts'
 import { Button, buttonLook } from '../ui/controls.tsx'
+import { Name } from '../ui/name.tsx'
 import { OpenLater } from '../ui/open-later.tsx'
 import { Bell } from './bell.tsx'
 import { PAGES } from './places.ts'
@@ -63,7 +64,11 @@ function Breadcrumb() {
         </Link>
       )}
       {project !== undefined && (
-        <Link {...links.project(project)} className="max-w-48 truncate hover:text-ink hover:underline">
+        <Link
+          {...links.project(project)}
+          title={project}
+          className="max-w-48 min-w-12 shrink-3 truncate hover:text-ink hover:underline"
+        >
           {project}
         </Link>
       )}
@@ -81,9 +86,10 @@ function Breadcrumb() {
           <Link
             {...links.batch(batchId)}
             title={batchId}
+            aria-label={name ?? batchId}
             className="min-w-0 truncate text-ink hover:underline"
           >
-            {name ?? batchId}
+            <Name>{name ?? batchId}</Name>
           </Link>
         </>
       )}

@@ -2,6 +2,7 @@ import { useSortable } from '@dnd-kit/sortable'
 import { EyeOff, GripVertical } from 'lucide-react'
 import { type ChartLayout, type ChartSize, ONE, type Section, sizeOf } from '../lib/charts/layout.ts'
 import { Button } from '../ui/controls.tsx'
+import { Name } from '../ui/name.tsx'
 import { columnLook } from './chart-look.ts'
 import { ChartResizer } from './chart-resizer.tsx'
 
@@ -42,7 +43,9 @@ export function ArrangedCard(props: Arranged & { name: string; isPinned: boolean
     >
       <div className="flex items-center gap-1 pb-1">
         {isPinned ? (
-          <span className="min-w-0 flex-1 truncate px-1 text-muted">{label}</span>
+          <span className="min-w-0 flex-1 truncate px-1 text-muted">
+            <Name>{label}</Name>
+          </span>
         ) : (
           <button
             type="button"
@@ -52,7 +55,9 @@ export function ArrangedCard(props: Arranged & { name: string; isPinned: boolean
             className="flex min-w-0 flex-1 cursor-grab touch-none items-center gap-1 rounded px-1 py-0.5 text-left text-muted hover:bg-hover hover:text-ink pointer-coarse:min-h-9"
           >
             <GripVertical className="size-3.5 shrink-0" aria-hidden="true" />
-            <span className="truncate">{label}</span>
+            <span className="min-w-0 flex-1 truncate">
+              <Name>{label}</Name>
+            </span>
           </button>
         )}
         <Button

@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'react'
 import { errorText } from '../lib/api/request.ts'
 import { count, some } from '../lib/words.ts'
 import { buttonLook } from '../ui/controls.tsx'
+import { Name } from '../ui/name.tsx'
 import { OpenLater } from '../ui/open-later.tsx'
 import { AddedMetricsLegend, AddMetric } from './chart-metrics.tsx'
 import type { ChartView } from './chart-view.ts'
@@ -133,7 +134,7 @@ function Header(
     <figcaption className="flex items-center gap-1 px-1 pb-1">
       <span className="truncate font-medium" title={name}>
         {props.kept?.has(name) && <Pin className="inline size-3 text-accent" aria-hidden="true" />}
-        {name}
+        <Name>{name}</Name>
       </span>
       <span data-points className="flex min-w-0 flex-1 justify-end gap-1 text-xs text-muted">
         <span

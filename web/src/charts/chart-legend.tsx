@@ -9,6 +9,7 @@ import { useRow } from '../lib/live/row-store.ts'
 import { mainSeries } from '../lib/main-series.ts'
 import { useTheme } from '../lib/theme.ts'
 import { fixedLike, number, some } from '../lib/words.ts'
+import { Name } from '../ui/name.tsx'
 import { StatusShape } from '../ui/status.tsx'
 import { orderedBy } from './job-order.ts'
 import { Swatch } from './swatch.tsx'
@@ -118,10 +119,11 @@ function Entry(props: Choices & { job: string; columns: readonly string[]; forma
         type="button"
         aria-pressed={!off}
         title={off ? `Show ${job}` : `Hide ${job}`}
+        aria-label={job}
         className={`min-w-0 flex-1 truncate text-left ${off ? 'text-muted line-through' : ''}`}
         onClick={() => props.onToggle(job)}
       >
-        {job}
+        <Name>{job}</Name>
       </button>
       <span
         // The action buttons replace the value completely, not a part of it.
@@ -225,11 +227,15 @@ function GroupEntry(props: NamedCurve & { focus: Focus; colourOf: ColourOf }) {
       <span className="flex min-w-0 flex-1 gap-1" title={name}>
         {batch !== undefined && (
           <>
-            <span className="max-w-2/5 shrink-0 truncate text-muted">{batch}</span>
+            <span className="max-w-2/5 shrink-0 truncate text-muted">
+              <Name>{batch}</Name>
+            </span>
             <span className="text-muted">/</span>
           </>
         )}
-        <span className="truncate">{job}</span>
+        <span className="min-w-0 flex-1 truncate">
+          <Name>{job}</Name>
+        </span>
       </span>
       <span className="text-xs whitespace-nowrap text-muted tabular-nums">
         {hovered ?? note ?? (jobs !== undefined && some(jobs, 'job'))}

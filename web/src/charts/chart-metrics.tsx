@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { matcher } from '../lib/charts/search.ts'
 import { useTheme } from '../lib/theme.ts'
 import { buttonLook, inputLook } from '../ui/controls.tsx'
+import { Name } from '../ui/name.tsx'
 import { PopoverLater } from '../ui/popover-later.tsx'
 import { type Curves, dashOf } from './curves.ts'
 
@@ -70,7 +71,7 @@ export function AddMetric(props: {
                       }
                     />
                     <span className="min-w-0 truncate" title={key}>
-                      {key}
+                      <Name>{key}</Name>
                     </span>
                   </label>
                   {drawn && curves.keys.length > 1 && (

@@ -4,6 +4,7 @@ import type { Line } from '../lib/charts/line.ts'
 import { type Focus, useFocused, useHoveredValue } from '../lib/live/focus.ts'
 import { useTheme } from '../lib/theme.ts'
 import { count } from '../lib/words.ts'
+import { Name } from '../ui/name.tsx'
 import { useListed } from './use-listed.ts'
 
 /** More curves are not listed. */
@@ -52,8 +53,8 @@ function Entry({ line, focus, colourOf }: { line: Line; focus: Focus; colourOf: 
         className="size-2 shrink-0 rounded-full"
         style={{ background: colourOf(line.colourKey, useTheme()) }}
       />
-      <span className="min-w-0 truncate" title={line.name}>
-        {line.name}
+      <span className="min-w-0 flex-1 truncate" title={line.name}>
+        <Name>{line.name}</Name>
       </span>
       <span className="ml-auto whitespace-nowrap tabular-nums">{hovered}</span>
     </li>

@@ -5,12 +5,16 @@ import type { XKind } from './plot-axes.ts'
 export function xRangeOf(
   steps: ArrayLike<number> | undefined,
   zoom: readonly [number, number] | undefined,
-  { log, whole }: { log: boolean; whole: boolean },
+  { log, x }: { log: boolean; x: XKind },
 ): [number, number] {
+  const whole = x === 'epoch'
   const [least, most] = [steps?.[0] ?? (log ? 1 : 0), steps?.[steps.length - 1] ?? 1]
   if (zoom) return drawable([log && zoom[0] <= 0 ? least : zoom[0], zoom[1]], { log, whole })
   if (least !== most) return drawable([least, most], { log, whole })
-  return drawable(log ? [least / 2, least * 2] : [least - 1, least + 1], { log, whole })
+  if (log) return drawable([least / 2, least * 2], { log, whole })
+  if (x === 'metric') return padded([least, least])
+  // Nothing is before the first step or the start.
+  return drawable([least >= 0 ? Math.max(0, least - 1) : least - 1, least + 1], { whole })
 }
 
 /**

@@ -189,7 +189,7 @@ export class Plot {
       x: {
         time: false,
         ...distributionOf(xLog),
-        range: (u) => xRangeOf(u.data[0], this.#ranges.x, { log: xLog, whole: x === 'epoch' }),
+        range: (u) => xRangeOf(u.data[0], this.#ranges.x, { log: xLog, x }),
       },
       y: { ...distr, range: (_, min, max) => yRangeOf([min, max], this.#ranges.y, log, curves.span) },
       y2: { ...distr, range: (_, min, max) => yRangeOf([min, max], [null, null], log) },

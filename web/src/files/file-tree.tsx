@@ -2,6 +2,7 @@ import { ChevronRight, File as FileIcon, Folder as FolderIcon } from 'lucide-rea
 import { useEffect, useState } from 'react'
 import { bytesText, count, some } from '../lib/words.ts'
 import { Button } from '../ui/controls.tsx'
+import { Name } from '../ui/name.tsx'
 import { type Folder, foldersOf, nameOf } from './tree.ts'
 
 /** Entries of one folder beyond these are shown on request. */
@@ -65,7 +66,9 @@ function FolderButton(props: {
         aria-hidden="true"
       />
       <FolderIcon className="size-3.5 shrink-0 text-muted" aria-hidden="true" />
-      <span className="min-w-0 flex-1 truncate">{folder.name}</span>
+      <span className="min-w-0 flex-1 truncate">
+        <Name>{folder.name}</Name>
+      </span>
       <span className="text-xs text-muted tabular-nums">{some(folder.count, 'file')}</span>
       <span className="w-20 text-right text-xs text-muted tabular-nums">{bytesText(folder.size)}</span>
     </button>
@@ -108,7 +111,9 @@ function Entries(props: {
             onClick={() => onShow(file.path)}
           >
             <FileIcon className="size-3.5 shrink-0 text-muted" aria-hidden="true" />
-            <span className="min-w-0 flex-1 truncate">{nameOf(file.path)}</span>
+            <span className="min-w-0 flex-1 truncate">
+              <Name>{nameOf(file.path)}</Name>
+            </span>
             <span className="w-20 text-right text-xs text-muted tabular-nums">{bytesText(file.size)}</span>
           </button>
         </li>

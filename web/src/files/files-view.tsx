@@ -48,9 +48,9 @@ export function FilesView(props: {
   return (
     <div className="flex flex-col gap-4 p-3 lg:flex-row">
       <section aria-label="All files" className="flex min-w-0 flex-col gap-2 lg:w-[30rem] lg:shrink-0">
-        <div className="flex items-center gap-3">
+        <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
           <FindFiles value={wanted} onChange={setWanted} />
-          <span role="status" className="text-xs text-muted">
+          <span role="status" className="text-xs whitespace-nowrap text-muted">
             {wanted === ''
               ? some(files.length, 'file')
               : `${count(found.length)} of ${some(files.length, 'file')}`}
@@ -103,7 +103,7 @@ const FindFiles = ({ value, onChange }: { value: string; onChange: (text: string
     type="search"
     aria-label="Find files"
     placeholder="Find files"
-    className={`${inputLook} max-w-56`}
+    className={`${inputLook} max-w-56 flex-1`}
     value={value}
     onChange={(event) => onChange(event.target.value)}
   />

@@ -4,6 +4,7 @@ import type { LogLine } from '../lib/api/series.ts'
 import { EPOCH } from '../lib/step-unit.ts'
 import { exact, number, timeOfDay } from '../lib/words.ts'
 import { Button } from '../ui/controls.tsx'
+import { Name } from '../ui/name.tsx'
 import { LINE_PX, type ScrolledLines, useLogScroll } from './use-log-scroll.ts'
 
 const LEVEL_COLOUR: Record<string, string> = {
@@ -151,10 +152,10 @@ function Time({ line, address }: { line: LogLine; address: LinkProps | undefined
 
 const OfJob = ({ line, address }: { line: LogLine; address: LinkProps | undefined }) =>
   address === undefined ? (
-    line.job_id
+    <Name>{line.job_id}</Name>
   ) : (
-    <Link {...address} tabIndex={-1} className="hover:underline">
-      {line.job_id}
+    <Link {...address} tabIndex={-1} aria-label={line.job_id} className="hover:underline">
+      <Name>{line.job_id}</Name>
     </Link>
   )
 

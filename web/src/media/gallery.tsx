@@ -4,6 +4,7 @@ import type { MediaItem, MediaValue, StoredMedia } from '../lib/api/media.ts'
 import { useTheme } from '../lib/theme.ts'
 import { bytesText, number, some } from '../lib/words.ts'
 import { Button } from '../ui/controls.tsx'
+import { Name } from '../ui/name.tsx'
 import { LayeredImage } from './layered-image.tsx'
 import { StoredContent } from './stored-content.tsx'
 
@@ -140,7 +141,9 @@ function JobName({ job, width }: { job: string; width: number | undefined }) {
   return (
     <h4 className="flex items-center gap-1.5 text-xs" style={{ maxWidth: width }} title={job}>
       <span aria-hidden="true" className="size-2.5 shrink-0 rounded-full" style={{ background: colour }} />
-      <span className="truncate">{job}</span>
+      <span className="min-w-0 flex-1 truncate">
+        <Name>{job}</Name>
+      </span>
     </h4>
   )
 }

@@ -6,6 +6,7 @@ import { errorText } from '../lib/api/request.ts'
 import { useTheme } from '../lib/theme.ts'
 import { count, number, some } from '../lib/words.ts'
 import { Button, Choice } from '../ui/controls.tsx'
+import { Name } from '../ui/name.tsx'
 import { Failure } from '../ui/notice.tsx'
 import { type HeatMap, heatMapOf, QUANTILES, quantile, rangeOfJobs } from './heat-map.ts'
 import { HeatMapPlot } from './heat-map-plot.tsx'
@@ -160,7 +161,9 @@ function JobHistograms(props: {
             className="size-2.5 shrink-0 rounded-full"
             style={{ background: colourOf(job, theme) }}
           />
-          <span className="truncate">{job}</span>
+          <span className="min-w-0 flex-1 truncate">
+            <Name>{job}</Name>
+          </span>
         </figcaption>
       )}
       {n > 0 && (

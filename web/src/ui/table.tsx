@@ -17,6 +17,7 @@ export const Table = ({
   label,
   children,
 }: {
+  /** The last may be empty: the column of the rows' buttons, which stays in sight while the others are scrolled. */
   heads: readonly string[]
   /** Columns hidden on phones; their cells need `max-sm:hidden` too. */
   wide?: readonly string[]
@@ -27,8 +28,12 @@ export const Table = ({
   label: string
   children: ReactNode
 }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
-  <section className="fade-end relative overflow-x-auto" tabIndex={0} aria-label={label}>
+  <section
+    className={`${heads.at(-1) === '' ? 'table-actions' : 'fade-end'} relative overflow-x-auto`}
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+    tabIndex={0}
+    aria-label={label}
+  >
     <table className="w-full border-y border-line text-left [&_td]:px-2 [&_td]:py-1.5 [&_td]:whitespace-nowrap [&_tr]:border-t [&_tr]:border-line [&_.text-right+:not(.text-right)]:pl-6">
       <thead className="bg-surface text-xs text-muted">
         <tr>

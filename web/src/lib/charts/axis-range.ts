@@ -20,7 +20,7 @@ export function drawable(
 ): [number, number] {
   const [low, high] = [Math.max(-MAX, ends[0]), Math.min(MAX, ends[1])]
   const size = Math.max(Math.abs(low), Math.abs(high))
-  if (size === 0) return whole ? [-1, 1] : [0, 1]
+  if (size === 0) return [0, 1]
   const share = log ? Math.max(NARROWEST, Math.abs(Math.log10(size)) * NARROWEST_BY_DECADE) : NARROWEST
   const narrowest = Math.max(size * share, NARROWEST_SUBNORMAL)
   const least = whole && size <= Number.MAX_SAFE_INTEGER ? 1 : narrowest

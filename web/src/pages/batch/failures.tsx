@@ -17,6 +17,7 @@ import {
 } from '../../lib/traceback.ts'
 import { count, endingText, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
+import { Name } from '../../ui/name.tsx'
 import { StatusShape } from '../../ui/status.tsx'
 import { Traceback } from '../../ui/traceback.tsx'
 import { useKeptOpen } from '../../ui/use-kept-open.ts'
@@ -140,7 +141,7 @@ function Group({
         <span className="inline-flex max-w-full min-w-0 shrink-0 items-baseline gap-1.5 font-medium text-failed sm:max-w-[40%]">
           <StatusShape status="failed" />
           <span className="min-w-0 truncate">
-            {group.jobs.length === 1 ? job.id : `${count(group.jobs.length)} × the same error`}
+            <Name>{group.jobs.length === 1 ? job.id : `${count(group.jobs.length)} × the same error`}</Name>
           </span>
         </span>
         <span className="min-w-0 flex-1 truncate font-mono text-xs max-sm:basis-full">{group.error}</span>

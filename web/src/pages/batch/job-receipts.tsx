@@ -4,6 +4,7 @@ import { useRef } from 'react'
 import type { JobDelivery } from '../../lib/api/control.ts'
 import { links } from '../../lib/links.ts'
 import { count, number } from '../../lib/words.ts'
+import { Name } from '../../ui/name.tsx'
 
 const ROW_PX = 32
 
@@ -54,8 +55,15 @@ export function JobReceipts({ rows, batchId }: { rows: readonly JobDelivery[]; b
           if (job === undefined) return null
           const short = job.said_epochs !== null && job.epochs < job.said_epochs
           const cells = [
-            <Link key="id" {...links.job(batchId, job.job_id)} data-open className="hover:underline">
-              {job.job_id}
+            <Link
+              key="id"
+              {...links.job(batchId, job.job_id)}
+              data-open
+              title={job.job_id}
+              aria-label={job.job_id}
+              className="hover:underline"
+            >
+              <Name>{job.job_id}</Name>
             </Link>,
             count(job.epochs),
             job.first_epoch === null ? '–' : `${number(job.first_epoch)} to ${number(job.last_epoch)}`,

@@ -5,6 +5,7 @@ import { hrefs } from '../../lib/links.ts'
 import { useFocused } from '../../lib/live/focus.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { Tag } from '../../ui/controls.tsx'
+import { Name } from '../../ui/name.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
 import type { JobColumn } from './job-columns.ts'
 
@@ -49,7 +50,7 @@ export const JobRow = memo(function JobRow(props: {
     >
       {columns.map((column) =>
         column.id === 'id' ? (
-          <Name key="id" job={job} checked={props.checked} onCheck={props.onCheck} />
+          <NameCell key="id" job={job} checked={props.checked} onCheck={props.onCheck} />
         ) : (
           <Cell key={column.id} column={column} job={job} isNumeric={numeric.has(column.id)} />
         ),
@@ -82,7 +83,7 @@ function Cell({ column, job, isNumeric }: { column: JobColumn; job: Job; isNumer
   )
 }
 
-function Name(props: {
+function NameCell(props: {
   job: Job
   checked: boolean
   onCheck: (job: string, on: boolean, range: boolean) => void
@@ -105,15 +106,18 @@ function Name(props: {
       </label>
       <span aria-hidden="true" className="size-2 shrink-0 rounded-full" style={{ background: colour }} />
       {shared ? (
-        <span className="truncate">{job.id}</span>
+        <span className="min-w-0 flex-1 truncate" title={job.id}>
+          <Name>{job.id}</Name>
+        </span>
       ) : (
         <a
           href={hrefs.job(job.batch_id, job.id)}
           data-open
-          className="truncate hover:underline"
+          className="min-w-0 flex-1 truncate hover:underline"
           title={job.id}
+          aria-label={job.id}
         >
-          {job.id}
+          <Name>{job.id}</Name>
         </a>
       )}
     </div>

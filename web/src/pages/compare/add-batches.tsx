@@ -12,6 +12,7 @@ import { projectsQuery } from '../../lib/queries.ts'
 import { some } from '../../lib/words.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
+import { Name } from '../../ui/name.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { QueryField } from '../../ui/query-field.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
@@ -63,9 +64,16 @@ export function AddBatches({ search, onClose }: { search: CompareSearch; onClose
         {listed.map((batch) => (
           <li key={batch.id} className="border-t border-line">
             <label className="flex items-center gap-2 py-1 hover:bg-hover">
-              <input type="checkbox" checked={chosen.has(batch.id)} onChange={() => toggle(batch.id)} />
+              <input
+                type="checkbox"
+                aria-label={batchName(batch)}
+                checked={chosen.has(batch.id)}
+                onChange={() => toggle(batch.id)}
+              />
               <StatusShape status={batch.status} />
-              <span className="min-w-0 flex-1 truncate">{batchName(batch)}</span>
+              <span className="min-w-0 flex-1 truncate">
+                <Name>{batchName(batch)}</Name>
+              </span>
               <span className="max-w-[40%] truncate text-xs text-muted">{batch.project}</span>
               <span className="w-20 text-right text-xs text-muted">
                 <RelativeTime at={batch.started_at} />

@@ -4,6 +4,7 @@ import { batchName } from '../../lib/batch-name.ts'
 import { links } from '../../lib/links.ts'
 import { elapsedOf } from '../../lib/live/batches.ts'
 import { duration } from '../../lib/words.ts'
+import { Name } from '../../ui/name.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
 
@@ -17,11 +18,15 @@ export function EndedRow({ batch, note }: { batch: Batch; note: React.ReactNode 
       <Link
         {...links.batch(batch.id)}
         data-open
+        aria-label={batchName(batch)}
+        title={batchName(batch)}
         className="min-w-0 truncate font-medium hover:underline max-sm:flex-1 sm:w-64"
       >
-        {batchName(batch)}
+        <Name>{batchName(batch)}</Name>
       </Link>
-      <span className="truncate text-muted max-sm:hidden sm:w-24">{batch.project}</span>
+      <span className="truncate text-muted max-sm:hidden sm:w-24" title={batch.project}>
+        {batch.project}
+      </span>
       <span className="flex min-w-0 flex-1 max-sm:order-last max-sm:basis-full">{note}</span>
       <span className="text-muted max-sm:hidden">{duration(elapsedOf(batch, Date.now()))}</span>
       <span className="w-20 text-right text-muted">

@@ -3,7 +3,6 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { FieldValue } from '../../lib/api/projects.ts'
 import { metricsOf } from '../../lib/api/series.ts'
-import type { Numeric } from '../../lib/api/wire-row.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { links } from '../../lib/links.ts'
 import { elapsedOf, endOf } from '../../lib/live/batches.ts'
@@ -12,18 +11,14 @@ import { LOSSES } from '../../lib/main-series.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { duration, etaText, number } from '../../lib/words.ts'
 import { Progress } from '../../ui/controls.tsx'
+import { Name } from '../../ui/name.tsx'
 import { useNow } from '../../ui/relative-time.tsx'
 import { Sparkline } from '../../ui/sparkline.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
+import { MAX_POINTS, type Spark, withPoints } from './spark.ts'
 
-const POINTS = 96
 /** In characters, as `≈ 14:20 (13:50–15:10)` with room for another clock. */
 const MAX_ETA = 30
-interface Point {
-  job_id: string
-  values: Record<string, Numeric>
-}
-
 /** A running batch: status, main curve and ETA. */
 export function RunningRow(props: {
   id: string
@@ -48,11 +43,15 @@ export function RunningRow(props: {
       <Link
         {...links.batch(id)}
         data-open
+        aria-label={batchName(batch)}
+        title={batchName(batch)}
         className="min-w-0 max-w-full truncate font-medium hover:underline sm:w-64"
       >
-        {batchName(batch)}
+        <Name>{batchName(batch)}</Name>
       </Link>
-      <span className="truncate text-muted sm:w-24 xl:shrink-0">{batch.project}</span>
+      <span className="truncate text-muted sm:w-24 xl:shrink-0" title={batch.project}>
+        {batch.project}
+      </span>
       <span className="flex-1" />
       <span className="empty:max-xl:hidden xl:w-58 xl:shrink-0">{watched && <Watched id={id} />}</span>
       <span className="xl:w-36 xl:shrink-0">
@@ -85,31 +84,25 @@ function etaOf(end: number, range: { eta: FieldValue | undefined; at: number } |
   return { eta_s: seconds, low_s: Number(range.eta.low), high_s: Number(range.eta.high) }
 }
 
-/** The loss of the job that reported last. */
+/** The loss of one job that reports. */
 function Watched({ id }: { id: string }) {
   const first = useQuery({
     queryKey: ['spark', id],
-    queryFn: async () => {
-      const series = await metricsOf(id)({ keys: LOSSES, points: POINTS })
+    queryFn: async (): Promise<Spark | null> => {
+      const series = await metricsOf(id)({ keys: LOSSES, points: MAX_POINTS })
       const key = LOSSES.find((one) => series.some((s) => s.key === one))
       const newest = series.filter((s) => s.key === key).at(-1)
       if (newest === undefined) return null
-      return { job: newest.job_id, key: newest.key, values: newest.values.map(Number) }
+      return { job: String(newest.job_id), key: newest.key, values: newest.values.map(Number) }
     },
   })
-  const [live, setLive] = useState<{ job: string; key: string; values: number[] } | null>(null)
+  const [live, setLive] = useState<Spark | null>(null)
   useChannel(`metrics:${id}`, ({ points }) => {
-    setLive((before) => {
-      let now = before ?? (first.data ? { ...first.data, job: String(first.data.job) } : null)
-      for (const { job_id, values } of points as Point[]) {
-        const key = now?.key ?? LOSSES.find((one) => values[one] !== undefined)
-        const value = key === undefined ? undefined : values[key]
-        if (key === undefined || value === undefined) continue
-        const same = now !== null && now.job === job_id
-        now = { job: job_id, key, values: [...(same && now ? now.values : []), Number(value)].slice(-POINTS) }
-      }
-      return now
-    })
+    // Until the answer is there, it will have these points.
+    if (!first.isPending)
+      setLive((before) =>
+        withPoints(before ?? first.data ?? null, points as Parameters<typeof withPoints>[1]),
+      )
   })
   const shown = live ?? first.data
   if (!shown) return null

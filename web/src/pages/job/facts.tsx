@@ -8,6 +8,7 @@ import { unsaidReason } from '../../lib/traceback.ts'
 import { count, duration, endingText, etaText, number } from '../../lib/words.ts'
 import { ProgressBar, Tag } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
+import { Name } from '../../ui/name.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
 import { Traceback } from '../../ui/traceback.tsx'
@@ -154,7 +155,7 @@ function Numbers(props: {
                 className={`min-w-0 flex-1 truncate ${props.strong?.(name) ? 'font-medium' : 'text-muted'}`}
                 title={name}
               >
-                {name}
+                <Name>{name}</Name>
               </dt>
               <dd className="max-w-[60%] text-right break-all">
                 {typeof value === 'number' ? number(value) : valueText(value)}

@@ -4,6 +4,7 @@ import { batchName } from '../../lib/batch-name.ts'
 import { hrefs } from '../../lib/links.ts'
 import { useRow } from '../../lib/live/row-store.ts'
 import { useBatch } from '../../lib/queries.ts'
+import { Name } from '../../ui/name.tsx'
 import { useNow } from '../../ui/relative-time.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
 import type { Baseline } from './baseline.ts'
@@ -72,8 +73,14 @@ export const BatchRow = memo(function BatchRow(props: {
             />
           </span>
           <span role="cell" className="batch-fixed min-w-0 truncate">
-            <a href={hrefs.batch(id)} data-open title={id} className="font-medium hover:underline">
-              {batchName(batch)}
+            <a
+              href={hrefs.batch(id)}
+              data-open
+              title={id}
+              aria-label={batchName(batch)}
+              className="font-medium hover:underline"
+            >
+              <Name>{batchName(batch)}</Name>
             </a>
             {props.baseline?.id === id && (
               <span className="ml-1.5 rounded-full border border-line px-1.5 text-xs text-muted">

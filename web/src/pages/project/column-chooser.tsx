@@ -5,6 +5,7 @@ import { parseColumnFormula } from '../../../../src/query/index.ts'
 import type { KnownNames } from '../../lib/batch-query.ts'
 import { formulaKey } from '../../lib/charts/formulas.ts'
 import { Button, buttonLook, inputLook } from '../../ui/controls.tsx'
+import { Name } from '../../ui/name.tsx'
 import { type Column, choices, columnOf } from './table-columns.ts'
 
 /** Chooses the columns of the table and their order, saved for the project in this browser. Initially open. */
@@ -112,7 +113,9 @@ function ShownColumn(props: {
       <span className="cursor-grab px-1 text-muted" aria-hidden="true">
         <GripVertical className="size-3.5" />
       </span>
-      <span className="min-w-0 flex-1 truncate">{title}</span>
+      <span className="min-w-0 flex-1 truncate">
+        <Name>{title}</Name>
+      </span>
       <Button
         look="quiet"
         className="px-1.5"
@@ -154,14 +157,14 @@ function FurtherColumns(props: {
           <button
             type="button"
             className="flex w-full items-center gap-2 rounded px-1 py-1 text-left hover:bg-hover"
+            aria-label={`Show ${one.title}`}
             onClick={() => props.onAdd(one.id)}
           >
             <span className="text-muted" aria-hidden="true">
               <Plus className="size-3.5" aria-hidden="true" />
             </span>
             <span className="min-w-0 flex-1 truncate">
-              <span className="sr-only">Show </span>
-              {one.title}
+              <Name>{one.title}</Name>
             </span>
             <span className="text-xs text-muted">
               {/^param\./.test(one.id) ? 'parameter' : /\./.test(one.id) ? 'metric' : ''}

@@ -1,9 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from 'react'
+import { type ReactNode, Suspense, useEffect, useMemo } from 'react'
 import { applyPayload } from '../../batch/arrivals.ts'
 import { createBatchContext, InBatch, useBatchContext } from '../../batch/context.ts'
-import { ChartCard } from '../../charts/chart-card.tsx'
 import type { Batch, Job } from '../../lib/api/batches.ts'
 import { mediaOf, sharedMediaOf } from '../../lib/api/media.ts'
 import { errorText } from '../../lib/api/request.ts'
@@ -15,24 +14,22 @@ import { flat } from '../../lib/flat.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore, elapsedOf } from '../../lib/live/batches.ts'
 import { useChannel } from '../../lib/live/stream.ts'
-import { mainSeries } from '../../lib/main-series.ts'
 import { batchQuery, jobsQuery, useBatch } from '../../lib/queries.ts'
 import type { ReportBlock } from '../../lib/report-blocks.ts'
-import { stepUnit } from '../../lib/step-unit.ts'
-import { useTheme } from '../../lib/theme.ts'
-import { count, duration, number, some } from '../../lib/words.ts'
+import { duration, number, some } from '../../lib/words.ts'
 import { Progress } from '../../ui/controls.tsx'
+import { Name } from '../../ui/name.tsx'
 import { Waiting } from '../../ui/notice.tsx'
 import { part } from '../../ui/part.tsx'
 import { StatusBadge, StatusShape } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { useJobs } from '../batch/use-jobs.ts'
+import { Curves, seriesOf } from './curves.tsx'
 
 const MediaBlock = part(() => import('./media-block.tsx').then((file) => file.MediaBlock))
 const SweepPlot = part(() => import('./sweep-plot.tsx').then((file) => file.SweepPlot))
 
 type Embedded = Exclude<Extract<ReportBlock, { id: string }>, { kind: 'view' }>
-const MAX_CURVES = 20
 const MAX_ROWS = 50
 
 /** A run embedded in a report: its status, curves or jobs, live. With a token it is read through that share. */
@@ -127,88 +124,22 @@ function BatchLine({ batch }: { batch: Batch }) {
     <div className="flex flex-wrap items-center gap-x-4 gap-y-1 rounded-md border border-line bg-surface px-3 py-2">
       <StatusBadge status={batch.status} stalled={batch.stalled} reason={batch.failure_reason} />
       {shared ? (
-        <span className="min-w-0 truncate font-medium">{batchName(batch)}</span>
+        <span className="min-w-0 truncate font-medium">
+          <Name>{batchName(batch)}</Name>
+        </span>
       ) : (
-        <Link {...links.batch(batch.id)} className="min-w-0 truncate font-medium hover:underline">
-          {batchName(batch)}
+        <Link
+          {...links.batch(batch.id)}
+          aria-label={batchName(batch)}
+          className="min-w-0 truncate font-medium hover:underline"
+        >
+          <Name>{batchName(batch)}</Name>
         </Link>
       )}
       <Progress batch={batch} />
       <span className="text-muted">{duration(elapsedOf(batch, Date.now()))}</span>
       {batch.commit && <code className="text-xs text-muted">{batch.commit.slice(0, 8)}</code>}
     </div>
-  )
-}
-
-const seriesOf = (jobs: readonly Job[]): string[] =>
-  [...new Set(jobs.flatMap((job) => Object.keys(job.latest)))].filter((name) => name !== 'epoch')
-
-function Curves({ wanted }: { wanted: readonly string[] }) {
-  const context = useBatchContext()
-  const jobs = useJobs(context.jobs)
-  const theme = useTheme()
-  const [zoom, setZoom] = useState<[number, number]>()
-  const zooms = useRef<([number, number] | undefined)[]>([])
-  const known = seriesOf(jobs)
-  const first = mainSeries(known)
-  const keys = wanted.length > 0 ? wanted.filter((name) => known.includes(name)) : first ? [first] : []
-  const missing = wanted.filter((name) => !known.includes(name))
-  const shown = useMemo(() => jobs.slice(0, MAX_CURVES), [jobs])
-  const names = shown.map((job) => job.id).join('\n')
-  const drawn = useMemo(() => (names === '' ? [] : names.split('\n')), [names])
-  return (
-    <figure className="flex flex-col gap-2">
-      {missing.length > 0 && (
-        <p role="status" className="text-amber">
-          No job has {missing.join(', ')}. {known.length > 0 && `There are ${known.slice(0, 8).join(', ')}.`}
-        </p>
-      )}
-      {keys.length === 0 && missing.length === 0 && (
-        <p className="text-muted">No point has been reported yet.</p>
-      )}
-      <div className="grid gap-3 [grid-template-columns:repeat(auto-fit,minmax(min(100%,380px),1fr))]">
-        {keys.map((key) => (
-          <ChartCard
-            key={key}
-            name={key}
-            x="epoch"
-            unit={stepUnit(shown, key)}
-            of={context.of}
-            source={context.source}
-            bus={context.bus}
-            focus={context.focus}
-            colourOf={context.colourOf}
-            log={false}
-            smooth={0}
-            jobs={drawn}
-            whole={false}
-            zoom={zoom}
-            onZoom={(range) => {
-              zooms.current.push(zoom)
-              setZoom(range)
-            }}
-            onZoomOut={() => setZoom(zooms.current.pop())}
-          />
-        ))}
-      </div>
-      <figcaption className="flex flex-wrap gap-x-3 gap-y-0.5 text-xs text-muted">
-        {shown.map((job) => (
-          <span key={job.id} className="flex items-center gap-1">
-            <span
-              aria-hidden="true"
-              className="size-2 rounded-full"
-              style={{ background: context.colourOf(job.id, theme) }}
-            />
-            {job.id}
-          </span>
-        ))}
-        {jobs.length > shown.length && (
-          <span>
-            the first {MAX_CURVES} of {count(jobs.length)} jobs
-          </span>
-        )}
-      </figcaption>
-    </figure>
   )
 }
 

@@ -8,6 +8,7 @@ import { daysText, useKeptDays } from '../../lib/kept.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { exact, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
+import { Name } from '../../ui/name.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { RelativeTime, useNow } from '../../ui/relative-time.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
@@ -83,7 +84,7 @@ function Row(props: { batch: Batch; keptDays: number | undefined; onRestore: () 
         <StatusBadge status={batch.status} />
       </span>
       <span className="min-w-0 flex-1 basis-32 truncate font-medium" title={batch.id}>
-        {batchName(batch)}
+        <Name>{batchName(batch)}</Name>
       </span>
       <span className="w-28 truncate text-muted max-sm:hidden">{batch.project}</span>
       <span className="text-muted max-sm:hidden">

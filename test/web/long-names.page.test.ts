@@ -1,0 +1,102 @@
+import type { Page } from '@playwright/test'
+import { expect, test } from 'vitest'
+import { PASSWORD } from '../kit/app.ts'
+import { pageFixture } from './page-fixture.ts'
+import { eventsOf, settled } from './ran-batch.ts'
+import { send } from './visit.ts'
+
+// Long names that differ at their ends, and the buttons of rows, on narrow screens.
+
+const LONG = 'resnet50-imagenet-augmented-warmup-cosine-lr-0.001-seed'
+const BATCHES = [`${LONG}-1`, `${LONG}-2`]
+
+const web = pageFixture(async ({ app, reporter }) => {
+  for (const batch of BATCHES) {
+    const of = eventsOf(batch)
+    await send(app, reporter, [
+      of('batch_start', 3600, { n_total: 3 }),
+      ...[1, 2, 12].flatMap((seed) => [
+        of('job_start', 3590, { seed, [`${LONG}-weight`]: seed }, `${LONG}-${seed}`),
+        of('job_epoch', 3580, { epoch: 0, [`${LONG}/val_loss`]: 0, val_loss: seed }, `${LONG}-${seed}`),
+        of('log_line', 3570, { line: 'begun', level: 'info' }, `${LONG}-${seed}`),
+      ]),
+      of('job_done', 3560, {}, `${LONG}-1`),
+      of('job_failed', 3560, { error: 'out of memory' }, `${LONG}-2`),
+    ])
+  }
+})
+
+/** The ends of names that are cut off by a box, of all that the page has. */
+const endsOfNames = (page: Page) =>
+  page.evaluate(() => {
+    const ends = [...document.querySelectorAll('.name-tail')].filter((end) => end.checkVisibility())
+    const isCut = (end: Element): boolean => {
+      const text = document.createRange()
+      text.selectNodeContents(end)
+      const { right, top, bottom } = text.getBoundingClientRect()
+      const y = (top + bottom) / 2
+      return y > 0 && y < innerHeight && document.elementFromPoint(right - 2, y) !== end
+    }
+    return {
+      all: ends.length,
+      cut: ends
+        .filter(isCut)
+        .map((end) => `${end.parentElement?.className}: ${end.parentElement?.textContent}`),
+    }
+  })
+
+test.each([
+  [1280, 'Home', '/', 2],
+  [390, 'Home', '/', 2],
+  [1280, 'the table of batches', '/p/digits', 2],
+  [390, 'the table of batches', '/p/digits', 2],
+  [1280, 'the charts of a project', `/p/digits?charts=${encodeURIComponent('{"sel":[]}')}`, 2],
+  [1280, 'the charts of a batch', `/b/${BATCHES[0]}`, 5],
+  [390, 'the charts of a batch', `/b/${BATCHES[0]}`, 2],
+  [1280, 'the jobs of a batch', `/b/${BATCHES[0]}/jobs`, 3],
+  [390, 'the jobs of a batch', `/b/${BATCHES[0]}/jobs`, 3],
+  [1280, 'the log of a batch', `/b/${BATCHES[0]}/logs`, 3],
+  [1280, 'the delivery of a batch', `/b/${BATCHES[0]}/delivery`, 3],
+  [1280, 'a comparison', `/compare?batches=${encodeURIComponent(JSON.stringify(BATCHES))}`, 6],
+])('at %i pixels, names on %s that do not fit are cut in the middle', async (width, _, path, least) => {
+  const { page, context, complaints } = await web.asAda({ width })
+  await page.goto(path)
+  await expect.poll(async () => (await endsOfNames(page)).all).toBeGreaterThanOrEqual(least)
+  await settled(page)
+  expect((await endsOfNames(page)).cut).toEqual([])
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a name that is cut is found, read aloud and copied whole', async () => {
+  const { page, context } = await web.asAda({ width: 390 })
+  await page.goto('/p/digits')
+  const link = page.getByRole('link', { name: BATCHES[1] as string, exact: true })
+  await link.waitFor()
+  expect(await link.innerText()).toBe(BATCHES[1])
+  await context.close()
+})
+
+test('the buttons of rows stay in sight on a phone', async () => {
+  const body = { name: 'the-notebook-on-the-shared-workstation', scope: 'read' }
+  await web.app.call('POST', '/api/tokens', { token: web.ada.token, body })
+  await web.app.letIn(
+    'digits',
+    web.ada,
+    await web.app.register('a-person@a-long-domain.example.org'),
+    'viewer',
+  )
+  const { email } = web.ada
+  await web.app.call('POST', '/api/auth/login', { body: { email, password: PASSWORD } })
+  const { page, context } = await web.asAda({ width: 390 })
+  for (const path of ['/tokens', '/account', '/p/digits/members']) {
+    await page.goto(path)
+    const cells = page.locator('.table-actions td:last-child:has(button)')
+    await cells.first().waitFor()
+    for (const cell of await cells.all()) {
+      const box = await cell.boundingBox()
+      expect((box?.x ?? 0) + (box?.width ?? 0), path).toBeLessThanOrEqual(390)
+    }
+  }
+  await context.close()
+})
