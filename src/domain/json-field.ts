@@ -9,7 +9,8 @@ import { numberOf } from './numbers.ts'
 export type Operator = 'lt' | 'le' | 'eq' | 'ne' | 'ge' | 'gt'
 
 /**
- * One condition on one field, with a number or a text. A field that is missing or of the other type does not meet it.
+ * One condition on one field, with a number or a text. A field that is missing or of the other type does not meet it; a
+ * text that reads as a number is one too, as in queries (contract §11).
  * NaN equals NaN here, because users search for diverged runs; it is neither below nor above any number.
  */
 export interface Comparison {
@@ -77,25 +78,30 @@ export function holds(db: Db, field: Field, { op, number, text }: Omit<Compariso
     if (field.text === undefined) return db`false`
     return db`coalesce((${field.text}) collate "C" ${operator(db, op)} ${text}, false)`
   }
-  if (field.number === undefined) return db`false`
   const wanted = number ?? Number.NaN
   const ordered = op !== 'eq' && op !== 'ne'
   // In PostgreSQL NaN is greater than every number.
   if (ordered && Number.isNaN(wanted)) return db`false`
-  const compared = db`(${field.number}) ${operator(db, op)} ${wanted}::float8`
-  return ordered
-    ? db`coalesce((${field.number}) <> 'NaN' and ${compared}, false)`
-    : db`coalesce(${compared}, false)`
+  return some(
+    db,
+    numbersOf(db, field).map((one) => {
+      const compared = db`(${one}) ${operator(db, op)} ${wanted}::float8`
+      return ordered
+        ? db`coalesce((${one}) <> 'NaN' and ${compared}, false)`
+        : db`coalesce(${compared}, false)`
+    }),
+  )
 }
+
+/** A number, and the number that a text reads as. */
+const numbersOf = (db: Db, { number, text }: Field): Fragment[] =>
+  [number, text && numberInText(db, text)].flatMap((one) => (one === undefined ? [] : [one]))
 
 /** SQL for whether a field meets a condition of a query; the meaning is that of `meets` in src/query/values.ts. */
 export function holdsValue(db: Db, field: Field, op: QueryOperator, value: string): Fragment {
   const { text } = field
   const wanted = numberIn(value)
-  const numbers =
-    wanted === undefined
-      ? []
-      : [field.number, text && numberInText(db, text)].flatMap((one) => (one === undefined ? [] : [one]))
+  const numbers = wanted === undefined ? [] : numbersOf(db, field)
   switch (op) {
     case 'eq':
     case 'ne':

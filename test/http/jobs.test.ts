@@ -206,7 +206,8 @@ describe('the list of jobs', () => {
     ['project=jobs&params=lr<=0.1&params=lr>0.01', ['a']],
     ['project=jobs&params=opt/name=adam', ['a']],
     ['project=jobs&params=opt/name!=adam', ['b']],
-    ['project=jobs&params=tag=1', ['b']],
+    // Text that reads as a number also compares with numbers.
+    ['project=jobs&params=tag=1', ['b', 'a']],
     ['project=jobs&params=tag="1"', ['a']],
     ['project=jobs&params=missing!=1', []],
     ['project=jobs&final_metrics=acc>=0.9', ['a']],
