@@ -217,11 +217,12 @@ test('wrong input is an answer that says what is wrong', async () => {
 })
 
 test('the protocol: only POST, only read tokens, notifications, unknown methods, and broken bodies', async () => {
-  const post = (body: unknown, token?: string) =>
+  const post = (body: unknown, token?: string, origin?: string) =>
     fetch(new URL('/mcp', stage.app.address), {
       method: 'POST',
       headers: {
         'Content-Type': 'application/json',
+        ...(origin !== undefined && { Origin: origin }),
         ...(token !== undefined && { Authorization: `Bearer ${token}` }),
       },
       body: typeof body === 'string' ? body : JSON.stringify(body),
@@ -233,6 +234,8 @@ test('the protocol: only POST, only read tokens, notifications, unknown methods,
   expect(anonymous.headers.get('www-authenticate')).toBe('Bearer')
   expect((await post(ping, stage.viewer.reporter)).status).toBe(403)
   expect((await post(ping, stage.viewer.token)).status).toBe(403)
+  expect((await post(ping, stage.viewer.read, 'https://elsewhere.example')).status).toBe(403)
+  expect((await post(ping, stage.viewer.read, new URL(stage.app.address).origin)).status).toBe(200)
   const note = { jsonrpc: '2.0', method: 'notifications/initialized' }
   expect((await post(note, stage.viewer.read)).status).toBe(202)
   const unknown = { jsonrpc: '2.0', id: 'a', method: 'resources/list' }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Caller } from '../../domain/caller.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
+import { originOf } from '../request/same-site.ts'
 import type { GraphqlEndpoint } from '../streams/graphql.ts'
 import { ToolError, toolErrorText } from './answer.ts'
 import { compareRuns } from './compare-tool.ts'
@@ -64,7 +65,12 @@ export function mcpRoutes(app: FastifyInstance, graphql: GraphqlEndpoint, servic
     bodyLimit: MAX_BYTES,
     config: { rawJson: true },
     schema: { hide: true },
-    onRequest: async (request) => void (await readerOf(request)),
+    onRequest: async (request) => {
+      // The protocol asks for it: a page of another site must not reach a server on this machine.
+      if (originOf(request, services.config) === 'foreign')
+        throw new Problem('forbidden', { detail: 'Pages of other origins cannot use /mcp' })
+      await readerOf(request)
+    },
     handler: async (request, reply) => {
       const caller = await readerOf(request)
       const parsed = parse(request.body)

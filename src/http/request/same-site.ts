@@ -13,6 +13,11 @@ export type Provenance = 'own' | 'foreign' | 'unsaid'
 export function provenance(request: FastifyRequest, config: Pick<Config, 'publicUrl'>): Provenance {
   const site = request.headers['sec-fetch-site']
   if (site !== undefined) return site === 'same-origin' ? 'own' : 'foreign'
+  return originOf(request, config)
+}
+
+/** The same by `Origin` alone. */
+export function originOf(request: FastifyRequest, config: Pick<Config, 'publicUrl'>): Provenance {
   const { origin, host } = request.headers
   if (origin === undefined) return 'unsaid'
   const claimed = parse(origin)
