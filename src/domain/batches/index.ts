@@ -41,7 +41,7 @@ export { batchColumns, batchJoins, batchRecords, readBatches, visibleBatchRecord
 export { type ResumePoint, resumePointOf } from './resume-point.ts'
 export { createSenderTally, type SenderCounts, saveSenders } from './senders.ts'
 export { settleJobs } from './settle-jobs.ts'
-export { type StoredCounts, storedOf } from './stored.ts'
+export { storedFields, storedOf } from './stored.ts'
 export {
   aliveAt,
   type BatchExtras,

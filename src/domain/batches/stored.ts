@@ -1,19 +1,20 @@
 import { required } from '../../checked.ts'
+import { type Fields, int, text, type ViewOf } from '../field.ts'
 import { TIMES } from '../metrics/index.ts'
 import type { Telemetry } from '../telemetry.ts'
 
 /** How much is stored of a batch, for a program that has copied a history and compares. */
-export interface StoredCounts {
-  project: string
-  status: string
-  /** Entries at the top of the configuration. */
-  config: number
-  tags: number
-  jobs: number
-  series: number
-  points: number
-  log_lines: number
-}
+export const storedFields = {
+  project: { type: text, public: 'hidden' },
+  status: { type: text, public: 'hidden' },
+  config: { type: int, means: 'Top-level entries of the configuration', public: 'hidden' },
+  tags: { type: int, public: 'hidden' },
+  jobs: { type: int, public: 'hidden' },
+  series: { type: int, public: 'hidden' },
+  points: { type: int, public: 'hidden' },
+  log_lines: { type: int, public: 'hidden' },
+} as const satisfies Fields
+type StoredCounts = ViewOf<typeof storedFields>
 
 /** Counts rows; files and media have counts of their own (domain/files, domain/media). */
 export async function storedOf(

@@ -1,9 +1,8 @@
 export { createDashboardCache, type DashboardCache } from './cache.ts'
 export { sumSnapshots } from './gpu-seconds.ts'
 export {
-  ACTIVITY_TYPES,
-  type Activity,
   type ActivityPosition,
+  activityFields,
   activityOf,
   summaryOf,
 } from './reads.ts'

@@ -3,6 +3,7 @@ import { Problem } from '../../problem.ts'
 import { visibleProjectKeys } from '../access.ts'
 import { aliveAt } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
+import { type Fields, instant, nullable, text, type ViewOf, word } from '../field.ts'
 import { type Clock, isIdle, isStalled } from '../liveness.ts'
 import type { DashboardCache } from './cache.ts'
 import type { Summary } from './summary-fields.ts'
@@ -103,7 +104,7 @@ interface Evidence {
 /** Rounded to a thousandth of an hour. */
 const hours = (seconds: number): number => Math.round(seconds / 3.6) / 1000
 
-export const ACTIVITY_TYPES = [
+const ACTIVITY_TYPES = [
   'batch_started',
   'job_failed',
   'batch_completed',
@@ -112,17 +113,16 @@ export const ACTIVITY_TYPES = [
   'batch_lost',
 ] as const
 
-export interface Activity {
-  at: string
-  type: (typeof ACTIVITY_TYPES)[number]
-  project: string
-  batch_id: string
-  job_id: string | null
-  reason: string | null
-  /** Batch or job; with `at` and `rank` the place in the list. */
-  key: number
-  rank: number
-}
+export const activityFields = {
+  at: { type: instant, public: 'hidden' },
+  type: { type: word(ACTIVITY_TYPES), public: 'hidden' },
+  project: { type: text, public: 'hidden' },
+  batch_id: { type: text, public: 'hidden' },
+  job_id: { type: nullable(text), public: 'hidden' },
+  reason: { type: nullable(text), public: 'hidden' },
+} as const satisfies Fields
+/** The key is that of the batch or job; with `at` and `rank` it is the place in the list. */
+type Activity = ViewOf<typeof activityFields> & { key: number; rank: number }
 
 export interface ActivityPosition {
   at: string

@@ -33,6 +33,7 @@ export {
   type FileCounts,
   type FileEntry,
   type FileFilter,
+  fileFields,
   fileUrl,
   findFile,
   listFiles,

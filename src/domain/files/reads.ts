@@ -1,18 +1,20 @@
 import type { Readable } from 'node:stream'
 import type { Db } from '../../db/sql.ts'
 import { type ByteRange, contentOf, type ObjectStore } from '../../storage/index.ts'
+import { type Fields, instant, int, nullable, text, type ViewOf } from '../field.ts'
 import { isStorable } from '../storable-text.ts'
 import { shownType } from './content-type.ts'
 
 /** A file of a batch whose content is there. */
-export interface StoredFile {
-  path: string
-  sha256: string
-  size: number
-  media_type: string
-  job_id: string | null
-  created_at: string
-}
+export const fileFields = {
+  path: { type: text, public: 'shown' },
+  sha256: { type: text, public: 'shown' },
+  size: { type: int, public: 'shown' },
+  media_type: { type: text, public: 'shown' },
+  job_id: { type: nullable(text), public: 'shown' },
+  created_at: { type: instant, public: 'shown' },
+} as const satisfies Fields
+export type StoredFile = ViewOf<typeof fileFields>
 
 /** Content to send. */
 export interface Content {

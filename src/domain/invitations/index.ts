@@ -1,10 +1,10 @@
 /** Invitations to projects (contract §10 "Accounts"): membership begins when the invited person accepts. */
 export {
-  type Invitation,
+  invitationFields,
   listInvitations,
   listProjectInvitations,
   type PendingInvitation,
-  type ProjectInvitation,
   pendingInvitation,
+  projectInvitationFields,
 } from './reads.ts'
 export { acceptInvitation, declineInvitation, inviteMember, withdrawInvitation } from './writes.ts'

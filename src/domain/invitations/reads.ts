@@ -1,23 +1,30 @@
 import type { Db } from '../../db/sql.ts'
 import type { CreationPosition } from '../cursors.ts'
+import { type Fields, instant, nullable, person, text, uuid, type ViewOf, word } from '../field.ts'
+
+const common = {
+  id: { type: uuid, public: 'hidden' },
+  role: { type: word(['member', 'viewer']), public: 'hidden' },
+  invited_by: { type: nullable(person), means: 'Null: the account was deleted', public: 'hidden' },
+  created_at: { type: instant, public: 'hidden' },
+} as const satisfies Fields
 
 /** An invitation as the invited user sees it. */
-export interface Invitation {
-  id: string
-  project: string
-  project_name: string
-  role: 'member' | 'viewer'
-  /** Null once that account was deleted. */
-  invited_by: { id: string; name: string } | null
-  created_at: string
-}
+export const invitationFields = {
+  ...common,
+  project: { type: text, public: 'hidden' },
+  project_name: { type: text, public: 'hidden' },
+} as const satisfies Fields
+export type Invitation = ViewOf<typeof invitationFields>
 
 /** An invitation as administrators of the project see it. */
-export interface ProjectInvitation extends Omit<Invitation, 'project' | 'project_name'> {
-  user_id: string
-  name: string
-  email: string
-}
+export const projectInvitationFields = {
+  ...common,
+  user_id: { type: uuid, public: 'hidden' },
+  name: { type: text, public: 'hidden' },
+  email: { type: text, public: 'hidden' },
+} as const satisfies Fields
+export type ProjectInvitation = ViewOf<typeof projectInvitationFields>
 
 /** SQL over the inviter and the project as `p`: an invitation holds while its inviter may still let people in. */
 const mayStillInvite = (db: Db, inviter: 'u' | 'b') =>

@@ -9,6 +9,8 @@ export {
   type MediaFilter,
   type MediaOwners,
   type MediaPosition,
+  mediaFields,
+  mediaKeyFields,
   mediaKeysOf,
   withContent,
 } from './reads.ts'

@@ -1,16 +1,34 @@
+import { z } from 'zod'
 import { isRecord } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
+import { type Fields, float, instant, int, jsonOf, text, type ViewOf } from '../field.ts'
 import { fileUrl } from '../files/index.ts'
 import { isStorable } from '../storable-text.ts'
 
-/** Media of a job at a step; of each value whether its content has arrived, and where it is. */
-export interface MediaAt {
-  job_id: string
-  key: string
-  step: number
-  at: string
-  values: Record<string, unknown>[]
-}
+/** Media of a job at a step. */
+export const mediaFields = {
+  job_id: { type: text, public: 'shown' },
+  key: { type: text, public: 'shown' },
+  step: { type: float, public: 'shown' },
+  at: { type: instant, public: 'shown' },
+  values: {
+    type: jsonOf(z.array(z.looseObject({}))),
+    means:
+      'As sent. What names content has `uploaded`, false while it has not arrived, and the `url` of its file',
+    public: 'shown',
+  },
+} as const satisfies Fields
+export type MediaAt = ViewOf<typeof mediaFields>
+
+export const mediaKeyFields = {
+  key: { type: text, public: 'shown' },
+  type: { type: text, public: 'shown' },
+  jobs: { type: int, public: 'shown' },
+  points: { type: int, means: 'Steps with media of this key, over all jobs', public: 'shown' },
+  first_step: { type: float, public: 'shown' },
+  last_step: { type: float, public: 'shown' },
+} as const satisfies Fields
+type MediaKey = ViewOf<typeof mediaKeyFields>
 
 /** The position in a list that is ordered by step, job and key. */
 export interface MediaPosition {
@@ -112,15 +130,6 @@ async function pathsOf(db: Db, batchKey: number, hashes: string[]): Promise<Map<
 }
 
 /** A key of a batch's media. */
-export interface MediaKey {
-  key: string
-  type: string
-  jobs: number
-  points: number
-  first_step: number
-  last_step: number
-}
-
 /** The keys of a batch's media, in order. */
 export const listMediaKeys = (
   db: Db,

@@ -8,4 +8,11 @@ export {
   takeSignIn,
   verifyRegistration,
 } from './ceremonies.ts'
-export { addPasskey, deletePasskey, listPasskeys, type Passkey, renamePasskey } from './passkeys.ts'
+export {
+  addPasskey,
+  deletePasskey,
+  listPasskeys,
+  type Passkey,
+  passkeyFields,
+  renamePasskey,
+} from './passkeys.ts'

@@ -2,22 +2,26 @@ import type { Db, Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { recordAudit } from '../audit.ts'
 import type { Known } from '../caller.ts'
+import { type Fields, flag, instant, nullable, text, uuid, type ViewOf } from '../field.ts'
 import { isUuid } from '../uuid.ts'
 
 /** The most passkeys of one account. */
 export const MAX_PASSKEYS = 20
 
 /** A passkey in the API. */
-export interface Passkey {
-  id: string
-  name: string
-  /** The host that it is for. */
-  host: string
-  /** Whether the passkey is synchronised, for example in a cloud keychain. */
-  backed_up: boolean
-  created_at: string
-  last_used_at: string | null
-}
+export const passkeyFields = {
+  id: { type: uuid, public: 'hidden' },
+  name: { type: text, public: 'hidden' },
+  host: { type: text, means: 'The host name that it is valid for', public: 'hidden' },
+  backed_up: {
+    type: flag,
+    means: 'Whether the passkey is synchronised, for example in a cloud keychain',
+    public: 'hidden',
+  },
+  created_at: { type: instant, public: 'hidden' },
+  last_used_at: { type: nullable(instant), public: 'hidden' },
+} as const satisfies Fields
+export type Passkey = ViewOf<typeof passkeyFields>
 
 /** What a device registered. */
 export interface NewPasskey {

@@ -21,6 +21,7 @@ export {
   type Session,
   type SessionRecord,
   type SignInMethod,
+  sessionFields,
 } from './session.ts'
 export {
   closeOwnSession,

@@ -1,4 +1,6 @@
+import type { z } from 'zod'
 import type { CallerUser } from '../caller.ts'
+import { type Fields, instant, nullable, text, uuid, type ViewOf, word } from '../field.ts'
 
 /** A JWT is valid this long and is never renewed. */
 export const JWT_LIFE_S = 12 * 3600
@@ -36,7 +38,8 @@ export function cookieLifeS(createdAt: string, now: Date): number {
 }
 
 /** The method of the sign-in. */
-export type SignInMethod = 'registration' | 'password' | 'totp' | 'recovery_code' | 'passkey' | 'provider'
+const methods = word(['registration', 'password', 'totp', 'recovery_code', 'passkey', 'provider'])
+export type SignInMethod = z.output<typeof methods.shape>
 
 /** Where a session is opened: stored, so that its user can recognise it. */
 export interface Origin {
@@ -46,12 +49,12 @@ export interface Origin {
 }
 
 /** An open session in the API. */
-export interface SessionRecord {
-  id: string
-  user_agent: string | null
-  /** Where it was used last; null for sessions from before addresses were stored. */
-  address: string | null
-  method: SignInMethod | null
-  created_at: string
-  last_used_at: string
-}
+export const sessionFields = {
+  id: { type: uuid, public: 'hidden' },
+  user_agent: { type: nullable(text), public: 'hidden' },
+  address: { type: nullable(text), means: 'IP address of its last request', public: 'hidden' },
+  method: { type: nullable(methods), means: 'How the user signed in', public: 'hidden' },
+  created_at: { type: instant, public: 'hidden' },
+  last_used_at: { type: instant, means: 'Rounded to the minute', public: 'hidden' },
+} as const satisfies Fields
+export type SessionRecord = ViewOf<typeof sessionFields>

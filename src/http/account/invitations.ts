@@ -1,11 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { createdAtOf, creationPosition, cursorOf } from '../../domain/cursors.ts'
+import { shapeOf } from '../../domain/field.ts'
 import {
   acceptInvitation,
   declineInvitation,
+  invitationFields,
   listInvitations,
   listProjectInvitations,
+  projectInvitationFields,
   withdrawInvitation,
 } from '../../domain/invitations/index.ts'
 import { administeredProject } from '../../domain/notifications/index.ts'
@@ -16,30 +19,8 @@ import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 
-const role = z.enum(['member', 'viewer'])
-const inviter = z
-  .object({ id: z.string(), name: z.string() })
-  .nullable()
-  .describe('Null: the account was deleted')
-const invitationShape = z.object({
-  id: z.uuid(),
-  project: z.string(),
-  project_name: z.string(),
-  role,
-  invited_by: inviter,
-  state: z.enum(['invited', 'member', 'declined']),
-  created_at: shapes.instant,
-})
-const pendingShape = z.object({
-  id: z.uuid(),
-  user_id: z.uuid(),
-  name: z.string(),
-  email: z.string(),
-  role,
-  invited_by: inviter,
-  state: z.literal('invited'),
-  created_at: shapes.instant,
-})
+const invitationShape = shapeOf(invitationFields).extend({ state: z.enum(['invited', 'member', 'declined']) })
+const pendingShape = shapeOf(projectInvitationFields).extend({ state: z.literal('invited') })
 
 const tags = ['projects']
 const answer = { tags, params: shapes.byId, querystring: shapes.nothing, body: shapes.noInput }

@@ -2,7 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { recordAudit } from '../../domain/audit.ts'
 import { createdAtOf, creationPosition, cursorOf } from '../../domain/cursors.ts'
-import { closeOwnSession, closeSessionsOf, listSessions } from '../../domain/sessions/index.ts'
+import { shapeOf } from '../../domain/field.ts'
+import { closeOwnSession, closeSessionsOf, listSessions, sessionFields } from '../../domain/sessions/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { write } from '../../stream/commit.ts'
@@ -14,17 +15,8 @@ import { requireRecent } from '../sign-in/require-proof.ts'
 import { clearSessionCookie } from '../sign-in/session-cookie.ts'
 import { deviceName } from './device-name.ts'
 
-const sessionShape = z.object({
-  id: z.uuid(),
+const sessionShape = shapeOf(sessionFields).extend({
   device: z.string().describe('Browser and system, such as `Firefox on Linux`'),
-  user_agent: z.string().nullable(),
-  address: z.string().nullable().describe('IP address of its last request'),
-  method: z
-    .enum(['registration', 'password', 'totp', 'recovery_code', 'passkey', 'provider'])
-    .nullable()
-    .describe('How the user signed in'),
-  created_at: shapes.instant,
-  last_used_at: shapes.instant.describe('Rounded to the minute'),
   current: z.boolean().describe('Whether it is the session of this request'),
 })
 const cursor = cursorOf('sessions', creationPosition)

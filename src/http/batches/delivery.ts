@@ -8,6 +8,7 @@ import {
   deliveryOfJobs,
   jobDeliveryFields,
   resumePointOf,
+  storedFields,
   storedOf,
   withoutHosts,
 } from '../../domain/batches/index.ts'
@@ -129,15 +130,7 @@ function storedRoute(routes: Routes, { sql }: Services): void {
         querystring: shapes.nothing,
         summary: 'Stored rows of each kind, for programs that copy a history; also with a reporter token',
         response: {
-          200: z.object({
-            project: z.string(),
-            status: z.string(),
-            config: z.int().describe('Top-level entries of the configuration'),
-            tags: z.int(),
-            jobs: z.int(),
-            series: z.int(),
-            points: z.int(),
-            log_lines: z.int(),
+          200: shapeOf(storedFields).extend({
             files: z.int().describe('Files whose content has arrived'),
             media: z.int().describe('Values whose content has arrived'),
           }),

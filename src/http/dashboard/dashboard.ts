@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { cursorOf } from '../../domain/cursors.ts'
 import {
-  ACTIVITY_TYPES,
   type ActivityPosition,
+  activityFields,
   activityOf,
   summaryFields,
   summaryOf,
@@ -15,7 +15,6 @@ import { readersOnly } from '../request/credentials.ts'
 import { words } from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
-import * as shapes from '../request/shapes.ts'
 
 const activityCursor = cursorOf<ActivityPosition>(
   'activity',
@@ -58,16 +57,7 @@ function activityRoute(routes: Routes, { sql, now }: Services): void {
         description: 'Failed jobs are listed for 30 days after their start.',
         querystring: z.strictObject({ project: words('Slugs of projects; all without it'), ...pageQuery }),
         response: {
-          200: pageOf(
-            z.object({
-              at: shapes.instant,
-              type: z.enum(ACTIVITY_TYPES),
-              project: z.string(),
-              batch_id: z.string(),
-              job_id: z.string().nullable(),
-              reason: z.string().nullable(),
-            }),
-          ),
+          200: pageOf(shapeOf(activityFields)),
         },
       },
     },

@@ -1,6 +1,13 @@
 import { z } from 'zod'
-import { type DeclaredFile, filePath, fileSize, mediaTypeText, sha256Text } from '../../domain/files/index.ts'
-import * as shapes from '../request/shapes.ts'
+import { shapeOf } from '../../domain/field.ts'
+import {
+  type DeclaredFile,
+  fileFields,
+  filePath,
+  fileSize,
+  mediaTypeText,
+  sha256Text,
+} from '../../domain/files/index.ts'
 
 /** Bodies that name many files. */
 export const MAX_LIST_BYTES = 4 * 1024 * 1024
@@ -48,12 +55,4 @@ export const declaredFiles = ({ files }: z.output<typeof declarations>): Declare
     jobId,
   }))
 
-export const fileShape = z.object({
-  path: z.string(),
-  sha256: z.string(),
-  size: z.int(),
-  media_type: z.string(),
-  job_id: z.string().nullable(),
-  created_at: shapes.instant,
-  url: z.string(),
-})
+export const fileShape = shapeOf(fileFields).extend({ url: z.string() })

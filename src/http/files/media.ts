@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
 import type { Caller } from '../../domain/caller.ts'
 import { cursorOf } from '../../domain/cursors.ts'
+import { shapeOf } from '../../domain/field.ts'
 import { batchesOfJobs, visibleJobKeys } from '../../domain/jobs/index.ts'
 import {
   jobsWithMedia,
@@ -12,6 +13,8 @@ import {
   MAX_STEPS,
   type MediaOwners,
   type MediaPosition,
+  mediaFields,
+  mediaKeyFields,
   withContent,
 } from '../../domain/media/index.ts'
 import type { Services } from '../../services.ts'
@@ -31,29 +34,10 @@ export const mediaQuery = z.strictObject({
   from: step.optional().describe('The first step'),
   to: step.optional().describe('The last step'),
 })
-const mediaShape = z.object({
-  job_id: z.string(),
-  key: z.string(),
-  step: z.number(),
-  at: shapes.instant,
-  values: z
-    .array(z.looseObject({}))
-    .describe(
-      'As sent. What names content has `uploaded`, false while it has not arrived, and the `url` of its file',
-    ),
-})
+const mediaShape = shapeOf(mediaFields)
 export const mediaPageShape = pageOf(mediaShape)
 export const mediaKeysQuery = z.strictObject(pageQuery)
-export const mediaKeysShape = pageOf(
-  z.object({
-    key: z.string(),
-    type: z.string(),
-    jobs: z.int(),
-    points: z.int().describe('Steps with media of this key, over all jobs'),
-    first_step: z.number(),
-    last_step: z.number(),
-  }),
-)
+export const mediaKeysShape = pageOf(shapeOf(mediaKeyFields))
 
 export const mediaStepsQuery = z.strictObject({ ...keysQuery, ...jobsQuery })
 export const mediaStepsShape = z.object({

@@ -1,14 +1,8 @@
 import { z } from 'zod'
-import * as shapes from '../request/shapes.ts'
+import { shapeOf } from '../../domain/field.ts'
+import { passkeyFields } from '../../domain/passkeys/index.ts'
 
-export const passkeyShape = z.object({
-  id: z.uuid(),
-  name: z.string(),
-  host: z.string().describe('The host name that it is valid for'),
-  backed_up: z.boolean().describe('Whether the passkey is synchronised, for example in a cloud keychain'),
-  created_at: shapes.instant,
-  last_used_at: shapes.instant.nullable(),
-})
+export const passkeyShape = shapeOf(passkeyFields)
 const base64url = z.string().regex(/^[\w-]{1,16384}$/, 'must be base64url')
 export const optionsShape = z
   .record(z.string(), z.unknown())
