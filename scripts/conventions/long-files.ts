@@ -9,7 +9,6 @@ const LONG_WITH_REASON: Record<string, string> = {
   'src/app.ts': 'everything is opened here, in order, and closed in reverse',
   'src/config.ts': 'one table of settings, from which their values, defaults and documentation come',
   'src/graphql/descriptions.ts': 'one table: a description for every member without one of its own',
-  'src/domain/pictures/glyphs.ts': 'one table: the outlines of all letters',
   'src/domain/access.ts':
     'the whole table of rights with the look-ups that feed it; split, no one could check it',
   'src/domain/eta/estimate.ts': 'one argument in pure functions, in the order in which it is made',

@@ -11,7 +11,7 @@ interface Letter {
 /** For characters that the table does not have. */
 const MISSING = '·'
 const letters = new Map<string, Letter>(
-  GLYPHS.map(([character, advance, contours]) => [
+  GLYPHS.map(({ character, advance, contours }) => [
     character,
     {
       advance,
