@@ -184,10 +184,8 @@ class Writer:
         if "items" in schema:
             item = schema["items"]
             lines.append("    for at, item in enumerate(value):")
-            if self.is_leaf(item):
-                lines += self._leaf(item, "item", "{path}[{at}]", "        ")
-            else:
-                lines.append(f"        {self.function(item)}(item, f'{{path}}[{{at}}]', problems)")
+            check = self._field(item) if self.is_leaf(item) else self.function(item)
+            lines.append(f"        {check}(item, f'{{path}}[{{at}}]', problems)")
         if len(lines) == 1:
             lines.append("    return")
         self.bodies.append("\n".join(lines))
@@ -199,17 +197,8 @@ class Writer:
         required = list(schema.get("required", []))
         for key in [*properties, *(name for name in required if name not in properties)]:
             part = properties.get(key, {})
-            lines.append(f"    item = value.get({key!r}, _MISSING)")
-            lines.append("    if item is _MISSING:")
-            if key in required:
-                lines.append(f"        problems.append(_at(path, {key!r}) + ': is missing')")
-            else:
-                lines.append("        pass")
-            if self.is_leaf(part):
-                if self.expression(part, "item") != "True":
-                    lines += self._leaf(part, "item", None, "    ", key, "elif")
-            else:
-                lines += ["    else:", f"        {self.function(part)}(item, _at(path, {key!r}), problems)"]
+            check = self._field(part) if self.is_leaf(part) else self.function(part)
+            lines.append(f"    _field(value, {key!r}, {key in required}, {check}, path, problems)")
         extra = schema.get("additionalProperties", True)
         if extra not in (True, {}):
             names = tuple(properties)
@@ -220,13 +209,19 @@ class Writer:
                 lines.append(f"            {self.function(extra)}(item, _at(path, key), problems)")
         return lines
 
-    def _leaf(self, s: Any, v: str, path: str | None, pad: str, key: str = "", word: str = "if") -> list[str]:
-        where = f"_at(path, {key!r}) + ': {{}}'" if path is None else f"f'{path}: {{}}'"
-        text = self._say(self.deref(s))
-        return [
-            f"{pad}{word} not ({self.expression(s, v)}):",
-            f"{pad}    problems.append({where.format(text)})",
+    def _field(self, schema: Any) -> str:
+        """The name of a function (value, path, problems) for a schema of one expression."""
+        test, text = self.expression(schema, "value"), self._say(self.deref(schema))
+        lines = [
+            "(value: Any, path: str, problems: list[str]) -> None:",
+            f"    if not ({test}):",
+            f"        problems.append(f'{{path}}: {text}')",
         ]
+        identity = "\n".join(lines)
+        if identity not in self.functions:
+            name = self.functions[identity] = f"_check_{len(self.functions)}"
+            self.bodies.append(f"def {name}{identity}")
+        return self.functions[identity]
 
     def _say(self, schema: Schema) -> str:
         if "const" in schema:
@@ -299,6 +294,7 @@ def generate(schema: Schema) -> str:
         "from __future__ import annotations",
         "",
         "import re",
+        "from collections.abc import Callable",
         "from typing import Any",
         "",
         "_MISSING: Any = object()",
@@ -317,6 +313,16 @@ def generate(schema: Schema) -> str:
         "",
         "def _at(path: str, key: str) -> str:",
         "    return f'{path}.{key}' if path else key",
+        "",
+        "",
+        "def _field(",
+        "    value: Any, key: str, required: bool, check: Callable[..., None], path: str, problems: list[str]",
+        ") -> None:",
+        "    item = value.get(key, _MISSING)",
+        "    if item is not _MISSING:",
+        "        check(item, _at(path, key), problems)",
+        "    elif required:",
+        "        problems.append(_at(path, key) + ': is missing')",
     ]
     rows = [f"    {kind!r}: {name}," for kind, name in table.items()]
     tail = [

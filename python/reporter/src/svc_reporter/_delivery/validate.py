@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 _MISSING: Any = object()
@@ -32,726 +33,387 @@ def _at(path: str, key: str) -> str:
     return f'{path}.{key}' if path else key
 
 
+def _field(
+    value: Any, key: str, required: bool, check: Callable[..., None], path: str, problems: list[str]
+) -> None:
+    item = value.get(key, _MISSING)
+    if item is not _MISSING:
+        check(item, _at(path, key), problems)
+    elif required:
+        problems.append(_at(path, key) + ': is missing')
+
+
 def _check_1(value: Any, path: str, problems: list[str]) -> None:
-    if not (isinstance(value, dict)):
-        problems.append(f"{path or 'event'}: must be object")
-        return
-    item = value.get('project', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'project') + ': is missing')
-    elif not (isinstance(item, str) and _P4(item)):
-        problems.append(_at(path, 'project') + ': must be string, of the form that the schema gives')
-    item = value.get('host', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (isinstance(item, str)):
-        problems.append(_at(path, 'host') + ': must be string')
-    item = value.get('user', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (isinstance(item, str)):
-        problems.append(_at(path, 'user') + ': must be string')
-    item = value.get('commit', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (isinstance(item, str)):
-        problems.append(_at(path, 'commit') + ': must be string')
-    item = value.get('command', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (isinstance(item, str)):
-        problems.append(_at(path, 'command') + ': must be string')
+    if not (isinstance(value, str) and _P0(value) and _P1(value)):
+        problems.append(f'{path}: must be string, uuid')
 
 
 def _check_2(value: Any, path: str, problems: list[str]) -> None:
-    if not (isinstance(value, dict)):
-        problems.append(f"{path or 'event'}: must be object")
-        return
-    if not (isinstance(value, dict) and (((not isinstance(value, dict) or ('n_total' in value))) or ((not isinstance(value, dict) or ('n_total_jobs' in value))))):
-        problems.append(f"{path or 'event'}: must be present: n_total or present: n_total_jobs")
-    item = value.get('experiment_type', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'experiment_type') + ': is missing')
-    elif not (isinstance(item, str)):
-        problems.append(_at(path, 'experiment_type') + ': must be string')
-    item = value.get('n_total', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (_integer(item) and item >= 0 and item <= 2147483647):
-        problems.append(_at(path, 'n_total') + ': must be integer, >= 0, <= 2147483647')
-    item = value.get('n_total_jobs', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (_integer(item) and item >= 0 and item <= 2147483647):
-        problems.append(_at(path, 'n_total_jobs') + ': must be integer, >= 0, <= 2147483647')
-    item = value.get('command', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (isinstance(item, str)):
-        problems.append(_at(path, 'command') + ': must be string')
-
-
-def _check_0(value: Any, path: str, problems: list[str]) -> None:
-    if not (isinstance(value, dict)):
-        problems.append(f"{path or 'event'}: must be object")
-        return
-    item = value.get('event_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_id') + ': is missing')
-    elif not (isinstance(item, str) and _P0(item) and _P1(item)):
-        problems.append(_at(path, 'event_id') + ': must be string, uuid')
-    item = value.get('schema_version', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'schema_version') + ': is missing')
-    elif not (item == '1.1'):
-        problems.append(_at(path, 'schema_version') + ': must be "1.1"')
-    item = value.get('timestamp', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'timestamp') + ': is missing')
-    elif not (isinstance(item, str) and _P2(item)):
-        problems.append(_at(path, 'timestamp') + ': must be string, of the form that the schema gives')
-    item = value.get('batch_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'batch_id') + ': is missing')
-    elif not (isinstance(item, str) and _P3(item)):
-        problems.append(_at(path, 'batch_id') + ': must be string, of the form that the schema gives')
-    item = value.get('source', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'source') + ': is missing')
-    else:
-        _check_1(item, _at(path, 'source'), problems)
-    item = value.get('job_id', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (item is None):
-        problems.append(_at(path, 'job_id') + ': must be null')
-    item = value.get('event_type', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_type') + ': is missing')
-    elif not (item == 'batch_start'):
-        problems.append(_at(path, 'event_type') + ': must be "batch_start"')
-    item = value.get('data', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'data') + ': is missing')
-    else:
-        _check_2(item, _at(path, 'data'), problems)
-
-
-def _check_4(value: Any, path: str, problems: list[str]) -> None:
-    if not (isinstance(value, dict)):
-        problems.append(f"{path or 'event'}: must be object")
-        return
-    item = value.get('n_done', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'n_done') + ': is missing')
-    elif not (_integer(item) and item >= 0 and item <= 2147483647):
-        problems.append(_at(path, 'n_done') + ': must be integer, >= 0, <= 2147483647')
-    item = value.get('n_failed', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'n_failed') + ': is missing')
-    elif not (_integer(item) and item >= 0 and item <= 2147483647):
-        problems.append(_at(path, 'n_failed') + ': must be integer, >= 0, <= 2147483647')
-    item = value.get('total_elapsed_s', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'total_elapsed_s') + ': is missing')
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'total_elapsed_s') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
+    if not (value == '1.1'):
+        problems.append(f'{path}: must be "1.1"')
 
 
 def _check_3(value: Any, path: str, problems: list[str]) -> None:
-    if not (isinstance(value, dict)):
-        problems.append(f"{path or 'event'}: must be object")
-        return
-    item = value.get('event_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_id') + ': is missing')
-    elif not (isinstance(item, str) and _P0(item) and _P1(item)):
-        problems.append(_at(path, 'event_id') + ': must be string, uuid')
-    item = value.get('schema_version', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'schema_version') + ': is missing')
-    elif not (item == '1.1'):
-        problems.append(_at(path, 'schema_version') + ': must be "1.1"')
-    item = value.get('timestamp', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'timestamp') + ': is missing')
-    elif not (isinstance(item, str) and _P2(item)):
-        problems.append(_at(path, 'timestamp') + ': must be string, of the form that the schema gives')
-    item = value.get('batch_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'batch_id') + ': is missing')
-    elif not (isinstance(item, str) and _P3(item)):
-        problems.append(_at(path, 'batch_id') + ': must be string, of the form that the schema gives')
-    item = value.get('source', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'source') + ': is missing')
-    else:
-        _check_1(item, _at(path, 'source'), problems)
-    item = value.get('job_id', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (item is None):
-        problems.append(_at(path, 'job_id') + ': must be null')
-    item = value.get('event_type', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_type') + ': is missing')
-    elif not (item == 'batch_done'):
-        problems.append(_at(path, 'event_type') + ': must be "batch_done"')
-    item = value.get('data', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'data') + ': is missing')
-    else:
-        _check_4(item, _at(path, 'data'), problems)
+    if not (isinstance(value, str) and _P2(value)):
+        problems.append(f'{path}: must be string, of the form that the schema gives')
+
+
+def _check_4(value: Any, path: str, problems: list[str]) -> None:
+    if not (isinstance(value, str) and _P3(value)):
+        problems.append(f'{path}: must be string, of the form that the schema gives')
 
 
 def _check_6(value: Any, path: str, problems: list[str]) -> None:
-    if not (isinstance(value, dict)):
-        problems.append(f"{path or 'event'}: must be object")
-        return
-    item = value.get('reason', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'reason') + ': is missing')
-    elif not (isinstance(item, str)):
-        problems.append(_at(path, 'reason') + ': must be string')
-    item = value.get('total_elapsed_s', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'total_elapsed_s') + ': is missing')
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'total_elapsed_s') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
+    if not (isinstance(value, str) and _P4(value)):
+        problems.append(f'{path}: must be string, of the form that the schema gives')
+
+
+def _check_7(value: Any, path: str, problems: list[str]) -> None:
+    if not (isinstance(value, str)):
+        problems.append(f'{path}: must be string')
 
 
 def _check_5(value: Any, path: str, problems: list[str]) -> None:
     if not (isinstance(value, dict)):
         problems.append(f"{path or 'event'}: must be object")
         return
-    item = value.get('event_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_id') + ': is missing')
-    elif not (isinstance(item, str) and _P0(item) and _P1(item)):
-        problems.append(_at(path, 'event_id') + ': must be string, uuid')
-    item = value.get('schema_version', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'schema_version') + ': is missing')
-    elif not (item == '1.1'):
-        problems.append(_at(path, 'schema_version') + ': must be "1.1"')
-    item = value.get('timestamp', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'timestamp') + ': is missing')
-    elif not (isinstance(item, str) and _P2(item)):
-        problems.append(_at(path, 'timestamp') + ': must be string, of the form that the schema gives')
-    item = value.get('batch_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'batch_id') + ': is missing')
-    elif not (isinstance(item, str) and _P3(item)):
-        problems.append(_at(path, 'batch_id') + ': must be string, of the form that the schema gives')
-    item = value.get('source', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'source') + ': is missing')
-    else:
-        _check_1(item, _at(path, 'source'), problems)
-    item = value.get('job_id', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (item is None):
-        problems.append(_at(path, 'job_id') + ': must be null')
-    item = value.get('event_type', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_type') + ': is missing')
-    elif not (item == 'batch_failed'):
-        problems.append(_at(path, 'event_type') + ': must be "batch_failed"')
-    item = value.get('data', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'data') + ': is missing')
-    else:
-        _check_6(item, _at(path, 'data'), problems)
+    _field(value, 'project', True, _check_6, path, problems)
+    _field(value, 'host', False, _check_7, path, problems)
+    _field(value, 'user', False, _check_7, path, problems)
+    _field(value, 'commit', False, _check_7, path, problems)
+    _field(value, 'command', False, _check_7, path, problems)
 
 
 def _check_8(value: Any, path: str, problems: list[str]) -> None:
-    if not (isinstance(value, dict)):
-        problems.append(f"{path or 'event'}: must be object")
-        return
-    item = value.get('model', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (isinstance(item, str)):
-        problems.append(_at(path, 'model') + ': must be string')
-    item = value.get('dataset', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (isinstance(item, str)):
-        problems.append(_at(path, 'dataset') + ': must be string')
+    if not (value is None):
+        problems.append(f'{path}: must be null')
 
 
-def _check_7(value: Any, path: str, problems: list[str]) -> None:
-    if not (isinstance(value, dict)):
-        problems.append(f"{path or 'event'}: must be object")
-        return
-    item = value.get('event_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_id') + ': is missing')
-    elif not (isinstance(item, str) and _P0(item) and _P1(item)):
-        problems.append(_at(path, 'event_id') + ': must be string, uuid')
-    item = value.get('schema_version', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'schema_version') + ': is missing')
-    elif not (item == '1.1'):
-        problems.append(_at(path, 'schema_version') + ': must be "1.1"')
-    item = value.get('timestamp', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'timestamp') + ': is missing')
-    elif not (isinstance(item, str) and _P2(item)):
-        problems.append(_at(path, 'timestamp') + ': must be string, of the form that the schema gives')
-    item = value.get('batch_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'batch_id') + ': is missing')
-    elif not (isinstance(item, str) and _P3(item)):
-        problems.append(_at(path, 'batch_id') + ': must be string, of the form that the schema gives')
-    item = value.get('source', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'source') + ': is missing')
-    else:
-        _check_1(item, _at(path, 'source'), problems)
-    item = value.get('job_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'job_id') + ': is missing')
-    elif not (isinstance(item, str) and _P5(item)):
-        problems.append(_at(path, 'job_id') + ': must be string, of the form that the schema gives')
-    item = value.get('event_type', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_type') + ': is missing')
-    elif not (item == 'job_start'):
-        problems.append(_at(path, 'event_type') + ': must be "job_start"')
-    item = value.get('data', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'data') + ': is missing')
-    else:
-        _check_8(item, _at(path, 'data'), problems)
+def _check_9(value: Any, path: str, problems: list[str]) -> None:
+    if not (value == 'batch_start'):
+        problems.append(f'{path}: must be "batch_start"')
+
+
+def _check_11(value: Any, path: str, problems: list[str]) -> None:
+    if not (_integer(value) and value >= 0 and value <= 2147483647):
+        problems.append(f'{path}: must be integer, >= 0, <= 2147483647')
 
 
 def _check_10(value: Any, path: str, problems: list[str]) -> None:
     if not (isinstance(value, dict)):
         problems.append(f"{path or 'event'}: must be object")
         return
-    item = value.get('epoch', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'epoch') + ': is missing')
-    elif not (_integer(item) and item >= -9007199254740991 and item <= 9007199254740991):
-        problems.append(_at(path, 'epoch') + ': must be integer, >= -9007199254740991, <= 9007199254740991')
-    item = value.get('train_loss', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'train_loss') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
-    item = value.get('val_loss', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'val_loss') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
-    item = value.get('lr', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'lr') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
-    item = value.get('batch_time_ms', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'batch_time_ms') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
+    if not (isinstance(value, dict) and (((not isinstance(value, dict) or ('n_total' in value))) or ((not isinstance(value, dict) or ('n_total_jobs' in value))))):
+        problems.append(f"{path or 'event'}: must be present: n_total or present: n_total_jobs")
+    _field(value, 'experiment_type', True, _check_7, path, problems)
+    _field(value, 'n_total', False, _check_11, path, problems)
+    _field(value, 'n_total_jobs', False, _check_11, path, problems)
+    _field(value, 'command', False, _check_7, path, problems)
 
 
-def _check_9(value: Any, path: str, problems: list[str]) -> None:
+def _check_0(value: Any, path: str, problems: list[str]) -> None:
     if not (isinstance(value, dict)):
         problems.append(f"{path or 'event'}: must be object")
         return
-    item = value.get('event_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_id') + ': is missing')
-    elif not (isinstance(item, str) and _P0(item) and _P1(item)):
-        problems.append(_at(path, 'event_id') + ': must be string, uuid')
-    item = value.get('schema_version', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'schema_version') + ': is missing')
-    elif not (item == '1.1'):
-        problems.append(_at(path, 'schema_version') + ': must be "1.1"')
-    item = value.get('timestamp', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'timestamp') + ': is missing')
-    elif not (isinstance(item, str) and _P2(item)):
-        problems.append(_at(path, 'timestamp') + ': must be string, of the form that the schema gives')
-    item = value.get('batch_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'batch_id') + ': is missing')
-    elif not (isinstance(item, str) and _P3(item)):
-        problems.append(_at(path, 'batch_id') + ': must be string, of the form that the schema gives')
-    item = value.get('source', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'source') + ': is missing')
-    else:
-        _check_1(item, _at(path, 'source'), problems)
-    item = value.get('job_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'job_id') + ': is missing')
-    elif not (isinstance(item, str) and _P5(item)):
-        problems.append(_at(path, 'job_id') + ': must be string, of the form that the schema gives')
-    item = value.get('event_type', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_type') + ': is missing')
-    elif not (item == 'job_epoch'):
-        problems.append(_at(path, 'event_type') + ': must be "job_epoch"')
-    item = value.get('data', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'data') + ': is missing')
-    else:
-        _check_10(item, _at(path, 'data'), problems)
+    _field(value, 'event_id', True, _check_1, path, problems)
+    _field(value, 'schema_version', True, _check_2, path, problems)
+    _field(value, 'timestamp', True, _check_3, path, problems)
+    _field(value, 'batch_id', True, _check_4, path, problems)
+    _field(value, 'source', True, _check_5, path, problems)
+    _field(value, 'job_id', False, _check_8, path, problems)
+    _field(value, 'event_type', True, _check_9, path, problems)
+    _field(value, 'data', True, _check_10, path, problems)
 
 
-def _check_12(value: Any, path: str, problems: list[str]) -> None:
-    if not (isinstance(value, dict)):
-        problems.append(f"{path or 'event'}: must be object")
-        return
-    item = value.get('metrics', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (isinstance(item, dict)):
-        problems.append(_at(path, 'metrics') + ': must be object')
-    item = value.get('elapsed_s', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'elapsed_s') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
-    item = value.get('train_epochs', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'train_epochs') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
+def _check_13(value: Any, path: str, problems: list[str]) -> None:
+    if not (value == 'batch_done'):
+        problems.append(f'{path}: must be "batch_done"')
 
 
-def _check_11(value: Any, path: str, problems: list[str]) -> None:
-    if not (isinstance(value, dict)):
-        problems.append(f"{path or 'event'}: must be object")
-        return
-    item = value.get('event_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_id') + ': is missing')
-    elif not (isinstance(item, str) and _P0(item) and _P1(item)):
-        problems.append(_at(path, 'event_id') + ': must be string, uuid')
-    item = value.get('schema_version', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'schema_version') + ': is missing')
-    elif not (item == '1.1'):
-        problems.append(_at(path, 'schema_version') + ': must be "1.1"')
-    item = value.get('timestamp', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'timestamp') + ': is missing')
-    elif not (isinstance(item, str) and _P2(item)):
-        problems.append(_at(path, 'timestamp') + ': must be string, of the form that the schema gives')
-    item = value.get('batch_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'batch_id') + ': is missing')
-    elif not (isinstance(item, str) and _P3(item)):
-        problems.append(_at(path, 'batch_id') + ': must be string, of the form that the schema gives')
-    item = value.get('source', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'source') + ': is missing')
-    else:
-        _check_1(item, _at(path, 'source'), problems)
-    item = value.get('job_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'job_id') + ': is missing')
-    elif not (isinstance(item, str) and _P5(item)):
-        problems.append(_at(path, 'job_id') + ': must be string, of the form that the schema gives')
-    item = value.get('event_type', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_type') + ': is missing')
-    elif not (item == 'job_done'):
-        problems.append(_at(path, 'event_type') + ': must be "job_done"')
-    item = value.get('data', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'data') + ': is missing')
-    else:
-        _check_12(item, _at(path, 'data'), problems)
+def _check_15(value: Any, path: str, problems: list[str]) -> None:
+    if not (((_number(value)) or ((value == 'NaN' or value == 'Infinity' or value == '-Infinity')))):
+        problems.append(f'{path}: must be number or one of "NaN", "Infinity", "-Infinity"')
 
 
 def _check_14(value: Any, path: str, problems: list[str]) -> None:
     if not (isinstance(value, dict)):
         problems.append(f"{path or 'event'}: must be object")
         return
-    item = value.get('reason', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'reason') + ': is missing')
-    elif not (isinstance(item, str)):
-        problems.append(_at(path, 'reason') + ': must be string')
-    item = value.get('elapsed_s', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'elapsed_s') + ': is missing')
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'elapsed_s') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
+    _field(value, 'n_done', True, _check_11, path, problems)
+    _field(value, 'n_failed', True, _check_11, path, problems)
+    _field(value, 'total_elapsed_s', True, _check_15, path, problems)
 
 
-def _check_13(value: Any, path: str, problems: list[str]) -> None:
+def _check_12(value: Any, path: str, problems: list[str]) -> None:
     if not (isinstance(value, dict)):
         problems.append(f"{path or 'event'}: must be object")
         return
-    item = value.get('event_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_id') + ': is missing')
-    elif not (isinstance(item, str) and _P0(item) and _P1(item)):
-        problems.append(_at(path, 'event_id') + ': must be string, uuid')
-    item = value.get('schema_version', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'schema_version') + ': is missing')
-    elif not (item == '1.1'):
-        problems.append(_at(path, 'schema_version') + ': must be "1.1"')
-    item = value.get('timestamp', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'timestamp') + ': is missing')
-    elif not (isinstance(item, str) and _P2(item)):
-        problems.append(_at(path, 'timestamp') + ': must be string, of the form that the schema gives')
-    item = value.get('batch_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'batch_id') + ': is missing')
-    elif not (isinstance(item, str) and _P3(item)):
-        problems.append(_at(path, 'batch_id') + ': must be string, of the form that the schema gives')
-    item = value.get('source', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'source') + ': is missing')
-    else:
-        _check_1(item, _at(path, 'source'), problems)
-    item = value.get('job_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'job_id') + ': is missing')
-    elif not (isinstance(item, str) and _P5(item)):
-        problems.append(_at(path, 'job_id') + ': must be string, of the form that the schema gives')
-    item = value.get('event_type', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_type') + ': is missing')
-    elif not (item == 'job_failed'):
-        problems.append(_at(path, 'event_type') + ': must be "job_failed"')
-    item = value.get('data', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'data') + ': is missing')
-    else:
-        _check_14(item, _at(path, 'data'), problems)
+    _field(value, 'event_id', True, _check_1, path, problems)
+    _field(value, 'schema_version', True, _check_2, path, problems)
+    _field(value, 'timestamp', True, _check_3, path, problems)
+    _field(value, 'batch_id', True, _check_4, path, problems)
+    _field(value, 'source', True, _check_5, path, problems)
+    _field(value, 'job_id', False, _check_8, path, problems)
+    _field(value, 'event_type', True, _check_13, path, problems)
+    _field(value, 'data', True, _check_14, path, problems)
+
+
+def _check_17(value: Any, path: str, problems: list[str]) -> None:
+    if not (value == 'batch_failed'):
+        problems.append(f'{path}: must be "batch_failed"')
 
 
 def _check_18(value: Any, path: str, problems: list[str]) -> None:
     if not (isinstance(value, dict)):
         problems.append(f"{path or 'event'}: must be object")
         return
-    item = value.get('index', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (_integer(item) and item >= -9007199254740991 and item <= 9007199254740991):
-        problems.append(_at(path, 'index') + ': must be integer, >= -9007199254740991, <= 9007199254740991')
-    item = value.get('uuid', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (isinstance(item, str)):
-        problems.append(_at(path, 'uuid') + ': must be string')
-    item = value.get('name', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (isinstance(item, str)):
-        problems.append(_at(path, 'name') + ': must be string')
-    item = value.get('util_pct', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'util_pct') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
-    item = value.get('mem_mb', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'mem_mb') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
-    item = value.get('mem_total_mb', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'mem_total_mb') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
-    item = value.get('temp_c', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'temp_c') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
-    item = value.get('power_w', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'power_w') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
-
-
-def _check_17(value: Any, path: str, problems: list[str]) -> None:
-    if not (isinstance(value, list)):
-        problems.append(f"{path or 'event'}: must be array")
-        return
-    for at, item in enumerate(value):
-        _check_18(item, f'{path}[{at}]', problems)
+    _field(value, 'reason', True, _check_7, path, problems)
+    _field(value, 'total_elapsed_s', True, _check_15, path, problems)
 
 
 def _check_16(value: Any, path: str, problems: list[str]) -> None:
     if not (isinstance(value, dict)):
         problems.append(f"{path or 'event'}: must be object")
         return
-    item = value.get('gpu_util_pct', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'gpu_util_pct') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
-    item = value.get('gpu_mem_mb', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'gpu_mem_mb') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
-    item = value.get('cpu_util_pct', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'cpu_util_pct') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
-    item = value.get('cpu_pct', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'cpu_pct') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
-    item = value.get('ram_mb', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'ram_mb') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
-    item = value.get('rss_mb', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'rss_mb') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
-    item = value.get('disk_free_mb', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((_number(item)) or ((item == 'NaN' or item == 'Infinity' or item == '-Infinity')))):
-        problems.append(_at(path, 'disk_free_mb') + ': must be number or one of "NaN", "Infinity", "-Infinity"')
-    item = value.get('gpus', _MISSING)
-    if item is _MISSING:
-        pass
-    else:
-        _check_17(item, _at(path, 'gpus'), problems)
-
-
-def _check_15(value: Any, path: str, problems: list[str]) -> None:
-    if not (isinstance(value, dict)):
-        problems.append(f"{path or 'event'}: must be object")
-        return
-    item = value.get('event_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_id') + ': is missing')
-    elif not (isinstance(item, str) and _P0(item) and _P1(item)):
-        problems.append(_at(path, 'event_id') + ': must be string, uuid')
-    item = value.get('schema_version', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'schema_version') + ': is missing')
-    elif not (item == '1.1'):
-        problems.append(_at(path, 'schema_version') + ': must be "1.1"')
-    item = value.get('timestamp', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'timestamp') + ': is missing')
-    elif not (isinstance(item, str) and _P2(item)):
-        problems.append(_at(path, 'timestamp') + ': must be string, of the form that the schema gives')
-    item = value.get('batch_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'batch_id') + ': is missing')
-    elif not (isinstance(item, str) and _P3(item)):
-        problems.append(_at(path, 'batch_id') + ': must be string, of the form that the schema gives')
-    item = value.get('source', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'source') + ': is missing')
-    else:
-        _check_1(item, _at(path, 'source'), problems)
-    item = value.get('job_id', _MISSING)
-    if item is _MISSING:
-        pass
-    elif not (((isinstance(item, str) and _P5(item)) or (item is None))):
-        problems.append(_at(path, 'job_id') + ': must be string, of the form that the schema gives or null')
-    item = value.get('event_type', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_type') + ': is missing')
-    elif not (item == 'resource_snapshot'):
-        problems.append(_at(path, 'event_type') + ': must be "resource_snapshot"')
-    item = value.get('data', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'data') + ': is missing')
-    else:
-        _check_16(item, _at(path, 'data'), problems)
+    _field(value, 'event_id', True, _check_1, path, problems)
+    _field(value, 'schema_version', True, _check_2, path, problems)
+    _field(value, 'timestamp', True, _check_3, path, problems)
+    _field(value, 'batch_id', True, _check_4, path, problems)
+    _field(value, 'source', True, _check_5, path, problems)
+    _field(value, 'job_id', False, _check_8, path, problems)
+    _field(value, 'event_type', True, _check_17, path, problems)
+    _field(value, 'data', True, _check_18, path, problems)
 
 
 def _check_20(value: Any, path: str, problems: list[str]) -> None:
+    if not (isinstance(value, str) and _P5(value)):
+        problems.append(f'{path}: must be string, of the form that the schema gives')
+
+
+def _check_21(value: Any, path: str, problems: list[str]) -> None:
+    if not (value == 'job_start'):
+        problems.append(f'{path}: must be "job_start"')
+
+
+def _check_22(value: Any, path: str, problems: list[str]) -> None:
     if not (isinstance(value, dict)):
         problems.append(f"{path or 'event'}: must be object")
         return
-    item = value.get('line', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'line') + ': is missing')
-    elif not (isinstance(item, str)):
-        problems.append(_at(path, 'line') + ': must be string')
-    item = value.get('level', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'level') + ': is missing')
-    elif not (isinstance(item, str) and _P6(item)):
-        problems.append(_at(path, 'level') + ': must be string, of the form that the schema gives')
+    _field(value, 'model', False, _check_7, path, problems)
+    _field(value, 'dataset', False, _check_7, path, problems)
 
 
 def _check_19(value: Any, path: str, problems: list[str]) -> None:
     if not (isinstance(value, dict)):
         problems.append(f"{path or 'event'}: must be object")
         return
-    item = value.get('event_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_id') + ': is missing')
-    elif not (isinstance(item, str) and _P0(item) and _P1(item)):
-        problems.append(_at(path, 'event_id') + ': must be string, uuid')
-    item = value.get('schema_version', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'schema_version') + ': is missing')
-    elif not (item == '1.1'):
-        problems.append(_at(path, 'schema_version') + ': must be "1.1"')
-    item = value.get('timestamp', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'timestamp') + ': is missing')
-    elif not (isinstance(item, str) and _P2(item)):
-        problems.append(_at(path, 'timestamp') + ': must be string, of the form that the schema gives')
-    item = value.get('batch_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'batch_id') + ': is missing')
-    elif not (isinstance(item, str) and _P3(item)):
-        problems.append(_at(path, 'batch_id') + ': must be string, of the form that the schema gives')
-    item = value.get('source', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'source') + ': is missing')
-    else:
-        _check_1(item, _at(path, 'source'), problems)
-    item = value.get('job_id', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'job_id') + ': is missing')
-    elif not (isinstance(item, str) and _P5(item)):
-        problems.append(_at(path, 'job_id') + ': must be string, of the form that the schema gives')
-    item = value.get('event_type', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'event_type') + ': is missing')
-    elif not (item == 'log_line'):
-        problems.append(_at(path, 'event_type') + ': must be "log_line"')
-    item = value.get('data', _MISSING)
-    if item is _MISSING:
-        problems.append(_at(path, 'data') + ': is missing')
-    else:
-        _check_20(item, _at(path, 'data'), problems)
+    _field(value, 'event_id', True, _check_1, path, problems)
+    _field(value, 'schema_version', True, _check_2, path, problems)
+    _field(value, 'timestamp', True, _check_3, path, problems)
+    _field(value, 'batch_id', True, _check_4, path, problems)
+    _field(value, 'source', True, _check_5, path, problems)
+    _field(value, 'job_id', True, _check_20, path, problems)
+    _field(value, 'event_type', True, _check_21, path, problems)
+    _field(value, 'data', True, _check_22, path, problems)
+
+
+def _check_24(value: Any, path: str, problems: list[str]) -> None:
+    if not (value == 'job_epoch'):
+        problems.append(f'{path}: must be "job_epoch"')
+
+
+def _check_26(value: Any, path: str, problems: list[str]) -> None:
+    if not (_integer(value) and value >= -9007199254740991 and value <= 9007199254740991):
+        problems.append(f'{path}: must be integer, >= -9007199254740991, <= 9007199254740991')
+
+
+def _check_25(value: Any, path: str, problems: list[str]) -> None:
+    if not (isinstance(value, dict)):
+        problems.append(f"{path or 'event'}: must be object")
+        return
+    _field(value, 'epoch', True, _check_26, path, problems)
+    _field(value, 'train_loss', False, _check_15, path, problems)
+    _field(value, 'val_loss', False, _check_15, path, problems)
+    _field(value, 'lr', False, _check_15, path, problems)
+    _field(value, 'batch_time_ms', False, _check_15, path, problems)
+
+
+def _check_23(value: Any, path: str, problems: list[str]) -> None:
+    if not (isinstance(value, dict)):
+        problems.append(f"{path or 'event'}: must be object")
+        return
+    _field(value, 'event_id', True, _check_1, path, problems)
+    _field(value, 'schema_version', True, _check_2, path, problems)
+    _field(value, 'timestamp', True, _check_3, path, problems)
+    _field(value, 'batch_id', True, _check_4, path, problems)
+    _field(value, 'source', True, _check_5, path, problems)
+    _field(value, 'job_id', True, _check_20, path, problems)
+    _field(value, 'event_type', True, _check_24, path, problems)
+    _field(value, 'data', True, _check_25, path, problems)
+
+
+def _check_28(value: Any, path: str, problems: list[str]) -> None:
+    if not (value == 'job_done'):
+        problems.append(f'{path}: must be "job_done"')
+
+
+def _check_30(value: Any, path: str, problems: list[str]) -> None:
+    if not (isinstance(value, dict)):
+        problems.append(f'{path}: must be object')
+
+
+def _check_29(value: Any, path: str, problems: list[str]) -> None:
+    if not (isinstance(value, dict)):
+        problems.append(f"{path or 'event'}: must be object")
+        return
+    _field(value, 'metrics', False, _check_30, path, problems)
+    _field(value, 'elapsed_s', False, _check_15, path, problems)
+    _field(value, 'train_epochs', False, _check_15, path, problems)
+
+
+def _check_27(value: Any, path: str, problems: list[str]) -> None:
+    if not (isinstance(value, dict)):
+        problems.append(f"{path or 'event'}: must be object")
+        return
+    _field(value, 'event_id', True, _check_1, path, problems)
+    _field(value, 'schema_version', True, _check_2, path, problems)
+    _field(value, 'timestamp', True, _check_3, path, problems)
+    _field(value, 'batch_id', True, _check_4, path, problems)
+    _field(value, 'source', True, _check_5, path, problems)
+    _field(value, 'job_id', True, _check_20, path, problems)
+    _field(value, 'event_type', True, _check_28, path, problems)
+    _field(value, 'data', True, _check_29, path, problems)
+
+
+def _check_32(value: Any, path: str, problems: list[str]) -> None:
+    if not (value == 'job_failed'):
+        problems.append(f'{path}: must be "job_failed"')
+
+
+def _check_33(value: Any, path: str, problems: list[str]) -> None:
+    if not (isinstance(value, dict)):
+        problems.append(f"{path or 'event'}: must be object")
+        return
+    _field(value, 'reason', True, _check_7, path, problems)
+    _field(value, 'elapsed_s', True, _check_15, path, problems)
+
+
+def _check_31(value: Any, path: str, problems: list[str]) -> None:
+    if not (isinstance(value, dict)):
+        problems.append(f"{path or 'event'}: must be object")
+        return
+    _field(value, 'event_id', True, _check_1, path, problems)
+    _field(value, 'schema_version', True, _check_2, path, problems)
+    _field(value, 'timestamp', True, _check_3, path, problems)
+    _field(value, 'batch_id', True, _check_4, path, problems)
+    _field(value, 'source', True, _check_5, path, problems)
+    _field(value, 'job_id', True, _check_20, path, problems)
+    _field(value, 'event_type', True, _check_32, path, problems)
+    _field(value, 'data', True, _check_33, path, problems)
+
+
+def _check_35(value: Any, path: str, problems: list[str]) -> None:
+    if not (((isinstance(value, str) and _P5(value)) or (value is None))):
+        problems.append(f'{path}: must be string, of the form that the schema gives or null')
+
+
+def _check_36(value: Any, path: str, problems: list[str]) -> None:
+    if not (value == 'resource_snapshot'):
+        problems.append(f'{path}: must be "resource_snapshot"')
+
+
+def _check_39(value: Any, path: str, problems: list[str]) -> None:
+    if not (isinstance(value, dict)):
+        problems.append(f"{path or 'event'}: must be object")
+        return
+    _field(value, 'index', False, _check_26, path, problems)
+    _field(value, 'uuid', False, _check_7, path, problems)
+    _field(value, 'name', False, _check_7, path, problems)
+    _field(value, 'util_pct', False, _check_15, path, problems)
+    _field(value, 'mem_mb', False, _check_15, path, problems)
+    _field(value, 'mem_total_mb', False, _check_15, path, problems)
+    _field(value, 'temp_c', False, _check_15, path, problems)
+    _field(value, 'power_w', False, _check_15, path, problems)
+
+
+def _check_38(value: Any, path: str, problems: list[str]) -> None:
+    if not (isinstance(value, list)):
+        problems.append(f"{path or 'event'}: must be array")
+        return
+    for at, item in enumerate(value):
+        _check_39(item, f'{path}[{at}]', problems)
+
+
+def _check_37(value: Any, path: str, problems: list[str]) -> None:
+    if not (isinstance(value, dict)):
+        problems.append(f"{path or 'event'}: must be object")
+        return
+    _field(value, 'gpu_util_pct', False, _check_15, path, problems)
+    _field(value, 'gpu_mem_mb', False, _check_15, path, problems)
+    _field(value, 'cpu_util_pct', False, _check_15, path, problems)
+    _field(value, 'cpu_pct', False, _check_15, path, problems)
+    _field(value, 'ram_mb', False, _check_15, path, problems)
+    _field(value, 'rss_mb', False, _check_15, path, problems)
+    _field(value, 'disk_free_mb', False, _check_15, path, problems)
+    _field(value, 'gpus', False, _check_38, path, problems)
+
+
+def _check_34(value: Any, path: str, problems: list[str]) -> None:
+    if not (isinstance(value, dict)):
+        problems.append(f"{path or 'event'}: must be object")
+        return
+    _field(value, 'event_id', True, _check_1, path, problems)
+    _field(value, 'schema_version', True, _check_2, path, problems)
+    _field(value, 'timestamp', True, _check_3, path, problems)
+    _field(value, 'batch_id', True, _check_4, path, problems)
+    _field(value, 'source', True, _check_5, path, problems)
+    _field(value, 'job_id', False, _check_35, path, problems)
+    _field(value, 'event_type', True, _check_36, path, problems)
+    _field(value, 'data', True, _check_37, path, problems)
+
+
+def _check_41(value: Any, path: str, problems: list[str]) -> None:
+    if not (value == 'log_line'):
+        problems.append(f'{path}: must be "log_line"')
+
+
+def _check_43(value: Any, path: str, problems: list[str]) -> None:
+    if not (isinstance(value, str) and _P6(value)):
+        problems.append(f'{path}: must be string, of the form that the schema gives')
+
+
+def _check_42(value: Any, path: str, problems: list[str]) -> None:
+    if not (isinstance(value, dict)):
+        problems.append(f"{path or 'event'}: must be object")
+        return
+    _field(value, 'line', True, _check_7, path, problems)
+    _field(value, 'level', True, _check_43, path, problems)
+
+
+def _check_40(value: Any, path: str, problems: list[str]) -> None:
+    if not (isinstance(value, dict)):
+        problems.append(f"{path or 'event'}: must be object")
+        return
+    _field(value, 'event_id', True, _check_1, path, problems)
+    _field(value, 'schema_version', True, _check_2, path, problems)
+    _field(value, 'timestamp', True, _check_3, path, problems)
+    _field(value, 'batch_id', True, _check_4, path, problems)
+    _field(value, 'source', True, _check_5, path, problems)
+    _field(value, 'job_id', True, _check_20, path, problems)
+    _field(value, 'event_type', True, _check_41, path, problems)
+    _field(value, 'data', True, _check_42, path, problems)
 
 
 _EVENTS = {
     'batch_start': _check_0,
-    'batch_done': _check_3,
-    'batch_failed': _check_5,
-    'job_start': _check_7,
-    'job_epoch': _check_9,
-    'job_done': _check_11,
-    'job_failed': _check_13,
-    'resource_snapshot': _check_15,
-    'log_line': _check_19,
+    'batch_done': _check_12,
+    'batch_failed': _check_16,
+    'job_start': _check_19,
+    'job_epoch': _check_23,
+    'job_done': _check_27,
+    'job_failed': _check_31,
+    'resource_snapshot': _check_34,
+    'log_line': _check_40,
 }
 EVENT_TYPES = ('batch_start', 'batch_done', 'batch_failed', 'job_start', 'job_epoch', 'job_done', 'job_failed', 'resource_snapshot', 'log_line')
 
