@@ -26,7 +26,8 @@ from ._delivery.delivery import Delivery
 from ._run.job import Job
 from ._run.log_handler import LogHandler
 from ._run.reporter import Reporter
-from ._run.run import Run, init
+from ._run.run import Run
+from ._run.start import init
 from ._shared import moved
 from ._shared.errors import QueryError, StopRequested
 from ._version import __version__

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from .._shared.process import hostname
+from .._shared.process import hostname, working_folder
 from .._shared.redact import redact_arguments
 from .git import git_remote, git_state
 
@@ -21,7 +21,7 @@ class Snapshot:
         arguments, redacted = redact_arguments(_command(), os.environ)
         self._facts: dict[str, Any] = {
             "command": shlex.join(arguments),
-            "cwd": _cwd(),
+            "cwd": working_folder(),
             "hostname": hostname(),
             "python": sys.executable or "",
             "python_version": ".".join(map(str, sys.version_info[:3])),
@@ -56,13 +56,6 @@ class Snapshot:
             finally:
                 self._lock.release()
         return dict(self._facts)
-
-
-def _cwd() -> str:
-    try:
-        return os.getcwd()
-    except OSError:  # the folder was deleted under the process
-        return os.environ.get("PWD", "")
 
 
 def _command() -> list[str]:

@@ -17,8 +17,8 @@ from typing import Any
 from .._delivery.settings import read_settings
 from .._disk import run_record
 from .._disk.spill import folders
-from .._run import run as _run
 from .._run import trial as _trial
+from .._run.start import init
 from .._run.trial import Trial
 from .._shared.errors import STOPPED_STATUS, QueryError
 from .._shared.process import hostname
@@ -255,9 +255,7 @@ class _Runner:
         with self._lock:
             _trial.begin(trial)
             try:
-                run = _run.init(
-                    quiet=True, console=False, environment=False, resources_s=0, reinit="create_new", **target
-                )
+                run = init(quiet=True, console=False, environment=False, resources_s=0, reinit="create_new", **target)
                 run.finish(None if reason is None else RuntimeError(reason))
             finally:
                 _trial.end()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -106,8 +107,6 @@ class Uploads:
     # --- files of a batch
 
     def _send_files(self, batch_id: str, records: list[Record]) -> None:
-        from contextlib import ExitStack
-
         with ExitStack() as claims:
             mine = [record for record in records if claims.enter_context(self._store.claimed(record))]
             self._send_claimed(batch_id, [record for record in mine if self._complete(record)])

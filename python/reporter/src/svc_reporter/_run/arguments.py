@@ -81,6 +81,15 @@ def tags(value: Any) -> list[str]:
     return list(value)
 
 
+def details(name: str | None, group: str | None, notes: str | None) -> dict[str, Any]:
+    """Fields of `batch_start`. Raises TypeError for what is no text."""
+    details = {"name": name, "group": group, "notes": notes}
+    for what, text in details.items():
+        if text is not None and not isinstance(text, str):
+            raise TypeError(f"{what} must be a string, got {type(text).__name__}")
+    return {what: text for what, text in details.items() if text}
+
+
 def job_id(value: Any) -> str:
     """A valid job id from any value. Does not raise, because jobs start inside the training loop."""
     text = value if isinstance(value, str) else text_of(value)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+
+from .._delivery.transport import Transport, Unreachable
+from .._shared.errors import QueryError
+from ..errors import CommError
 
 if TYPE_CHECKING:
     from ..query._artifact import StoredArtifact
@@ -29,11 +34,6 @@ def stored_artifact(reporter: Reporter, name: str) -> StoredArtifact:
 
 def asked(reporter: Reporter, path: str) -> Any:
     """A GET with the token of the run. Raises CommError if the service does not answer it."""
-    import json
-
-    from .._delivery.transport import Transport, Unreachable
-    from ..errors import CommError
-
     settings = reporter._settings
     if settings.target is None or not settings.token or reporter._disabled:
         raise CommError("no service is configured: set SVC_URL and SVC_TOKEN, and do not run offline")
@@ -52,8 +52,6 @@ def asked(reporter: Reporter, path: str) -> Any:
 
 def fetch_of(reporter: Reporter) -> Any:
     """Opens content of the service with the token of the run."""
-    from .._delivery.transport import Transport, Unreachable
-    from .._shared.errors import QueryError
 
     @contextmanager
     def fetch(url: str) -> Iterator[Any]:

@@ -25,6 +25,7 @@ from .._delivery.uploads import Halt, Uploaded, Uploads
 from .._disk.file_store import FileStore, Kept, Record, record_name
 from .._shared.ids import now_ms
 from .._shared.plain import text_of
+from .._shared.signals import raise_if_by_signal
 from .batch import Batch
 
 _QUEUE_BYTES = 512 * 1024 * 1024
@@ -326,8 +327,6 @@ class RunFiles:
         try:
             return value.taken()
         except Exception as error:
-            from .._shared.signals import raise_if_by_signal
-
             raise_if_by_signal(error)
             missing = isinstance(error, ImportError)
             what = f"{getattr(error, 'name', None) or error} is not installed" if missing else f"{error}"

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 
 from .._capture.axes import flattened, number_of
 from .._capture.config import Config
+from .._shared.ids import now_ms
+from .._shared.signals import raise_if_by_signal
 from .reporter import Reporter
 
 
@@ -53,8 +55,6 @@ def open_mirror(kind: str, run: Mirrored) -> Mirror | None:
     try:
         return Mirror(kind, make(run), run)
     except Exception as error:
-        from .._shared.signals import raise_if_by_signal
-
         raise_if_by_signal(error)
         _say(run, kind, f"the run is not mirrored to {kind}: {type(error).__name__}: {error}")
         return None
@@ -81,8 +81,6 @@ class Mirror:
         try:
             action()
         except Exception as error:
-            from .._shared.signals import raise_if_by_signal
-
             raise_if_by_signal(error)
             _say(self._run, self._kind, f"a call was not mirrored to {self._kind}: {type(error).__name__}: {error}")
 
@@ -144,8 +142,6 @@ class _MLflow(_Other):
         self.config(dict(run.config))
 
     def log(self, data: Mapping[str, Any], step: int) -> None:
-        from .._shared.ids import now_ms
-
         at, metric = now_ms(), self._entities.Metric
         metrics = [metric(name, value, at, step) for name, value in numbers_in(data).items()]
         self._client.log_batch(self._id, metrics=metrics)

@@ -10,7 +10,8 @@ from typing import Any
 
 from .._shared.errors import StopRequested
 from .._shared.messages import logger
-from . import run as _run
+from .._shared.signals import raise_if_by_signal
+from .run import current_run
 
 _MODULES = ("torch.utils.tensorboard.writer", "tensorboardX.writer")
 _MARK = "_svc_original"
@@ -53,7 +54,7 @@ def _tapped(original: Any, take: Take) -> Any:
     @functools.wraps(original)
     def method(self: Any, *args: Any, **more: Any) -> Any:
         made = original(self, *args, **more)
-        run = _run.current_run()
+        run = current_run()
         if run is not None:
             try:
                 values = take(*args, **more)
@@ -63,8 +64,6 @@ def _tapped(original: Any, take: Take) -> Any:
             except StopRequested:
                 raise
             except Exception as error:
-                from .._shared.signals import raise_if_by_signal
-
                 raise_if_by_signal(error)
                 text = f"a call of {original.__name__} was not taken: {type(error).__name__}: {error}"
                 run.reporter.messages.log_once(logging.WARNING, f"tensorboard {original.__name__}", text)
@@ -128,7 +127,7 @@ def _audio(tag: str, snd_tensor: Any, *_args: Any, sample_rate: int = 44_100, **
 
 
 def _hparams(hparam_dict: dict[str, Any], metric_dict: dict[str, Any], *_args: Any, **_more: Any) -> None:
-    run = _run.current_run()
+    run = current_run()
     if run is not None:
         run.config.update(hparam_dict)
         for name, value in metric_dict.items():

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
+from urllib.parse import quote
 
 from .._capture.config import config_of, plain_config
 from .._capture.snapshot import Snapshot
@@ -22,6 +23,7 @@ from .._delivery.transport import Transport
 from .._disk.members import Member
 from .._disk.spill import folders
 from .._process import interrupt, lifecycle, ranks
+from .._process.crash_report import send_lease
 from .._process.failure import STOPPED, reason_of, trace_of
 from .._process.send_rest import send_after_end_s
 from .._process.stop import STUCK_STATUS, Stop
@@ -290,6 +292,16 @@ class Reporter:
         if self.credential and copies.is_sent_to_process():  # a file must not contain the token
             arguments["token"] = self.credential
         return restore, (arguments, self.host)
+
+    @property
+    def url(self) -> str | None:
+        """The address of the batch's page; None without SVC_URL."""
+        return self.page(f"/b/{quote(self.batch_id, safe='')}")
+
+    def page(self, path: str) -> str | None:
+        """The address of a page of the service; None without SVC_URL."""
+        target = self._settings.target
+        return None if target is None else f"{target}{path}"
 
     @property
     def credential(self) -> str:
@@ -693,8 +705,6 @@ class Reporter:
         self._end_within(self._close_timeout_s, STOPPED if self._stop.seen else reason, None, gives_back=gives_back)
         keep = self.trial.keeping() if gives_back and self.trial is not None else None
         if keep is not None and self._settings.target is not None:
-            from .._process.crash_report import send_lease
-
             facts = {**keep, "url": str(self._settings.target), "token": self._settings.token}
             send_lease(facts, release=True, evicted=True)
 

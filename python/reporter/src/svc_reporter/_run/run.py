@@ -1,4 +1,4 @@
-"""`init` and `Run`: the short interface, built on `Reporter`."""
+"""`Run`: the short interface, built on `Reporter`. `init` starts one."""
 
 from __future__ import annotations
 
@@ -8,30 +8,27 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote
 
-from .._capture import described
 from .._capture import environment as _environment
 from .._capture.axes import Axes, Metric
-from .._capture.config import Config, config_of, plain_config
+from .._capture.config import Config, plain_config
 from .._capture.console import ConsoleCapture
-from .._capture.distributions import requirements
-from .._capture.git import GitDiff, diff_lines, git_diff
 from .._capture.summary import Summary
 from .._delivery.delivery import Delivery
-from .._delivery.settings import OFFLINE, is_switched_off
+from .._delivery.settings import is_switched_off
 from .._process import lifecycle
 from .._process.failure import STOPPED, is_early_end, reason_of, trace_of
 from .._shared.ids import now_ms
 from .._shared.plain import text_of
 from .._shared.redact import redact_text
 from .._shared.signals import postponed, raise_if_by_signal, recording, take_effect
-from . import arguments, init_arguments, rank_failure
 from . import mirror as _mirror
+from . import rank_failure
 from . import resume as _resume
+from .description import Description
 from .job import Job
 from .reporter import Reporter
 from .run_files import RunFileCalls
@@ -41,151 +38,13 @@ _CONFIG_LIMIT = 150 * 1024
 """Bytes of JSON. An event has at most 256 KiB, and the start also contains the environment and the command."""
 _LINES_BEFORE_JOB = 200
 """How many lines wait for the first job; with the next line the run's own job starts."""
-_DIFF_TIMEOUT_S = 2.0
-"""How long `finish` waits for the git diff."""
-_FIRST_MOMENTS_S = 3.0
-"""So long a run has its processor for itself before its own files are written."""
-MAIN = "main"
 _NO_EFFECT = ("step_sync", "hidden", "overwrite")
 """Of `define_metric`: the last value of the step is always used, and the page decides what it shows."""
 
 
-def init(
-    project: str | None = None,
-    *,
-    name: str | None = None,
-    config: Any = None,
-    tags: Iterable[str] | None = None,
-    group: str | None = None,
-    notes: str | None = None,
-    experiment_type: str | None = None,
-    n_total: int = 1,
-    job: str = MAIN,
-    step_unit: str = "step",
-    steps: int | None = None,
-    console: bool | None = None,
-    environment: bool | Iterable[str] | None = None,
-    quiet: bool | None = None,
-    mode: str | None = None,
-    id: str | None = None,
-    resume: str | bool | None = None,
-    reinit: str | bool | None = None,
-    job_type: str | None = None,
-    dir: Any = None,
-    settings: Any = None,
-    mirror: str | None = None,
-    **more: Any,
-) -> Run:
-    """Start a run and print its address. `config` is a dictionary, an argparse namespace, a dataclass or a YAML file.
-
-    `steps` is the planned length, in the unit of the steps: the service estimates the end from it.
-
-    `environment` is True, False or the names of the parts to record (`libraries`, `gpus`, `git`, `diff`, `entry`,
-    `cluster`). With `console=False` printed lines are not sent to the run's log; `quiet=True` prints nothing. Other
-    arguments are those of `Reporter` (`url`, `token`, `batch_id`, `resources_s`, ...). If an earlier run of this
-    process is still open, it is finished first; `reinit="create_new"` leaves it open, `"return_previous"` returns it.
-
-    `mode` is `online`, `offline` (events stay on disk until `svc-reporter sync`) or `disabled`. `id` is the same as
-    `batch_id`; `resume` is `allow`, `must`, `never` or `auto`. W&B's other keywords are accepted, and one line names
-    those without an effect. Without an argument the variables of W&B count (WANDB_PROJECT, WANDB_NAME, ...).
-
-    `mirror` is `wandb`, `mlflow` or `tensorboard`: numbers and configuration also go there, while you migrate.
-
-    In a process that joins a run (SVC_BATCH_ID), `name` names its job of that run.
-
-    Raises ValueError and TypeError for invalid arguments, and nothing else.
-    """
-    given = {name: value for name, value in locals().items() if name not in ("more", "n_total", "job", "step_unit")}
-    as_wandb = init_arguments.is_called_wandb()
-    is_asked_again = project is None and name is None and config is None and not more
-    if (
-        reinit is None
-        and _current is not None
-        and (is_asked_again or (as_wandb and not init_arguments.is_interactive()))
-    ):
-        reinit = "return_previous"  # a script that asks for its run again
-    _mirror.checked(given.pop("mirror"))
-    wanted = init_arguments.completed(given, more)
-    if reinit in (False, "return_previous") and _current is not None:
-        if not as_wandb:  # W&B takes nothing from such a call
-            _current.config.update(config_of(config))
-        return _current
-    details = details_of(*(wanted.get(what) for what in ("name", "group", "notes")))
-    if not isinstance(step_unit, str) or not 1 <= len(step_unit.strip()) <= 64:
-        raise ValueError("step_unit must be 1 to 64 characters")
-    parts = _environment.wanted_parts(wanted.get("environment", True))
-    values = config_of(wanted.get("config"))
-    if as_wandb:
-        values = {**init_arguments.config_defaults(), **values}
-    if steps is not None:
-        values = {**values, "steps": arguments.steps(steps)}
-    made = _reporter_of(wanted, n_total)
-    if made.trial is not None:
-        values = {**values, **made.trial.params}
-        job = made.trial.job_id if job == MAIN else job
-        made.trial.reported = True
-    elif made.has_joined and job == MAIN:
-        job = _job_of_joined(made, wanted.get("name"))
-    title = wanted.get("name")
-    if _current is not None and reinit != "create_new":
-        _current._finish(None, None, f"finished, because {f'run {title}' if title else 'another run'} begins")
-    run = Run(made, values, name=title, job=job, step_unit=step_unit.strip(), quiet=bool(wanted.get("quiet")))
-    run._describe(wanted, details)
-    if as_wandb:
-        run._axes.as_wandb = True
-        run.summary.be_as_wandb(run._axes.summary_of)
-    run._begin(details, parts, wanted.get("console", True) and reinit != "create_new", reinit != "create_new")
-    if mirror is not None and not made._disabled:
-        run._mirror = _mirror.open_mirror(mirror, run)
-    return run
-
-
-def _reporter_of(wanted: Mapping[str, Any], n_total: int) -> Reporter:
-    """The `Reporter` of a run that begins, after the questions that `resume` asks."""
-    reporter = {key: value for key, value in wanted.items() if key in init_arguments.OF_REPORTER}
-    resumed = _resume.resumed_id(wanted, reporter)
-    if resumed is not None:
-        reporter["batch_id"] = resumed
-    if wanted["mode"] == "offline":
-        reporter["url"] = OFFLINE
-    made = Reporter(wanted["project"], wanted["experiment_type"], n_total, tags=wanted.get("tags"), **reporter)
-    if wanted["mode"] == "disabled":
-        made._disabled = True
-    _resume.check(made, wanted.get("resume"))
-    return made
-
-
-def _job_of_joined(reporter: Reporter, name: str | None) -> str:
-    """The job of a process that joins a batch. It has the run's name: other processes report jobs of the batch too."""
-    if name:
-        return arguments.job_id(name)
-    reporter.messages.log_once(
-        logging.WARNING,
-        "joined",
-        f"this process joins run {reporter.batch_id} and reports its job {MAIN!r}. If several processes do, the later "
-        "start takes it over: give each its own name=, which then names its job",
-    )
-    return MAIN
-
-
-def details_of(name: str | None, group: str | None, notes: str | None) -> dict[str, Any]:
-    """Fields of `batch_start`. Raises TypeError for what is no text."""
-    details = {"name": name, "group": group, "notes": notes}
-    for what, text in details.items():
-        if text is not None and not isinstance(text, str):
-            raise TypeError(f"{what} must be a string, got {type(text).__name__}")
-    return {what: text for what, text in details.items() if text}
-
-
-def url_of(reporter: Reporter) -> str | None:
-    """The address of the run's page; None without SVC_URL."""
-    target = reporter._settings.target
-    return None if target is None else f"{str(target).rstrip('/')}/b/{quote(reporter.batch_id, safe='')}"
-
-
 def print_start(reporter: Reporter, title: str) -> None:
     """Print the address of a run that begins."""
-    print_status(f"{title}: {url_of(reporter) or 'SVC_URL is not set, events are kept on disk'}")
+    print_status(f"{title}: {reporter.url or 'SVC_URL is not set, events are kept on disk'}")
 
 
 def print_status(text: str) -> None:
@@ -217,11 +76,7 @@ class Run(RunFileCalls, RunNames):
         self._quiet = quiet
         self._main: Job | None = None
         self._console: ConsoleCapture | None = None
-        self._described: frozenset[str] = frozenset()
-        """What of its environment the run records."""
-        self._describer: threading.Thread | None = None
-        self._ending = threading.Event()
-        self._kept_config: bytes | None = None
+        self._description: Description | None = None
         self._lines = 0
         """How many lines came before the run's own job started."""
         self._finished = False
@@ -244,7 +99,7 @@ class Run(RunFileCalls, RunNames):
     @property
     def url(self) -> str | None:
         """The address of the run's page; None without SVC_URL."""
-        return url_of(self._reporter)
+        return self._reporter.url
 
     @property
     def reporter(self) -> Reporter:
@@ -439,9 +294,8 @@ class Run(RunFileCalls, RunNames):
             _install_excepthook()
         lifecycle.call_at_exit(self._at_exit, 11)
         if parts:
-            self._described = parts
-            self._describer = threading.Thread(target=self._keep_itself, name="svc-reporter-own-files", daemon=True)
-            self._describer.start()
+            self._description = Description(reporter, parts, self.config)
+            self._description.start()
         if console:
             self._console = ConsoleCapture(self._on_line)
             self._console.start()
@@ -463,7 +317,7 @@ class Run(RunFileCalls, RunNames):
 
     def _finish(self, error: BaseException | None, trace: TracebackType | None, clean_end: str = "finished") -> None:
         reporter = self._reporter
-        limit_s = reporter._close_timeout_s + _DIFF_TIMEOUT_S
+        limit_s = reporter._close_timeout_s + Description.longest_s
         reporter.uninterrupted(lambda: self._finish_within(error, trace, clean_end), limit_s)
 
     def _finish_within(self, error: BaseException | None, trace: TracebackType | None, clean_end: str) -> None:
@@ -532,10 +386,8 @@ class Run(RunFileCalls, RunNames):
         global _current
         if self._console is not None:
             self._console.stop()
-        if self._describer is not None and self._reporter._pid == os.getpid():
-            self._ending.set()
-            self._describer.join(_DIFF_TIMEOUT_S)
-            self._keep_config()
+        if self._description is not None:
+            self._description.finish()
         if _current is self:
             _current = None
             _restore_excepthook()
@@ -628,49 +480,6 @@ class Run(RunFileCalls, RunNames):
         if self._reporter.has_lines_without_job:
             self._own_job().begin()
 
-    def _keep_itself(self) -> None:
-        """Keep configuration, script, requirements and diff as files of the run. A run that was joined has its own."""
-        try:
-            parts = self._described
-            script = described.script(os.environ) if "entry" in parts else None
-            diff = git_diff(_cwd(), os.environ) if "diff" in parts else None
-            if self._reporter.has_joined:
-                self._send_diff(diff)
-                return
-            self._ending.wait(_FIRST_MOMENTS_S)
-            files = self._reporter.files
-            files.when_unsupported = lambda: self._send_diff(diff)
-            self._keep_config()
-            if script is not None:
-                files.add_bytes(script[1], script[0], "text/x-python", own=True)
-            if "libraries" in parts:
-                files.add_bytes(requirements(), described.REQUIREMENTS, "text/plain", own=True)
-            if diff is None:
-                return
-            if not files.add_bytes(described.diff_content(diff), described.DIFF, "text/x-diff", own=True):
-                self._send_diff(diff)
-        except Exception as error:
-            self._warn("own files", f"some of configuration, script, requirements and diff is not kept: {error!r}")
-
-    def _keep_config(self) -> None:
-        if not self._described or self._reporter.has_joined:
-            return
-        try:
-            content = described.config_content(plain_config(self.config))
-            if content is not None and content != self._kept_config:
-                self._kept_config = content
-                self._reporter.files.add_bytes(content, described.CONFIG, "application/json", own=True)
-        except Exception as error:
-            self._warn("own files", f"the configuration is not kept as a file: {error!r}")
-
-    def _send_diff(self, diff: GitDiff | None) -> None:
-        """As log lines, where files cannot be kept."""
-        try:
-            for line in diff_lines(diff) if diff is not None else ():
-                self._reporter.emit_log(None, line, "debug", source="git_diff")
-        except Exception as error:
-            self._warn("diff", f"the git diff was not recorded: {error!r}")
-
     def _fitting(self, what: str, fields: dict[str, Any]) -> dict[str, Any]:
         kept, left_out = _environment.fitting(fields, _CONFIG_LIMIT)
         if left_out:
@@ -723,10 +532,3 @@ def _on_exception(kind: type[BaseException], error: BaseException, trace: Traceb
                 run._finish(error, trace)
             except KeyboardInterrupt:
                 pass  # another Ctrl-C: the process is ending already, and the run has ended
-
-
-def _cwd() -> str:
-    try:
-        return os.getcwd()
-    except OSError:
-        return os.environ.get("PWD", "")

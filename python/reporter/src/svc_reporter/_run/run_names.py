@@ -60,8 +60,7 @@ class RunNames:
     @property
     def project_url(self) -> str | None:
         """The address of the project's page; None without SVC_URL."""
-        target = self._reporter._settings.target
-        return None if target is None else f"{str(target).rstrip('/')}/p/{quote(self.project, safe='')}"
+        return self._reporter.page(f"/p/{quote(self.project, safe='')}")
 
     def get_url(self) -> Any:
         return getattr(self, "url", None)

@@ -64,6 +64,13 @@ class ProcessIdentity:
         return _pid_is_used(self.pid)
 
 
+def working_folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # the folder was deleted under the process
+        return os.environ.get("PWD", "")
+
+
 def has_proc() -> bool:
     return _BOOT_ID.exists()
 

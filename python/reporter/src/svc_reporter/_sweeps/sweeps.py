@@ -14,8 +14,9 @@ from urllib.parse import quote
 
 from .._process import ranks
 from .._process.failure import is_early_end
-from .._run import run as _run
 from .._run import trial as _trial
+from .._run.run import Run, current_run
+from .._run.start import init
 from .._run.trial import Trial
 from .._shared.errors import QueryError, StopRequested
 from .._shared.unsupported import say
@@ -87,7 +88,7 @@ def ask(sweep: Sweep | str | None = None) -> Params | None:
     if sweep is None:
         trial = _trial.current()
         return None if trial is None else Params(trial)
-    run = _run.current_run()
+    run = current_run()
     if run is not None:
         run.finish()
     _trial.end()
@@ -100,7 +101,7 @@ def ask(sweep: Sweep | str | None = None) -> Params | None:
 
 
 @contextmanager
-def trial(sweep: Sweep | str, **arguments: Any) -> Iterator[_run.Run | None]:
+def trial(sweep: Sweep | str, **arguments: Any) -> Iterator[Run | None]:
     """The next trial of the sweep as a run: `with svc.trial(sweep) as run:`. The run is None if no trial is left.
 
     Arguments are those of `init`. An exception fails the trial, except one by which a tuner ends it early.
@@ -109,7 +110,7 @@ def trial(sweep: Sweep | str, **arguments: Any) -> Iterator[_run.Run | None]:
     if params is None:
         yield None
         return
-    run = _run.init(**arguments)
+    run = init(**arguments)
     try:
         with run:
             yield run
@@ -122,7 +123,7 @@ def should_stop() -> bool:
 
     With several ranks all must call it, and all get the same answer. A trial that is given up ends as `pruned`.
     """
-    run = _run.current_run()
+    run = current_run()
     current = _trial.current()
     stop = run is not None and run.stop_requested
     if not stop and current is not None and ranks.rank() == 0:
@@ -233,8 +234,8 @@ def _call(function: Callable[[], Any]) -> None:
 
 
 def end_run(failure: BaseException | None) -> None:
-    run, current = _run.current_run(), _trial.current()
+    run, current = current_run(), _trial.current()
     if run is None and current is not None and not current.reported:
-        run = _run.init(quiet=True, console=False, environment=False)
+        run = init(quiet=True, console=False, environment=False)
     if run is not None:
         run.finish(failure)

@@ -10,17 +10,17 @@ import enum
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
-from .._run import run as _run
 from .._run.init_arguments import Settings as Settings  # pickles of releases up to 0.2.0 name it here
+from .._run.run import Run, current_run
 from .._shared.unsupported import say
 from ..errors import Error
 
 _terminal_repeats: set[str] = set()
 
 
-def current() -> _run.Run:
+def current() -> Run:
     """The run of this process. Raises Error if there is none."""
-    run = _run.current_run()
+    run = current_run()
     if run is None:
         raise Error("call svc_reporter.init() first: there is no run")
     return run
@@ -31,7 +31,7 @@ def log(data: Mapping[str, Any], step: Any = None, commit: bool | None = None, *
 
     A call without a step has the step of the last call, if that named one or had `commit=False`; else the next one.
     """
-    run = _run.current_run()
+    run = current_run()
     if run is None:
         run = current()
     if step is None:
@@ -43,7 +43,7 @@ def log(data: Mapping[str, Any], step: Any = None, commit: bool | None = None, *
 
 def finish(exit_code: int | None = None, quiet: bool | None = None) -> None:
     """End the current run, if there is one; as failed with a status other than 0."""
-    run = _run.current_run()
+    run = current_run()
     if run is not None:
         run.finish(exit_code, quiet)
 
@@ -207,11 +207,11 @@ class BeforeInit:
 
 def config() -> Any:
     """The configuration of the current run."""
-    run = _run.current_run()
+    run = current_run()
     return BeforeInit("config") if run is None else run.config
 
 
 def summary() -> Any:
     """The summary of the current run."""
-    run = _run.current_run()
+    run = current_run()
     return BeforeInit("summary") if run is None else run.summary

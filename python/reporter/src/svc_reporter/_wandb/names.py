@@ -7,7 +7,7 @@ import importlib.util
 import sys
 from typing import Any
 
-from .._run import run
+from .._run.run import current_run
 
 _PACKAGE = "svc_reporter"
 _MODULES = ("apis", "data_types", "integration", "keras", "lightgbm", "sdk", "util", "xgboost")
@@ -18,7 +18,7 @@ def look_up(name: str) -> Any:
     """The value of `svc_reporter.<name>`. An unknown public name is a stand-in that does nothing."""
     package = sys.modules[_PACKAGE]
     if name == "run":
-        return run.current_run()
+        return current_run()
     if name in ("config", "summary"):
         return getattr(importlib.import_module(f"{_PACKAGE}._wandb.calls"), name)()
     actual = package._SAME.get(name, name)

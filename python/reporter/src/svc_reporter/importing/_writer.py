@@ -14,7 +14,7 @@ from .._delivery.envelope import EventEncoder
 from .._delivery.queue import QueuedEvent
 from .._disk.file_store import Kept, record_name
 from .._run.files import content_of, safe_path
-from .._run.run import MAIN
+from .._run.start import MAIN
 from .._shared.messages import Messages
 from .._shared.plain import plain
 from .._shared.redact import redact_text

@@ -8,8 +8,9 @@ from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 
-from .._run import run as _run
 from .._run import trial as _trial
+from .._run.run import current_run
+from .._run.start import init
 from .._run.trial import Trial
 from .._sweeps.sweep import Sweep
 from .._sweeps.sweeps import end_run
@@ -41,8 +42,8 @@ class Task:
 def _note_result(trial: Trial, result: Any) -> None:
     if isinstance(result, bool) or not isinstance(result, (int, float)) or not math.isfinite(result):
         return
-    run = _run.current_run()
+    run = current_run()
     if run is None and not trial.reported:
-        run = _run.init(quiet=True, console=False, environment=False)
+        run = init(quiet=True, console=False, environment=False)
     if run is not None and not trial.values:
         run.log({trial.metric: float(result)})

@@ -9,9 +9,10 @@ from typing import Any
 
 from .._capture.config import plain_config
 from .._process.ranks import PacedAgreement, any_rank
+from .._run.arguments import details as details_of
 from .._run.job import Job
 from .._run.reporter import Reporter, joined
-from .._run.run import Run, current_run, details_of, print_start
+from .._run.run import Run, current_run, print_start
 from .._shared.errors import StopRequested
 from .._shared.plain import entries_of, plain_entries
 
