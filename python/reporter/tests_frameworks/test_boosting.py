@@ -135,7 +135,7 @@ def test_lightgbm_reports_its_parameters_and_ends_its_job_with_the_early_stop(ma
             valid_names=["valid"],
             callbacks=[LightGbm(run), lightgbm.early_stopping(3, verbose=False), lightgbm.record_evaluation(history)],
         )
-        assert not run._open_jobs
+        assert not run._jobs.open
     job = stored(run.batch_id).jobs["boost"]
     assert job["status"] == "completed"
     assert job["params"]["num_leaves"] == 4

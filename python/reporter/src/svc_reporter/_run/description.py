@@ -39,7 +39,7 @@ class Description:
         self._thread.start()
 
     def finish(self) -> None:
-        """Wait for what is missing, and keep the configuration as it is at the end."""
+        """Wait for what is missing, and keep the configuration again if it changed."""
         if self._reporter.is_of_this_process():
             self._ending.set()
             self._thread.join(_DIFF_TIMEOUT_S)

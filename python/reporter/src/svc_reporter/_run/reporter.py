@@ -39,14 +39,13 @@ from . import arguments as _arguments
 from . import copies, rank_failure, trial
 from .batch import ResumePoint
 from .job import Job
+from .open_jobs import MAX_WAITING, OpenJobs
 from .opening import OwnRecord, complete_start, prepare_thread_ends, start_data, watch
 from .resume import ask
 
 if TYPE_CHECKING:
     from .files import RunFiles
 
-_MAX_LINES_BEFORE_JOB = 1_000
-"""How many log lines from before the first job are kept: each log line belongs to a job."""
 _PATIENCE_S = 10.0
 """How much longer than planned the end of a run or job may take before its caller stops waiting."""
 _HURRY_S = 1.5
@@ -143,12 +142,7 @@ class Reporter:
         self._has_closed = threading.Event()
         self._began = time.monotonic()
         self._ended = threading.Event()
-        self._open_jobs: list[Job] = []
-        self._last_job_id: str | None = None
-        self._last_end: tuple[str, int] | None = None
-        """The id of the job that ended last, and the Unix time in milliseconds."""
-        self._lines_before_job: list[dict[str, Any]] = []
-        self._n_done = self._n_failed = 0
+        self._jobs = OpenJobs()
         if ranks.is_silent_process():
             self.disable("this process loads data, or imports the main module for a process of its own")
         copies.register(self)
@@ -403,35 +397,27 @@ class Reporter:
         if isinstance(level, int):
             level = logging.getLevelName(level)
         data = {"line": text_of(line), "level": (text_of(level).strip().lower() or "info")[:32], **more}
-        target = job_id or self._job_of_log_lines()
+        target = job_id or self._jobs.of_lines
         if target is not None:
             self.emit("log_line", target, data, ms)
-        elif self._open():
-            if len(self._lines_before_job) < _MAX_LINES_BEFORE_JOB:
-                self._lines_before_job.append(data)
-            else:
-                self.count_lost()
-                many = (
-                    f"more than {_MAX_LINES_BEFORE_JOB:,} log lines before the first job: further ones are not reported"
-                )
-                self.messages.log_once(logging.WARNING, "early lines", many)
+        elif self._open() and not self._jobs.keep_line(data):
+            self.count_lost()
+            many = f"more than {MAX_WAITING:,} log lines before the first job: further ones are not reported"
+            self.messages.log_once(logging.WARNING, "early lines", many)
 
     def emit_job_start(self, job: Job, data: dict[str, Any]) -> None:
         if self._is_forked_copy():
             return  # another thread may have held the lock at the fork
         with self._lock:
-            self._open_jobs.append(job)
-            self._last_job_id = job.id
+            self._jobs.open.append(job)
             if self._watched is not None:
                 self._watched.job_started(job.id, data)
-            early, self._lines_before_job = self._lines_before_job, []
-            same_ms = self._last_end == (job.id, now_ms())
-        if same_ms:
-            # The job ended in this millisecond. Events are ordered by time, and the new start must come after that end.
+            early = self._jobs.is_newest(job.id)
+            waits = self._jobs.has_just_ended(job.id)
+        if waits:
             time.sleep(0.001)
         self.emit("job_start", job.id, data)
-        for line in early:
-            self.emit("log_line", job.id, line)
+        self._emit_lines(job.id, early)
         if not self.has_joined:
             rank_failure.publish(self.batch_id, job.id)
 
@@ -440,36 +426,32 @@ class Reporter:
         if self._is_forked_copy() or not self._open():
             return
         with self._lock:
-            self._last_job_id = job_id
-            early, self._lines_before_job = self._lines_before_job, []
-        for line in early:
-            self.emit("log_line", job_id, line)
+            early = self._jobs.is_newest(job_id)
+        self._emit_lines(job_id, early)
 
     def emit_finished_job_start(self, job_id: str, data: dict[str, Any], ms: int) -> None:
         """The start of a job that is reported after its end; lines from before the first job become lines of it."""
         if self._is_forked_copy():
             return
         with self._lock:
-            self._last_job_id = job_id
-            early, self._lines_before_job = self._lines_before_job, []
+            early = self._jobs.is_newest(job_id)
         self.emit("job_start", job_id, data, ms)
-        for line in early:
+        self._emit_lines(job_id, early)
+
+    def _emit_lines(self, job_id: str, lines: list[dict[str, Any]]) -> None:
+        for line in lines:
             self.emit("log_line", job_id, line)
 
     def emit_job_end(self, event_type: str, job: Job, data: dict[str, Any], ms: int | None = None) -> None:
         if self._pid != os.getpid():
             return
+        done = event_type == "job_done"
         with self._lock:
-            if job in self._open_jobs:
-                self._open_jobs.remove(job)
-            if event_type == "job_done":
-                self._n_done += 1
-            else:
-                self._n_failed += 1
-            if self._watched is not None and all(other.id != job.id for other in self._open_jobs):
-                self._watched.job_ended(job.id, done=event_type == "job_done")
+            is_last = self._jobs.ended(job, done=done)
+            if self._watched is not None and is_last:
+                self._watched.job_ended(job.id, done=done)
         self.emit(event_type, job.id, data, ms)
-        self._last_end = (job.id, now_ms())
+        self._jobs.end_is_sent(job.id)
 
     def check_stop_here(self) -> None:
         self._stop.raise_if_requested()
@@ -481,11 +463,6 @@ class Reporter:
         """Pass a line on stderr to the watchdog: if this process dies, the last lines may contain the cause."""
         if self._watched is not None and self._pid == os.getpid():
             self._watched.stderr(line)
-
-    @property
-    def has_lines_without_job(self) -> bool:
-        """Whether log lines wait for a first job."""
-        return bool(self._lines_before_job)
 
     def honour_stop(self) -> None:
         """Record that the training ends because of the stop flag, without StopRequested."""
@@ -591,7 +568,7 @@ class Reporter:
     def give_lines_to_newest_job(self) -> None:
         """Lines that wait for a first job become lines of the newest job that another process reports, if any."""
         pipeline = self._usable_pipeline()
-        if pipeline is None or not self._lines_before_job or not pipeline.may_poll:
+        if pipeline is None or not self._jobs.waiting or not pipeline.may_poll:
             return
         transport = pipeline.poll_transport(self._settings.tuning.resume_s)
         point = None if transport is None else ask(transport, self.batch_id)
@@ -639,14 +616,14 @@ class Reporter:
             if self._watched is not None and not gives_back:
                 self._watched.closing(failure)
             self.give_lines_to_newest_job()
-            if self._lines_before_job:
+            if self._jobs.waiting:
                 Job(self, _JOB_OF_LINES, {}, skipped=False).begin()
             if self._files is not None:
                 self._files.encode_rest(began + timeout_s * _ENCODE_SHARE)
-            for job in list(self._open_jobs):  # started without a `with` statement
+            for job in list(self._jobs.open):  # started without a `with` statement
                 if not (gives_back and self.trial is not None and job.id == self.trial.job_id):
                     job.end_with_run(failure)
-            counts = {**self.end_extras(), "n_done": self._n_done, "n_failed": self._n_failed}
+            counts = {**self.end_extras(), **self._jobs.counts}
             elapsed_s = time.monotonic() - self._began
             if not self.has_joined:
                 last = last_event(pipeline, counts, elapsed_s, failure, trace)
@@ -675,7 +652,7 @@ class Reporter:
         if self.trial is not None:
             send_end = None
         began = time.time() - (time.monotonic() - self._began)
-        return self._member.leave({"n_done": self._n_done, "n_failed": self._n_failed, "began": began}, send_end)
+        return self._member.leave({**self._jobs.counts, "began": began}, send_end)
 
     def end_at_exit(self, failure: str | None) -> None:
         """At interpreter exit: end a reporter that was not closed, as done or with `failure`."""
@@ -717,7 +694,7 @@ class Reporter:
 
     def _heartbeat(self) -> None:
         """Send a heartbeat: a log line, or before the first job a resource snapshot without figures."""
-        target = self._job_of_log_lines()
+        target = self._jobs.of_lines
         if target is not None:
             self.emit("log_line", target, {"line": "heartbeat", "level": "debug", "heartbeat": True})
         else:
@@ -725,7 +702,7 @@ class Reporter:
             self.emit("resource_snapshot", job_id, {"heartbeat": True})
 
     def _on_sample(self, figures: dict[str, Any]) -> None:
-        jobs = self._open_jobs
+        jobs = self._jobs.open
         self.emit("resource_snapshot", jobs[0].id if len(jobs) == 1 else None, figures)
 
     def _on_stop(self, response: dict[str, Any]) -> None:
@@ -740,10 +717,6 @@ class Reporter:
         if self._stop.is_stuck(self._ended, tuning.stuck_rank_s):
             self._end(tuning.stuck_close_s, STOPPED, None)
             os._exit(STUCK_STATUS)
-
-    def _job_of_log_lines(self) -> str | None:
-        jobs = self._open_jobs
-        return jobs[-1].id if jobs else self._last_job_id
 
 
 def restore(arguments: dict[str, Any], host: str) -> Reporter:

@@ -469,7 +469,7 @@ class Run(RunFileCalls, RunNames):
         """Start the run's own job if many lines wait for a first job: each line belongs to a job."""
         if self._main is None:
             self._lines += 1
-            if self._lines > _LINES_BEFORE_JOB and self._reporter._last_job_id is None:
+            if self._lines > _LINES_BEFORE_JOB and self._reporter._jobs.newest is None:
                 self._take_waiting_lines()
 
     def _take_waiting_lines(self) -> None:
@@ -477,7 +477,7 @@ class Run(RunFileCalls, RunNames):
         if not self._reporter.is_of_this_process():
             return
         self._reporter.give_lines_to_newest_job()
-        if self._reporter.has_lines_without_job:
+        if self._reporter._jobs.waiting:
             self._own_job().begin()
 
     def _fitting(self, what: str, fields: dict[str, Any]) -> dict[str, Any]:
