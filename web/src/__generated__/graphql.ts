@@ -344,7 +344,7 @@ export type EpochTimesQueryVariables = Exact<{
 export type EpochTimesQuery = { job: { epochTimes: { epochs: Array<number>, times: Array<string> } } | null };
 
 export type FindJobsQueryVariables = Exact<{
-  q: Array<string> | string;
+  where: Array<string> | string;
   first: number;
 }>;
 
@@ -1106,8 +1106,8 @@ export const EpochTimesDocument = new TypedDocumentString(`
 }
     `) as unknown as TypedDocumentString<EpochTimesQuery, EpochTimesQueryVariables>;
 export const FindJobsDocument = new TypedDocumentString(`
-    query FindJobs($q: [String!]!, $first: Int!) {
-  jobs(first: $first, where: {q: $q}) {
+    query FindJobs($where: [String!]!, $first: Int!) {
+  jobs(first: $first, where: {where: $where}) {
     edges {
       node {
         jobId

@@ -6,6 +6,7 @@ import { fetchBatches, type Job, type Status } from '../lib/api/batches.ts'
 import { type FoundJob, findJobs } from '../lib/api/find-jobs.ts'
 import type { User } from '../lib/api/identity.ts'
 import type { Page } from '../lib/api/request.ts'
+import { batchName } from '../lib/batch-name.ts'
 import { bestFuzzy } from '../lib/fuzzy.ts'
 import { links } from '../lib/links.ts'
 import { batchStore } from '../lib/live/batches.ts'
@@ -32,20 +33,20 @@ const LOOKED_AT = 2_000
 /** The command palette: fuzzy search over all pages and actions. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState(takeTyped)
-  const wanted = useDebounced(text.trim())
+  const wanted = useDebounced(queryOf(text))
   const found = useQuery({
     queryKey: ['palette', wanted],
-    enabled: wanted.length > 1,
+    enabled: wanted !== '',
     placeholderData: keepPreviousData,
     queryFn: async () => {
-      const page = await fetchBatches({ q: [wanted] }, { limit: 10 })
+      const page = await fetchBatches({ where: [wanted] }, { limit: 10 })
       batchStore.put(page.items)
       return page.items.map((batch) => batch.id)
     },
   })
   const jobs = useQuery({
     queryKey: ['palette jobs', wanted],
-    enabled: wanted.length > 1,
+    enabled: wanted !== '',
     placeholderData: keepPreviousData,
     queryFn: ({ signal }) => findJobs(wanted, signal),
   })
@@ -83,6 +84,15 @@ export function Palette({ onClose }: { onClose: () => void }) {
     </Dialog>
   )
 }
+
+/** A query for what has all words, each as text. */
+const queryOf = (text: string): string =>
+  text
+    .replaceAll('"', ' ')
+    .split(/\s+/)
+    .filter((word) => word.length > 1)
+    .map((word) => `"${word}"`)
+    .join(' ')
 
 const entryKey = ({ kind, title, note }: Entry): string => `${kind} ${title} ${note ?? ''}`
 
@@ -181,8 +191,8 @@ function useEntries(batchIds: readonly string[], jobs: readonly FoundJob[]): Ent
         return [
           {
             kind: 'batch',
-            title: id,
-            note: batch.project,
+            title: batchName(batch),
+            note: batch.name === null ? batch.project : `${id} · ${batch.project}`,
             status: batch.status,
             run: () => void navigate(links.batch(id)),
           },

@@ -11,9 +11,9 @@ export interface FoundJob {
 }
 const MAX_FOUND = 40
 
-/** Visible jobs whose id, model or dataset contains the text, newest first. */
-export async function findJobs(text: string, signal?: AbortSignal): Promise<FoundJob[]> {
-  const { jobs } = await query(FindJobsDocument, { q: [text], first: MAX_FOUND }, signal)
+/** Visible jobs that match a query, newest first. */
+export async function findJobs(where: string, signal?: AbortSignal): Promise<FoundJob[]> {
+  const { jobs } = await query(FindJobsDocument, { where: [where], first: MAX_FOUND }, signal)
   return jobs.edges.map(({ node: job }) => ({
     id: job.jobId,
     batch_id: job.batchId,

@@ -93,7 +93,11 @@ function Watched({ id }: { id: string }) {
       const key = LOSSES.find((one) => series.some((s) => s.key === one))
       const newest = series.filter((s) => s.key === key).at(-1)
       if (newest === undefined) return null
-      return { job: String(newest.job_id), key: newest.key, values: newest.values.map(Number) }
+      return {
+        job: String(newest.job_id),
+        key: newest.key,
+        curve: { steps: newest.steps, values: newest.values.map(Number) },
+      }
     },
   })
   const [live, setLive] = useState<Spark | null>(null)
@@ -108,9 +112,9 @@ function Watched({ id }: { id: string }) {
   if (!shown) return null
   return (
     <span className="flex items-center gap-2">
-      <Sparkline values={shown.values} colour="var(--accent)" label={`${shown.key} of ${shown.job}`} />
+      <Sparkline {...shown.curve} colour="var(--accent)" label={`${shown.key} of ${shown.job}`} />
       <span className="w-32 truncate whitespace-nowrap text-xs text-muted">
-        {shown.key} <span className="text-ink">{number(shown.values.at(-1))}</span>
+        {shown.key} <span className="text-ink">{number(shown.curve.values.at(-1))}</span>
       </span>
     </span>
   )

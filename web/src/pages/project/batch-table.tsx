@@ -1,7 +1,9 @@
 import { useElementScrollRestoration, useRouter } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type CSSProperties, useCallback, useEffect, useMemo, useRef } from 'react'
+import { batchName } from '../../lib/batch-name.ts'
 import { links } from '../../lib/links.ts'
+import { batchStore } from '../../lib/live/batches.ts'
 import { toggle } from '../../lib/query.ts'
 import { sortOf, type TableSearch } from '../../lib/table-search.ts'
 import { some } from '../../lib/words.ts'
@@ -46,10 +48,11 @@ export function BatchTable(props: {
   list.watch(items.flatMap(({ index }) => list.ids[index] ?? []))
   usePause(list, scroller)
 
+  const names = useMemo(() => widthOfNames(list.ids), [list.ids])
   // CSS variables, because the layout differs on phones.
   const layout = {
-    '--table-columns': `1.75rem 8.5rem minmax(10rem, 1.6fr) ${columns.map((one) => `minmax(${one.width}px, 1fr)`).join(' ')}`,
-    '--table-width': `${28 + 136 + 160 + columns.reduce((sum, one) => sum + one.width + 12, 0) + 24}px`,
+    '--table-columns': `1.75rem 8.5rem minmax(${names}px, 1.6fr) ${columns.map((one) => `minmax(${one.width}px, 1fr)`).join(' ')}`,
+    '--table-width': `${28 + 136 + names + columns.reduce((sum, one) => sum + one.width + 12, 0) + 24}px`,
   } as CSSProperties
   const now = useRef({ ids: list.ids, selected, onSelect })
   useEffect(() => {
@@ -165,3 +168,16 @@ function usePause(list: BatchList, scroller: React.RefObject<HTMLDivElement | nu
     return () => clearInterval(timer)
   }, [waits, scroller])
 }
+
+/** In pixels, as wide as the longest name of these batches, within limits. */
+function widthOfNames(ids: readonly string[]): number {
+  let longest = 0
+  for (const id of ids) {
+    const batch = batchStore.get(id)
+    if (batch !== undefined) longest = Math.max(longest, batchName(batch).length)
+  }
+  return Math.min(MAX_NAMES_PX, Math.max(MIN_NAMES_PX, Math.ceil(longest * LETTER_PX)))
+}
+const LETTER_PX = 7.5
+const MIN_NAMES_PX = 160
+const MAX_NAMES_PX = 272
