@@ -1,8 +1,9 @@
+import { isRecord } from '../checked.ts'
 import type { Prisma, PrismaClient } from '../db/prisma.ts'
 import type { Tx } from '../db/sql.ts'
 import type { Actor, Known } from './caller.ts'
 import { type Fields, instant, json, nullable, person, serial, text, type ViewOf } from './field.ts'
-import { recordViewsOf } from './record-view.ts'
+import { recordRows } from './record-rows.ts'
 import { isUuid } from './uuid.ts'
 
 /** An entry of the audit log. `subject` begins with its kind: `user:<id>`. */
@@ -160,11 +161,8 @@ export interface AuditFilter {
   to?: string | undefined
 }
 
-/** The order of the log: newest first. */
-export const NEWEST_ENTRY_FIRST = { id: 'desc' } as const satisfies Prisma.AuditEntryOrderByWithRelationInput
-
 /** The entries that meet every condition of a filter. */
-export function auditWhere(filter: AuditFilter): Prisma.AuditEntryWhereInput {
+function auditWhere(filter: AuditFilter): Prisma.AuditEntryWhereInput {
   const { subject, action, actor, address, from, to } = filter
   return {
     ...(subject !== undefined && { subject }),
@@ -200,23 +198,29 @@ export async function listAudit(
   const where = { ...auditWhere(filter), ...(after !== undefined && { id: { lt: after } }) }
   const entries = await prisma.auditEntry.findMany({
     where,
-    include: { actor: { select: { id: true, name: true } } },
-    orderBy: NEWEST_ENTRY_FIRST,
+    select: record.select,
+    orderBy: { id: 'desc' },
     take: limit,
   })
-  return (await withoutOthersCommands(prisma, reader, entries)).map(auditView)
+  return withoutOthersCommands(prisma, reader, entries.map(record.rowOf))
 }
 
-const auditView = recordViewsOf<typeof auditFields, { actor: AuditRecord['actor'] }>(auditFields, {
-  actor: ({ actor }) => actor,
+export const countAudit = (prisma: PrismaClient, filter: AuditFilter): Promise<number> =>
+  prisma.auditEntry.count({ where: auditWhere(filter) })
+
+const record = recordRows<AuditRecord>(auditFields, {
+  actor: {
+    from: ['actor.id', 'actor.name'],
+    of: (id: string | null, name: string) => (id === null ? null : { id, name }),
+  },
 })
 
 /** The entries with the commands of other people's batches redacted. */
-export async function withoutOthersCommands<Entry extends { subject: string; detail: Prisma.JsonValue }>(
+async function withoutOthersCommands(
   prisma: PrismaClient,
   reader: { userId: string },
-  entries: Entry[],
-): Promise<Entry[]> {
+  entries: AuditRecord[],
+): Promise<AuditRecord[]> {
   const withCommand = entries.filter(({ detail }) => hasCommand(detail))
   if (withCommand.length === 0) return entries
   const own = await prisma.batch.findMany({
@@ -231,8 +235,7 @@ export async function withoutOthersCommands<Entry extends { subject: string; det
   )
 }
 
-const hasCommand = (detail: Prisma.JsonValue): detail is Prisma.JsonObject =>
-  typeof detail === 'object' && detail !== null && Object.hasOwn(detail, 'command')
+const hasCommand = (detail: unknown): boolean => isRecord(detail) && Object.hasOwn(detail, 'command')
 
 const batchIn = (subject: string): string =>
   subject.startsWith('batch:') ? subject.slice('batch:'.length) : ''

@@ -1,12 +1,11 @@
-import { canonicalInstant, showInstant } from '../db/instant.ts'
+import { canonicalInstant, instantOf, showInstant } from '../db/instant.ts'
 import type { CreationPosition } from './cursors.ts'
 import type { Fields } from './field.ts'
-import { recordName } from './record-view.ts'
 
 /**
  * The rows of an entity with a table of fields, read by SQL and through Prisma alike. What views need besides the columns
- * of the fields is declared once, with its SQL and with its place in a record of Prisma. Times are text in these models,
- * because a `Date` has no microseconds.
+ * of the fields is declared once, with its SQL and with its place in a record of Prisma. Times of events are text in the
+ * models, because a `Date` has no microseconds.
  */
 export interface Beside {
   sql: string
@@ -30,6 +29,10 @@ export const besideColumns = (besides: Besides, part?: string): string =>
 export interface Selection {
   [name: string]: true | { select: Selection; where?: object }
 }
+
+/** The property of a record with the value of a column. */
+const recordName = (column: string): string =>
+  column.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
 
 export interface RecordRows<Row> {
   select: Selection
@@ -101,9 +104,13 @@ function valueAt(record: object, path: readonly string[]): unknown {
 
 const plain = (value: unknown): unknown => (typeof value === 'bigint' ? Number(value) : value)
 
-/** Prisma's text of a time, in the shown form. */
+/** A time of Prisma, in the shown form: a text, or a `Date` where milliseconds are enough. */
 const instantText = (value: unknown): unknown =>
-  typeof value === 'string' ? showInstant(canonicalInstant(value)) : value
+  typeof value === 'string'
+    ? showInstant(canonicalInstant(value))
+    : value instanceof Date
+      ? instantOf(value)
+      : value
 
 /** The `where` of the rows after a position in the order of a time and the id, newest first. */
 export const olderThan = <Time extends string>(time: Time, { createdAt, id }: CreationPosition) => ({

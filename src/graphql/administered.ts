@@ -1,27 +1,19 @@
-import { queryFromInfo } from '@pothos/plugin-prisma'
 import { z } from 'zod'
-import type { AuditEntry } from '../db/generated/client.ts'
 import { callerMay } from '../domain/access.ts'
-import {
-  type AuditFilter,
-  auditFields,
-  auditWhere,
-  NEWEST_ENTRY_FIRST,
-  withoutOthersCommands,
-} from '../domain/audit.ts'
+import { type AuditFilter, type AuditRecord, auditFields, countAudit, listAudit } from '../domain/audit.ts'
 import { isPerson, NO_USER } from '../domain/caller.ts'
 import { cursorOf } from '../domain/cursors.ts'
 import { mutedAmong, type Rule, ruleFields, rulesOfProjects } from '../domain/notifications/index.ts'
 import { storablePart } from '../domain/storable-text.ts'
-import { ownTokens, tokenFields } from '../domain/tokens/index.ts'
+import { listTokens, type TokenView, tokenFields } from '../domain/tokens/index.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import { administeredOf } from './context.ts'
 import { connectionCost, DERIVED } from './costs.ts'
-import { declared, declaredOfRecord } from './declared.ts'
+import { declared } from './declared.ts'
 import type { BatchNode } from './nodes.ts'
 import { connectionType, MAX_PAGE_SIZE, pageArgs, pageOf } from './paging.ts'
-import { type Person, PersonType, ViewerType } from './person.ts'
+import { PersonType, ViewerType } from './person.ts'
 import { ProjectType } from './project.ts'
 
 /**
@@ -100,46 +92,31 @@ builder.objectField(BatchType, 'muted', (t) =>
   }),
 )
 
-const TokenType = builder.prismaObject('Token', {
+const TokenType = builder.objectRef<TokenView>('Token')
+builder.objectType(TokenType, {
   description: 'A token for programs, never the token itself.',
-  select: { id: true },
-  fields: (t) => ({ ...declaredOfRecord(t, tokenFields) }),
+  fields: (t) => declared(t, tokenFields, {}, (token) => token),
 })
 
 builder.objectField(ViewerType, 'tokens', (t) =>
-  t.prismaField({
+  t.field({
     type: [TokenType],
     nullable: true,
     complexity: DERIVED,
     description: 'Your tokens, newest first, at most 500; null for requests with a token',
-    resolve: (query, user, _args, { caller, prisma }) =>
+    resolve: (user, _args, { caller, prisma }) =>
       isPerson(caller)
-        ? prisma.token.findMany({ ...query, ...ownTokens(user.id), take: MAX_PAGE_SIZE.tokens })
+        ? listTokens(prisma, user.id, { limit: MAX_PAGE_SIZE.tokens, after: undefined })
         : null,
   }),
 )
 
-const EntryType = builder.prismaObject('AuditEntry', {
+const EntryType = builder.objectRef<AuditRecord>('AuditEntry')
+builder.objectType(EntryType, {
   description: 'Who did what.',
-  // Redaction depends on these.
-  select: { id: true, subject: true, detail: true },
-  fields: (t) => ({
-    ...declaredOfRecord(t, auditFields, ['actor', 'subject', 'detail']),
-    actor: t.field({
-      type: PersonType,
-      nullable: true,
-      description: auditFields.actor.means,
-      select: { actor: { select: { id: true, name: true } } },
-      resolve: ({ actor }) => actor,
-    }),
-    // Always read, for redaction.
-    subject: t.string({ description: auditFields.subject.means, resolve: ({ subject }) => subject }),
-    detail: t.field({ type: 'JSON', resolve: ({ detail }) => detail }),
-  }),
+  fields: (t) => declared(t, auditFields, { actor: PersonType }, (entry) => entry),
 })
-
-type Entry = AuditEntry & { actor?: Person | null }
-const EntryConnection = connectionType<typeof EntryType, Entry>('AuditEntry', EntryType)
+const EntryConnection = connectionType<typeof EntryType, AuditRecord>('AuditEntry', EntryType)
 const entryCursors = cursorOf('audit', z.int().min(0))
 
 builder.queryField('audit', (t) =>
@@ -159,27 +136,17 @@ builder.queryField('audit', (t) =>
     },
     authScopes: { administrator: true },
     unauthorizedResolver: () => null,
-    resolve: async (_root, { first, ...args }, context, info) => {
-      const { caller, prisma } = context
+    resolve: async (_root, { first, ...args }, { caller, prisma }) => {
       const after = entryCursors.read(args.after, 'after')
-      const where = auditWhere(filterOf(args))
-      const entries =
-        caller.kind !== 'known' || first === 0
-          ? []
-          : await prisma.auditEntry.findMany({
-              ...(queryFromInfo({ context, info, path: ['edges', 'node'] }) as object),
-              where: after === undefined ? where : { AND: [where, { id: { lt: after } }] },
-              orderBy: NEWEST_ENTRY_FIRST,
-              take: first + 1,
-            })
+      const filter = filterOf(args)
       const reader = { userId: caller.kind === 'known' ? caller.user.id : NO_USER }
-      const rows: Entry[] = await withoutOthersCommands(prisma, reader, entries)
+      const rows = first === 0 ? [] : await listAudit(prisma, reader, { ...filter, limit: first + 1, after })
       return pageOf(rows, {
         first,
         after,
         nodeOf: (entry) => entry,
-        cursorOf: ({ id }) => entryCursors.write(Number(id)),
-        total: () => prisma.auditEntry.count({ where }),
+        cursorOf: ({ id }) => entryCursors.write(id),
+        total: () => countAudit(prisma, filter),
       })
     },
   }),

@@ -1,5 +1,4 @@
-import { type Field, type Fields, graphqlName } from '../domain/field.ts'
-import { recordName, shownValue } from '../domain/record-view.ts'
+import { type Fields, graphqlName } from '../domain/field.ts'
 import type { builder } from './builder.ts'
 
 type SchemaTypes = typeof builder.$inferSchemaTypes
@@ -32,39 +31,6 @@ export function declared<Node extends object>(
       resolve: (node: Node) => viewOf(node)[name as never],
       // The types of the table are checked against the view where the table is defined; Pothos cannot infer
       // them here.
-    } as never)
-  }
-  return found
-}
-
-/**
- * The columns of an entity that Prisma reads, for its GraphQL type; only those that a query asks for are read.
- * @param apart the fields that the type adds by itself, by their names in the table
- */
-export function declaredOfRecord<Name extends string>(
-  t: object,
-  fields: Fields & Readonly<Record<Name, Field>>,
-  apart: readonly Name[] = [],
-): Declared<object> {
-  const found: Declared<object> = {}
-  for (const [name, field] of Object.entries(fields)) {
-    const inSchema = graphqlName(name, field)
-    if (inSchema === null || apart.some((other) => other === name)) continue
-    const { column, means, type } = field
-    if (column === undefined || type.graphql === null)
-      throw new Error(`the field ${name} is no column: the GraphQL type adds it`)
-    const key = recordName(column)
-    const isId = type.graphql === 'ID'
-    // The type of the builder depends on the entity, and the types of Pothos have no generic one.
-    found[inSchema] = (t as FieldBuilder<object>).field({
-      type: type.list ? [type.graphql] : type.graphql,
-      nullable: type.nullable,
-      ...(means !== undefined && { description: means }),
-      select: { [key]: true },
-      resolve: (row: object) => {
-        const value = shownValue(row[key as never])
-        return isId && value !== null ? String(value) : value
-      },
     } as never)
   }
   return found

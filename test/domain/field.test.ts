@@ -20,7 +20,7 @@ import {
 import { jobFields } from '../../src/domain/jobs/index.ts'
 import { ruleFields } from '../../src/domain/notifications/index.ts'
 import { memberFields, projectFields } from '../../src/domain/projects/index.ts'
-import { recordViewsOf, selectionOf } from '../../src/domain/record-view.ts'
+import { recordRows } from '../../src/domain/record-rows.ts'
 import { shareFields } from '../../src/domain/shares/index.ts'
 import { tokenFields } from '../../src/domain/tokens/index.ts'
 import { buildSchema } from '../../src/graphql/schema.ts'
@@ -82,14 +82,18 @@ describe('an entity that Prisma reads', () => {
     owner: { type: text, public: 'hidden' },
   } as const satisfies Fields
 
+  const { select, rowOf } = recordRows(stored, { owner: { from: 'person.name' } })
+
   test('is read with only the columns of its table', () => {
-    expect(selectionOf(stored)).toEqual({ id: true, longName: true, createdAt: true })
+    expect(select).toEqual({
+      id: true,
+      longName: true,
+      createdAt: true,
+      person: { select: { name: true } },
+    })
   })
 
   test('has the names of the field table, with times as text and large integers as numbers', () => {
-    const view = recordViewsOf<typeof stored, { person: { name: string } }>(stored, {
-      owner: ({ person }) => person.name,
-    })
     const record = {
       id: 5n,
       longName: 'a',
@@ -97,7 +101,7 @@ describe('an entity that Prisma reads', () => {
       hash: 'secret',
       person: { name: 'Ada' },
     }
-    expect(view(record)).toEqual({ id: 5, long_name: 'a', created_at: '2026-01-31T00:00:00Z', owner: 'Ada' })
+    expect(rowOf(record)).toEqual({ id: 5, long_name: 'a', created_at: '2026-01-31T00:00:00Z', owner: 'Ada' })
   })
 })
 

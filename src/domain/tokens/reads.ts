@@ -1,9 +1,9 @@
-import type { Prisma, PrismaClient } from '../../db/prisma.ts'
+import type { PrismaClient } from '../../db/prisma.ts'
 import type { Db } from '../../db/sql.ts'
 import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
 import type { CallerUser } from '../caller.ts'
 import type { CreationPosition } from '../cursors.ts'
-import { recordViewsOf, selectionOf } from '../record-view.ts'
+import { recordRows } from '../record-rows.ts'
 import { hasValidChecksum, type TokenKind, type TokenScope, tokenHash, tokenKind } from './token.ts'
 import { type TokenView, tokenFields } from './token-fields.ts'
 
@@ -73,30 +73,25 @@ async function findAgentToken(db: Db, text: string): Promise<FoundToken | undefi
   }
 }
 
-/** The user's tokens that were not revoked, without those made for the process of a command; newest first. */
-export const ownTokens = (userId: string) =>
-  ({
-    where: { userId, revokedAt: null, commandId: null },
-    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
-  }) satisfies Prisma.TokenFindManyArgs
-
-/** `ownTokens` as the account page lists them: `limit` after `after`. */
+/**
+ * The user's tokens that were not revoked, without those made for the process of a command, newest first: `limit` after
+ * `after`.
+ */
 export async function listTokens(
   prisma: PrismaClient,
   userId: string,
-  page: { limit: number; after: CreationPosition | undefined },
+  { limit, after }: { limit: number; after: CreationPosition | undefined },
 ): Promise<TokenView[]> {
-  const { where, orderBy } = ownTokens(userId)
   const found = await prisma.token.findMany({
-    where: page.after === undefined ? where : { ...where, ...createdBefore(page.after) },
-    select: selectionOf(tokenFields),
-    orderBy,
-    take: page.limit,
+    where: { userId, revokedAt: null, commandId: null, ...(after !== undefined && createdBefore(after)) },
+    select: record.select,
+    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+    take: limit,
   })
-  return found.map(tokenView)
+  return found.map(record.rowOf)
 }
 
-const tokenView = recordViewsOf(tokenFields, {})
+const record = recordRows<TokenView>(tokenFields, {})
 
 /** Keyset pagination in the order of creation. Tokens are made with whole milliseconds, so a Date has all of it. */
 const createdBefore = ({ createdAt, id }: CreationPosition) => ({
