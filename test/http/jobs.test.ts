@@ -88,7 +88,14 @@ describe('a job', () => {
     expect(failed).toMatchObject({ failure_reason: 'OOM', elapsed_s: 'NaN' })
     expect(stopped).toMatchObject({ failure_reason: 'stop_requested', latest: { epoch: null } })
     // Its last word was 50 s ago, its first 87 s ago.
-    expect(lost).toMatchObject({ ended_at: null, elapsed_s: 37, failure_reason: null })
+    const failure_reason = 'the batch ended or was lost before the job reported its end'
+    expect(lost).toMatchObject({ ended_at: at(50), elapsed_s: 37, failure_reason })
+    const { items } = (
+      await stage.get('/api/jobs?batch=ends&where=failure_reason:"was lost"', stage.batchOwner.token)
+    ).body
+    expect(items).toEqual([lost])
+    const csv = await stage.get('/api/batches/ends/export.csv', stage.batchOwner.token)
+    expect(csv.body).toContain(`lost,lost,,,${at(87)},${at(50)},37,1,${failure_reason},,\r\n`)
     for (const one of found) expect(jobShape.parse(one)).toEqual(one)
   })
 

@@ -71,6 +71,7 @@ describe.each(SKEWS)('a host whose clock is %s', (name, aheadS) => {
     const path = `/api/batches/${encodeURIComponent(id)}`
     expect(await get(path)).toMatchObject({ status: 'running', stalled: true, eta_s: null })
     clock.forward({ minutes: 46 })
+    expect(await get(`${path}/health`)).toMatchObject({ stalled: true, reasons: ['no events for 62 min'] })
     await watch()
     expect(await get(path)).toMatchObject({
       status: 'lost',
@@ -78,10 +79,15 @@ describe.each(SKEWS)('a host whose clock is %s', (name, aheadS) => {
       eta_s: null,
       failure_reason: 'no events for 62 min',
     })
-    expect((await get(`${path}/jobs`)).items[0]).toMatchObject({ status: 'lost', eta_s: null })
+    expect((await get(`${path}/jobs`)).items[0]).toMatchObject({
+      status: 'lost',
+      eta_s: null,
+      ended_at: (await get(path)).last_seen_at,
+    })
     await report([line(id)], aheadS)
-    expect(await get(path)).toMatchObject({ status: 'running', failure_reason: null, ended_at: null })
-    expect((await get(`${path}/jobs`)).items[0]).toMatchObject({ status: 'running' })
+    const again = { status: 'running', failure_reason: null, ended_at: null }
+    expect(await get(path)).toMatchObject(again)
+    expect((await get(`${path}/jobs`)).items[0]).toMatchObject(again)
     await report([makeEvent('batch_done', { batch_id: id })], aheadS)
   })
 })

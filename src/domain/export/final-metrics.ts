@@ -1,5 +1,6 @@
 import type { Db } from '../../db/sql.ts'
 import { elapsedS, eventSkews } from '../batches/index.ts'
+import { endedAtOf, failureReasonOf } from '../jobs/index.ts'
 import { csvRow } from './csv.ts'
 
 const COLUMNS = [
@@ -60,10 +61,10 @@ export async function* finalMetricsCsv(db: Db, batchKey: number, now: Date): Asy
         job.model,
         job.dataset,
         job.started_at,
-        job.ended_at,
+        endedAtOf(job),
         job.reported_s ?? elapsedS(job, now),
         job.epochs,
-        job.failure_reason,
+        failureReasonOf(job),
         ...params.map((name) => own(job.params, name)),
         ...metrics.map((name) => own(job.metrics, name)),
       ])

@@ -18,7 +18,7 @@ export {
   newJob,
   settled,
 } from './job.ts'
-export { JOB_STATES, type JobView, jobFields } from './job-fields.ts'
+export { endedAtOf, failureReasonOf, JOB_STATES, type JobView, jobFields } from './job-fields.ts'
 export {
   batchesOfJobs,
   findJobs,

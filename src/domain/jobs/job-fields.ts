@@ -21,6 +21,18 @@ import { elapsedValue, progressValue } from '../progress-value.ts'
 
 export const JOB_STATES = BATCH_STATES
 
+/** Why a job is lost (contract §10 "Lost"); the reason of its batch is there. */
+const LOSS_REASON = 'the batch ended or was lost before the job reported its end'
+
+/** The end and the reason of a job as they are shown: its row has those that it reported. */
+export const endedAtOf = (row: {
+  status: string
+  ended_at: string | null
+  last_seen_at: string
+}): string | null => (row.status === 'lost' ? row.last_seen_at : row.ended_at)
+export const failureReasonOf = (row: { status: string; failure_reason: string | null }): string | null =>
+  row.status === 'lost' ? LOSS_REASON : row.failure_reason
+
 /** The text that can be a unit of a job's steps; any other value under that name is a parameter. */
 const isUnit = (value: unknown): boolean =>
   typeof value === 'string' && /^[^\p{Cc}]{1,64}$/u.test(value) && value.trim() !== ''
@@ -69,7 +81,15 @@ export const jobFields = {
     public: 'scrubbed',
   },
   started_at: { type: instant, column: 'started_at', public: 'shown' },
-  ended_at: { type: nullable(instant), column: 'ended_at', public: 'shown' },
+  ended_at: {
+    type: nullable(instant),
+    means: 'Its end; of a lost job the last sign of life',
+    column: 'ended_at',
+    part: 'elapsed',
+    public: 'shown',
+    value: (db, row) => db`case when ${row}.status = 'lost' then (
+      select fp.last_seen_at from job_progress fp where fp.job_key = ${row}.key) else ${row}.ended_at end`,
+  },
   elapsed_s: {
     type: number,
     means: 'Seconds; "NaN" or "Infinity" if its reporter sent that',
@@ -107,7 +127,14 @@ export const jobFields = {
     graphql: 'finalMetrics',
     public: 'scrubbed',
   },
-  failure_reason: { type: nullable(text), column: 'failure_reason', public: 'scrubbed' },
+  failure_reason: {
+    type: nullable(text),
+    column: 'failure_reason',
+    public: 'scrubbed',
+    // Not a parameter: grouping compares the text of expressions.
+    value: (db, row) =>
+      db`case when ${row}.status = 'lost' then ${db.unsafe(`'${LOSS_REASON}'`)} else ${row}.failure_reason end`,
+  },
   traceback: {
     type: nullable(text),
     means: 'Traceback of the failure that ended it',

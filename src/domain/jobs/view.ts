@@ -4,7 +4,7 @@ import { writeNumber } from '../events/index.ts'
 import { type Derived, viewsOf } from '../field.ts'
 import { type Clock, isIdle } from '../liveness.ts'
 import { lessIsBetter } from '../metric-goal.ts'
-import { type JobColumns, type JobView, jobFields } from './job-fields.ts'
+import { endedAtOf, failureReasonOf, type JobColumns, type JobView, jobFields } from './job-fields.ts'
 
 /**
  * The row of a job, as `jobColumns` reads it: its columns (those of parts if selected), and the input of other fields.
@@ -104,11 +104,23 @@ const derived: Derived<typeof jobFields, Given> = {
 }
 
 /** The view of a job for REST and GraphQL. Pure. */
-export const jobView: (...given: Given) => JobView = viewsOf(jobFields, derived)
+export const jobView: (...given: Given) => JobView = withLoss(viewsOf(jobFields, derived))
+
+/** A lost job reported neither its end nor a reason. */
+function withLoss<View extends Partial<JobView>>(make: (...given: Given) => View): (...given: Given) => View {
+  return (...given) => {
+    const view = make(...given)
+    const [row] = given
+    if (row.status !== 'lost') return view
+    if ('ended_at' in view) view.ended_at = endedAtOf(row)
+    if ('failure_reason' in view) view.failure_reason = failureReasonOf(row)
+    return view
+  }
+}
 
 export type JobField = keyof typeof jobFields & string
 export const JOB_FIELDS: readonly JobField[] = keysOf(jobFields)
 
 /** Builds views of jobs with only these fields, so a row needs only their columns. */
 export const jobViewOf = (fields: readonly JobField[]): ((...given: Given) => Partial<JobView>) =>
-  viewsOf(jobFields, derived, fields)
+  withLoss<Partial<JobView>>(viewsOf(jobFields, derived, fields))

@@ -34,12 +34,13 @@ export const endOf = (batch: Batch): number | null =>
     ? null
     : (batch.received_ms ?? Date.now()) + batch.eta_s * 1000
 
+/** A lost job may report again. */
+const hasEnded = ({ status, ended_at }: Job): boolean => ended_at !== null && status !== 'lost'
+
 export const createJobStore = () =>
   createRowStore<Job>(
     (job) => job.id,
     (old, fresh) =>
-      old !== undefined && (old.epochs > fresh.epochs || (old.ended_at !== null && fresh.ended_at === null))
-        ? old
-        : fresh,
+      old !== undefined && (old.epochs > fresh.epochs || (hasEnded(old) && !hasEnded(fresh))) ? old : fresh,
   )
 export type JobStore = ReturnType<typeof createJobStore>
