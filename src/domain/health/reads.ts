@@ -2,7 +2,7 @@ import { canonicalInstant, showInstant } from '../../db/instant.ts'
 import type { Db } from '../../db/sql.ts'
 import { type Evaluation, livenessOf } from '../agents/index.ts'
 import { aliveAt, heardAt } from '../batches/index.ts'
-import { type Clock, sinceMs } from '../liveness.ts'
+import { type Clock, isStalled, sinceMs } from '../liveness.ts'
 import { evaluateMarks } from './evaluate.ts'
 import { type GpuRow, gpuOf } from './gpu-row.ts'
 import type { Health } from './health-fields.ts'
@@ -66,7 +66,7 @@ export async function healthOfBatches(
 }
 
 function evaluated(batch: BatchRow, evaluation: Evaluation | undefined, clock: Clock): Health {
-  const { stalled, idle } = evaluateMarks(
+  const { stalled, lost, idle } = evaluateMarks(
     {
       status: batch.status,
       aliveAt: aliveAt(batch),
@@ -82,7 +82,9 @@ function evaluated(batch: BatchRow, evaluation: Evaluation | undefined, clock: C
 
   const reasons: string[] = []
   if (batch.status === 'lost' && batch.failure_reason !== null) reasons.push(batch.failure_reason)
+  // A silent batch is lost only once the watch has recorded it.
   if (stalled !== null) reasons.push(stalled.reason)
+  else if (lost !== null && evaluation?.liveness !== 'dead') reasons.push(lost.reason)
   else if (batch.status === 'running' && silentS > thresholdS) {
     reasons.push(
       `No event for ${silentS} s; not evaluated yet, because the service itself has received events only since ${clock.startedAt.toISOString()}`,
@@ -92,7 +94,7 @@ function evaluated(batch: BatchRow, evaluation: Evaluation | undefined, clock: C
   reasons.push(...idle.slice(0, MAX_JOBS_EXPLAINED).map((mark) => mark.reason))
   return {
     status: batch.status,
-    stalled: stalled !== null,
+    stalled: isStalled({ status: batch.status, aliveAt: aliveAt(batch) }, clock),
     liveness: evaluation?.liveness ?? null,
     last_seen_at: batch.last_seen_at,
     silent_s: silentS,
