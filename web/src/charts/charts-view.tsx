@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { useBatchContext } from '../batch/context.ts'
+import type { Job } from '../lib/api/batches.ts'
 import type { BandKind } from '../lib/charts/columns.ts'
 import { withFormulas } from '../lib/charts/formulas.ts'
 import { type ChartSearch, matcher } from '../lib/charts/search.ts'
@@ -31,78 +32,24 @@ export function ChartsView({
   project?: string | undefined
   onSearch: (next: ChartSearch) => void
 }) {
-  const { of, jobs: store, source, bus, focus, colourOf, selection } = useBatchContext()
+  const { of, jobs: store, source, bus, focus, colourOf } = useBatchContext()
   const ids = useIds(store)
   const keys = useKeys(store)
   const groupings = useGroupings(store)
   const [legend, setLegend] = useState(false)
-
-  const top = search.top ?? FIRST_JOBS
-  // A link's selection is taken over once.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once when the tab opens
-  useEffect(() => {
-    if (search.sel) selection.set(search.sel.filter((id) => store.get(id) !== undefined))
-  }, [selection])
-  const selected = useSelection(selection)
-  const only = search.only === true && selected.size > 0
-  const ordered = useOrdered(store, ids, search.by)
-  const chosen = useChosen(
-    useMemo(() => (only ? ordered.filter((job) => selected.has(job)) : ordered), [ordered, only, selected]),
-    search,
-    top,
-  )
-  const { drawn } = chosen
-  const strong = useStrong(store, drawn, selected)
-  const latest = useRef(search)
-  useEffect(() => {
-    latest.current = search
-  })
-  const change = useCallback(
-    (part: SearchChange<ChartSearch>): void => {
-      // The URL updates asynchronously; a change before that must build on this one.
-      latest.current = changed(latest.current, part)
-      onSearch(latest.current)
-    },
-    [onSearch],
-  )
+  const { chosen, only, strong } = useDrawn(search)
+  const change = useChange(search, onSearch)
   const charts = useChartChoices(search, change, keys, project)
-  const { kept } = charts
-  const shownKeys = useMemo(() => {
-    const finds = matcher(search.series)
-    const all = withFormulas(keys, search.formulas)
-    return [...all.filter((key) => kept.has(key)), ...all.filter((key) => !kept.has(key) && finds(key))]
-  }, [keys, search.formulas, search.series, kept])
-  const grouped = search.group !== undefined && source.groups !== undefined ? search.group : undefined
-  const band: BandKind = search.band ?? 'std'
-  const startOf = useCallback(
-    (job: string) => {
-      const at = store.get(job)?.started_at
-      return at === undefined ? undefined : Date.parse(at) / 1000
-    },
-    [store],
-  )
+  const shownKeys = useShownKeys(search, keys, charts.kept)
+  const grouped = source.groups === undefined ? undefined : search.group
   // Groups cover every job that passes the filters, regardless of the cap.
-  const counted = grouped === undefined ? drawn : chosen.all
+  const counted = grouped === undefined ? chosen.drawn : chosen.all
   const countedJobs = counted.flatMap((job) => store.get(job) ?? [])
-  const names = useGroupNames(countedJobs, grouped)
-  const group = useMemo(() => names && { names, band }, [names, band])
-  const groups = names === undefined ? [] : groupsOf(countedJobs, names)
+  const { group, groups, colourOfGroup } = useGrouping(countedJobs, grouped, search.band ?? 'std')
+  const startOf = useStartOf(store)
   const unit = stepUnit(countedJobs)
-  const colourOfGroup = useGroupColours(groups)
-  if (ids.length === 0 || keys.length === 0) {
-    if (ids.length > 0 && ids.every((id) => store.get(id)?.status !== 'running')) {
-      return (
-        <Notice title="No job reported an epoch">
-          <p>So there are no curves. Final metrics are in the table of jobs.</p>
-        </Notice>
-      )
-    }
-    return (
-      <Notice title={ids.length === 0 ? 'No job has started yet' : 'No epoch has been reported yet'}>
-        <p>Curves appear here with the first epoch.</p>
-      </Notice>
-    )
-  }
+  if (ids.length === 0 || keys.length === 0)
+    return <NoCurves jobs={ids.flatMap((id) => store.get(id) ?? [])} />
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-3 p-3">
       <ChartControls
@@ -116,24 +63,15 @@ export function ChartsView({
         onArranging={charts.onArranging}
         onFormulas={charts.onFormulas}
         lead={
-          <>
-            {ids.length > 1 && (
-              <Button className="lg:hidden" aria-expanded={legend} onClick={() => setLegend(!legend)}>
-                {some(counted.length, 'job')}
-              </Button>
-            )}
-            {ids.length > 1 && (
-              <input
-                type="search"
-                aria-label="Find jobs by regular expression"
-                placeholder="Filter jobs"
-                title="A regular expression, such as seed[01]"
-                className={`${inputLook} ${filterLook}`}
-                value={search.jobs ?? ''}
-                onChange={(event) => change({ jobs: event.target.value })}
-              />
-            )}
-          </>
+          ids.length > 1 && (
+            <FindJobs
+              value={search.jobs ?? ''}
+              found={counted.length}
+              isListed={legend}
+              onList={setLegend}
+              onChange={(jobs) => change({ jobs })}
+            />
+          )
         }
       />
       <div className="flex flex-col gap-3 lg:flex-row">
@@ -153,12 +91,7 @@ export function ChartsView({
             {...charts}
             {...sectionsIn(search, change)}
             unit={unit}
-            unitOf={(name) =>
-              stepUnit(
-                counted.map((job) => store.get(job)),
-                name,
-              )
-            }
+            unitOf={(name) => stepUnit(countedJobs, name)}
             of={of}
             source={source}
             bus={bus}
@@ -174,6 +107,111 @@ export function ChartsView({
         </div>
       </div>
     </div>
+  )
+}
+
+/** The jobs that filters, order, cap and selection leave. */
+function useDrawn(search: ChartSearch) {
+  const { jobs: store, selection } = useBatchContext()
+  const ids = useIds(store)
+  // A link's selection is taken over once.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once when the tab opens
+  useEffect(() => {
+    if (search.sel) selection.set(search.sel.filter((id) => store.get(id) !== undefined))
+  }, [selection])
+  const selected = useSelection(selection)
+  const only = search.only === true && selected.size > 0
+  const ordered = useOrdered(store, ids, search.by)
+  const chosen = useChosen(
+    useMemo(() => (only ? ordered.filter((job) => selected.has(job)) : ordered), [ordered, only, selected]),
+    search,
+    search.top ?? FIRST_JOBS,
+  )
+  return { chosen, only, strong: useStrong(store, chosen.drawn, selected) }
+}
+
+/** The URL updates asynchronously; a change before that must build on this one. */
+function useChange(search: ChartSearch, onSearch: (next: ChartSearch) => void) {
+  const latest = useRef(search)
+  useEffect(() => {
+    latest.current = search
+  })
+  return useCallback(
+    (part: SearchChange<ChartSearch>): void => {
+      latest.current = changed(latest.current, part)
+      onSearch(latest.current)
+    },
+    [onSearch],
+  )
+}
+
+/** The series and formulas that have a chart, pinned ones first. */
+const useShownKeys = (
+  { series, formulas }: ChartSearch,
+  keys: readonly string[],
+  kept: ReadonlySet<string>,
+): readonly string[] =>
+  useMemo(() => {
+    const finds = matcher(series)
+    const all = withFormulas(keys, formulas)
+    return [...all.filter((key) => kept.has(key)), ...all.filter((key) => !kept.has(key) && finds(key))]
+  }, [keys, formulas, series, kept])
+
+function useGrouping(jobs: readonly Job[], by: string | undefined, band: BandKind) {
+  const names = useGroupNames(jobs, by)
+  const group = useMemo(() => names && { names, band }, [names, band])
+  const groups = names === undefined ? [] : groupsOf(jobs, names)
+  return { group, groups, colourOfGroup: useGroupColours(groups) }
+}
+
+const useStartOf = (store: JobStore) =>
+  useCallback(
+    (job: string) => {
+      const at = store.get(job)?.started_at
+      return at === undefined ? undefined : Date.parse(at) / 1000
+    },
+    [store],
+  )
+
+/** The filter of jobs, and on phones the button that opens their list. */
+const FindJobs = (props: {
+  value: string
+  found: number
+  isListed: boolean
+  onList: (isListed: boolean) => void
+  onChange: (pattern: string) => void
+}) => (
+  <>
+    <Button
+      className="lg:hidden"
+      aria-expanded={props.isListed}
+      onClick={() => props.onList(!props.isListed)}
+    >
+      {some(props.found, 'job')}
+    </Button>
+    <input
+      type="search"
+      aria-label="Find jobs by regular expression"
+      placeholder="Filter jobs"
+      title="A regular expression, such as seed[01]"
+      className={`${inputLook} ${filterLook}`}
+      value={props.value}
+      onChange={(event) => props.onChange(event.target.value)}
+    />
+  </>
+)
+
+function NoCurves({ jobs }: { jobs: readonly Job[] }) {
+  if (jobs.length > 0 && jobs.every(({ status }) => status !== 'running'))
+    return (
+      <Notice title="No job reported an epoch">
+        <p>So there are no curves. Final metrics are in the table of jobs.</p>
+      </Notice>
+    )
+  return (
+    <Notice title={jobs.length === 0 ? 'No job has started yet' : 'No epoch has been reported yet'}>
+      <p>Curves appear here with the first epoch.</p>
+    </Notice>
   )
 }
 

@@ -52,42 +52,15 @@ export const JobTable = memo(function JobTable(props: {
   const rows = useStableRows(sorted, over, `${sort} ${jobs.length}`)
   // As state, because the rows need the scroll container, which exists only after the first render.
   const [scroller, setScroller] = useState<HTMLDivElement | null>(null)
-  const latest = useRef({ pick: props.onPick, selected: props.onSelected, rows })
+  const latest = useRef(props.onPick)
   useEffect(() => {
-    latest.current = { pick: props.onPick, selected: props.onSelected, rows }
+    latest.current = props.onPick
   })
-  const pick = useCallback((job: string) => latest.current.pick(job), [])
-  const lastChecked = useRef<string | null>(null)
-  const check = useCallback(
-    (id: string, on: boolean, range: boolean) => {
-      const list = latest.current.rows.map((job) => job.id)
-      selection.set(withRow(selection.get(), list, { id, on, from: range ? lastChecked.current : null }))
-      lastChecked.current = id
-      latest.current.selected()
-    },
-    [selection],
-  )
-  const all = rows.length > 0 && rows.every((job) => selected.has(job.id))
-  const some = !all && rows.some((job) => selected.has(job.id))
-  const checkAll = (): void => {
-    const next = new Set(selected)
-    for (const { id } of rows) {
-      if (all) next.delete(id)
-      else next.add(id)
-    }
-    selection.set(next)
-    props.onSelected()
-  }
+  const pick = useCallback((job: string) => latest.current(job), [])
+  const { check, ...checks } = useChecks(selection, rows, props.onSelected)
   const links = useRowLinks()
   // biome-ignore lint/correctness/useExhaustiveDependencies: the names of jobs change with their number
   const longest = useMemo(() => every.reduce((most, { id }) => Math.max(most, id.length), 0), [shape])
-  const widths = columns.slice(1).map((column) => widthOf(column, numeric.has(column.id)))
-  // The style sheet limits the width of names, more so on phones.
-  const layout = {
-    '--job-names': `${Math.ceil(longest * LETTER_PX) + NAME_AROUND_PX}px`,
-    '--job-columns': `var(--job-name) ${widths.map((width) => `${width}px`).join(' ')}`,
-    '--job-width': `calc(var(--job-name) + ${widths.reduce((sum, width) => sum + width, 0)}px)`,
-  } as CSSProperties
   return (
     <div
       ref={setScroller}
@@ -98,50 +71,14 @@ export const JobTable = memo(function JobTable(props: {
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
       tabIndex={0}
       className="job-table max-h-[max(70vh,10rem)] overflow-auto border-y border-line"
-      style={layout}
+      style={layoutOf(columns, numeric, longest)}
       onPointerEnter={() => setOver(true)}
       onPointerLeave={() => setOver(false)}
       // Names are sticky only while scrolled sideways, because every sticky cell is a compositing layer.
       onScroll={({ currentTarget: box }) => box.toggleAttribute('data-sideways', box.scrollLeft > 0)}
       {...links}
     >
-      <div role="rowgroup" className="job-grid sticky top-0 z-[2] bg-surface">
-        <div role="row" className="job-row h-8 text-xs">
-          {columns.map(({ id, title }) => {
-            const dir = sort === id ? 'ascending' : sort === `-${id}` ? 'descending' : 'none'
-            return (
-              <div
-                key={id}
-                role="columnheader"
-                aria-sort={dir}
-                className={`min-w-0 px-2 ${numeric.has(id) ? 'text-right' : ''} ${id === 'id' ? 'job-name flex items-center gap-1.5 bg-surface' : id === 'status' ? 'job-status bg-surface' : ''}`}
-              >
-                {id === 'id' && (
-                  <input
-                    type="checkbox"
-                    className="shrink-0"
-                    aria-label={`Select all ${rows.length} listed jobs`}
-                    checked={all}
-                    ref={(box) => {
-                      if (box) box.indeterminate = some
-                    }}
-                    onChange={checkAll}
-                  />
-                )}
-                <button
-                  type="button"
-                  title={`Sort by ${title}`}
-                  className="max-w-full truncate text-muted hover:text-ink"
-                  onClick={() => props.onSort(dir === 'none' ? id : dir === 'ascending' ? `-${id}` : '')}
-                >
-                  {title}
-                  {dir === 'ascending' ? ' ↑' : dir === 'descending' ? ' ↓' : ''}
-                </button>
-              </div>
-            )
-          })}
-        </div>
-      </div>
+      <Head {...{ columns, numeric, sort, ...checks }} rows={rows.length} onSort={props.onSort} />
       <Body
         rows={rows}
         columns={columns}
@@ -155,6 +92,103 @@ export const JobTable = memo(function JobTable(props: {
     </div>
   )
 })
+
+/** The widths of the columns. The style sheet limits the width of names, more so on phones. */
+function layoutOf(
+  columns: readonly JobColumn[],
+  numeric: ReadonlySet<string>,
+  longestName: number,
+): CSSProperties {
+  const widths = columns.slice(1).map((column) => widthOf(column, numeric.has(column.id)))
+  return {
+    '--job-names': `${Math.ceil(longestName * LETTER_PX) + NAME_AROUND_PX}px`,
+    '--job-columns': `var(--job-name) ${widths.map((width) => `${width}px`).join(' ')}`,
+    '--job-width': `calc(var(--job-name) + ${widths.reduce((sum, width) => sum + width, 0)}px)`,
+  } as CSSProperties
+}
+
+/** Checks one row, a range of rows, or all of them. */
+function useChecks(selection: Selection, rows: readonly Job[], onSelected: () => void) {
+  const selected = useSelection(selection)
+  const latest = useRef({ rows, onSelected })
+  useEffect(() => {
+    latest.current = { rows, onSelected }
+  })
+  const lastChecked = useRef<string | null>(null)
+  const check = useCallback(
+    (id: string, on: boolean, range: boolean) => {
+      const list = latest.current.rows.map((job) => job.id)
+      selection.set(withRow(selection.get(), list, { id, on, from: range ? lastChecked.current : null }))
+      lastChecked.current = id
+      latest.current.onSelected()
+    },
+    [selection],
+  )
+  const all = rows.length > 0 && rows.every((job) => selected.has(job.id))
+  const some = !all && rows.some((job) => selected.has(job.id))
+  const checkAll = (): void => {
+    const next = new Set(selected)
+    for (const { id } of rows) {
+      if (all) next.delete(id)
+      else next.add(id)
+    }
+    selection.set(next)
+    onSelected()
+  }
+  return { check, all, some, checkAll }
+}
+
+/** The heads of the columns, to sort by them, and the box that checks all rows. */
+function Head(
+  props: Pick<ReturnType<typeof useChecks>, 'all' | 'some' | 'checkAll'> & {
+    columns: readonly JobColumn[]
+    numeric: ReadonlySet<string>
+    sort: string | undefined
+    rows: number
+    onSort: (sort: string) => void
+  },
+) {
+  const { columns, numeric, sort, rows } = props
+  return (
+    <div role="rowgroup" className="job-grid sticky top-0 z-[2] bg-surface">
+      <div role="row" className="job-row h-8 text-xs">
+        {columns.map(({ id, title }) => {
+          const dir = sort === id ? 'ascending' : sort === `-${id}` ? 'descending' : 'none'
+          return (
+            <div
+              key={id}
+              role="columnheader"
+              aria-sort={dir}
+              className={`min-w-0 px-2 ${numeric.has(id) ? 'text-right' : ''} ${id === 'id' ? 'job-name flex items-center gap-1.5 bg-surface' : id === 'status' ? 'job-status bg-surface' : ''}`}
+            >
+              {id === 'id' && (
+                <input
+                  type="checkbox"
+                  className="shrink-0"
+                  aria-label={`Select all ${rows} listed jobs`}
+                  checked={props.all}
+                  ref={(box) => {
+                    if (box) box.indeterminate = props.some
+                  }}
+                  onChange={props.checkAll}
+                />
+              )}
+              <button
+                type="button"
+                title={`Sort by ${title}`}
+                className="max-w-full truncate text-muted hover:text-ink"
+                onClick={() => props.onSort(dir === 'none' ? id : dir === 'ascending' ? `-${id}` : '')}
+              >
+                {title}
+                {dir === 'ascending' ? ' ↑' : dir === 'descending' ? ' ↓' : ''}
+              </button>
+            </div>
+          )
+        })}
+      </div>
+    </div>
+  )
+}
 
 /** The visible rows. Separate from the table, so that scrolling renders nothing else. */
 function Body(props: {

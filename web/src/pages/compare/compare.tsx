@@ -16,12 +16,14 @@ import { ParallelView } from '../../columns/parallel-view.tsx'
 import { Scatter } from '../../columns/scatter.tsx'
 import { Toggles } from '../../columns/toggles.tsx'
 import { errorText } from '../../lib/api/request.ts'
+import type { SeriesSource } from '../../lib/api/series.ts'
 import { coloursOfRuns } from '../../lib/charts/colours.ts'
 import { type CompareSearch, readCompareSearch } from '../../lib/compare-search.ts'
 import { links } from '../../lib/links.ts'
 import { createFocus } from '../../lib/live/focus.ts'
 import { createPointBus } from '../../lib/live/points.ts'
 import { mainSeries } from '../../lib/main-series.ts'
+import type { SearchChange } from '../../lib/search-change.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { ComparedMedia } from '../../media/compared-sections.tsx'
 import { Button } from '../../ui/controls.tsx'
@@ -93,8 +95,7 @@ function Shown({
   const minus = rows.find((row) => row.name === search.minus)
   const differences = useComparedSource(rows.length === 0 ? NONE : rows, minus?.job.key)
   const shown = useShownAxes(rows, search)
-  const { axes, series, metric, keys, kept } = shown
-  const counted = useCounted(kept, shown.metricAxis, search.crashed)
+  const { axes, series, keys, kept } = shown
   const theme = useTheme()
   const strokeOf = useCallback((row: Compared) => view.colourOf(row.name, theme), [view, theme])
   const of = `compare ${search.batches.join('\n')}`
@@ -109,33 +110,18 @@ function Shown({
       />
       {failed && <Failure>{errorText(failed)} These values may be out of date.</Failure>}
       <ComparedBatches batches={batches} search={search} />
-      <Section id="curves" title="Curves">
-        {series.length === 0 ? (
-          <p className="text-muted">No epochs have been reported yet.</p>
-        ) : (
-          <>
-            <div>
-              <Toggles
-                label="Series"
-                options={series.map((one) => [one, one])}
-                on={keys}
-                onChange={(next) => change({ keys: next })}
-              />
-            </div>
-            <Curves
-              rows={kept}
-              every={rows}
-              keys={keys}
-              of={minus === undefined ? of : `${of} minus ${minus.job.key}`}
-              source={minus === undefined ? source : differences}
-              minus={minus?.name}
-              search={search}
-              onChange={change}
-              {...view}
-            />
-          </>
-        )}
-      </Section>
+      <CurvesOf
+        series={series}
+        rows={kept}
+        every={rows}
+        keys={keys}
+        of={minus === undefined ? of : `${of} minus ${minus.job.key}`}
+        source={minus === undefined ? source : differences}
+        minus={minus?.name}
+        search={search}
+        onChange={change}
+        {...view}
+      />
       <Differences
         batches={batches}
         rows={rows}
@@ -164,6 +150,47 @@ function Shown({
           focus={view.focus}
         />
       </Section>
+      <Columns {...{ of, shown, search, change, strokeOf, view, source }} />
+    </div>
+  )
+}
+
+/** The curves of the chosen series. */
+const CurvesOf = ({ series, ...curves }: Parameters<typeof Curves>[0] & { series: readonly string[] }) => (
+  <Section id="curves" title="Curves">
+    {series.length === 0 ? (
+      <p className="text-muted">No epochs have been reported yet.</p>
+    ) : (
+      <>
+        <div>
+          <Toggles
+            label="Series"
+            options={series.map((one) => [one, one])}
+            on={curves.keys}
+            onChange={(next) => curves.onChange({ keys: next })}
+          />
+        </div>
+        <Curves {...curves} />
+      </>
+    )}
+  </Section>
+)
+
+/** Charts and tables of parameters and results: a point or a row for each job. */
+function Columns(props: {
+  of: string
+  shown: ReturnType<typeof useShownAxes>
+  search: CompareSearch
+  change: (change: SearchChange<CompareSearch>) => void
+  strokeOf: (row: Compared) => string
+  view: ReturnType<typeof useRunsView>
+  source: SeriesSource
+}) {
+  const { of, shown, search, change, strokeOf, view, source } = props
+  const { axes, metric, kept } = shown
+  const counted = useCounted(kept, shown.metricAxis, search.crashed)
+  return (
+    <>
       <LeftOut
         counted={counted}
         all={search.crashed}
@@ -209,7 +236,7 @@ function Shown({
           </Section>
         )}
       </div>
-    </div>
+    </>
   )
 }
 

@@ -8,7 +8,7 @@ import { links } from '../../lib/links.ts'
 import { openView } from '../../lib/open-view.ts'
 import { fieldsQuery, projectQuery, projectViewsQuery } from '../../lib/queries.ts'
 import { inSentences, withAnd } from '../../lib/query.ts'
-import { readTableSearch, sortOf } from '../../lib/table-search.ts'
+import { readTableSearch, sortOf, type TableSearch } from '../../lib/table-search.ts'
 import { buttonLook } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { Refused } from '../../ui/refused.tsx'
@@ -32,11 +32,89 @@ const route = getRouteApi('/p/$slug')
 export function ProjectPage() {
   const { slug } = route.useParams()
   const search = route.useSearch({ select: readTableSearch, structuralSharing: true })
+  const table = useProjectTable(slug, search)
+  const { list, columns, query, project } = table
+  const baseline = useBaseline(search.base, table.shownIds)
+  const { selected, setSelected, chosen } = useListSelection(`${slug} ${search.q ?? ''}`, search, list.ids)
+  const navigate = useNavigate()
+  const ask = useCallback(
+    (text: string) =>
+      void navigate({ ...links.project(slug, { ...search, q: withAnd(text) }), replace: true }),
+    [navigate, slug, search],
+  )
+
+  const fault = faultOf(project)
+  if (fault)
+    return (
+      <Refused error={fault}>
+        <p>It may be private, or the address may be mistyped.</p>
+      </Refused>
+    )
+  return (
+    <div className="flex h-full flex-col">
+      <ProjectToolbar
+        slug={slug}
+        search={search}
+        selected={selected}
+        columns={table.ids}
+        sorted={table.sorted}
+        problems={query.problems}
+        onQuery={ask}
+        onColumns={table.choose}
+      />
+      <Filters slug={slug} search={search} words={query.words} baseline={baseline} />
+      {table.hints.length > 0 && (
+        <p role="status" className="px-4 pb-2 text-amber">
+          {inSentences(table.hints)}
+        </p>
+      )}
+      {list.error && (
+        <div className="px-4 pb-2">
+          <Failure>{errorText(list.error)} These values may be out of date.</Failure>
+        </div>
+      )}
+      <Batches
+        slug={slug}
+        search={search}
+        problems={query.problems}
+        columns={columns}
+        list={list}
+        baseline={baseline}
+        selected={selected}
+        onSelect={setSelected}
+      />
+      {selected.size > 0 && (
+        <SelectionBar
+          ids={chosen}
+          rows={() => batchRows(columns, chosen, list.fields)}
+          slug={slug}
+          fileName={`${slug}-batches`}
+          onBaseline={(base) => {
+            setSelected(new Set())
+            void navigate({ ...links.project(slug, { ...search, base }), replace: true })
+          }}
+          onDone={() => setSelected(new Set())}
+          onAll={
+            list.more && list.ids.every((id) => selected.has(id))
+              ? () =>
+                  void allIds({ ...query.filter, project: [slug] }).then(
+                    (all) => setSelected(new Set(all)),
+                    (error) => showToast(`Not all were selected: ${errorText(error)}`, { bad: true }),
+                  )
+              : undefined
+          }
+        />
+      )}
+    </div>
+  )
+}
+
+/** The query of the address, its batches, and the columns. */
+function useProjectTable(slug: string, search: TableSearch) {
   const { q = '' } = search
   const project = useQuery(projectQuery(slug))
   const known = useQuery(fieldsQuery(slug))
   const query = useMemo(() => parseQuery(q, known.data), [q, known.data])
-  const { filter, problems, words } = query
   const { columns: asked, choose, usual } = useColumns()
   const { sort, descending } = sortOf(search)
   const order = useMemo(() => ({ sort, descending }), [sort, descending])
@@ -52,110 +130,50 @@ export function ProjectPage() {
   const withSort = useMemo(() => withSorted(asked, sort), [asked, sort])
   const columns = useFilledColumns(withSort, usual, list, sort)
   const shownIds = useMemo(() => columns.map((column) => column.id), [columns])
-  const baseline = useBaseline(search.base, shownIds)
-  const navigate = useNavigate()
-  const ask = useCallback(
-    (text: string) =>
-      void navigate({ ...links.project(slug, { ...search, q: withAnd(text) }), replace: true }),
-    [navigate, slug, search],
-  )
+  /** The column that the table has only because it is sorted by it. */
+  const sorted = withSort[0] === asked[0] ? undefined : withSort[0]?.title
+  return { project, query, list, hints, columns, ids, shownIds, sorted, choose }
+}
+
+/** The selected batches. A selection belongs to the displayed list; one of a link is kept. */
+function useListSelection(of: string, search: TableSearch, ids: readonly string[]) {
   const [selected, setSelected] = useState<ReadonlySet<string>>(() => new Set(search.charts?.sel))
-  // The selection belongs to the displayed list; a selection from a link is kept.
-  const of = `${slug} ${q}`
   const before = useRef(of)
   useEffect(() => {
     if (before.current !== of) setSelected(new Set())
     before.current = of
   }, [of])
-
   // In the order of the list: a range selected upwards is not compared from its end.
-  const listed = list.ids.filter((id) => selected.has(id))
+  const listed = ids.filter((id) => selected.has(id))
   const chosen = listed.length === selected.size ? listed : [...new Set([...listed, ...selected])]
+  return { selected, setSelected, chosen }
+}
 
-  const fault = faultOf(project)
-  if (fault)
+/** The batches as a table or as charts, or why there are none. */
+function Batches(
+  props: Parameters<typeof BatchTable>[0] & {
+    search: TableSearch
+    problems: readonly string[]
+  },
+) {
+  const { problems, baseline, ...shown } = props
+  const { slug, search, list } = shown
+  if (problems.length > 0)
     return (
-      <Refused error={fault}>
-        <p>It may be private, or the address may be mistyped.</p>
-      </Refused>
+      <Notice title="The query is not understood">
+        <p>{inSentences(problems)}</p>
+        <Link {...links.project(slug)} className={buttonLook()}>
+          Clear the query
+        </Link>
+      </Notice>
     )
-  return (
-    <div className="flex h-full flex-col">
-      <ProjectToolbar
-        slug={slug}
-        search={search}
-        selected={selected}
-        columns={ids}
-        sorted={withSort[0] === asked[0] ? undefined : withSort[0]?.title}
-        problems={problems}
-        onQuery={ask}
-        onColumns={choose}
-      />
-      <Filters slug={slug} search={search} words={words} baseline={baseline} />
-      {hints.length > 0 && (
-        <p role="status" className="px-4 pb-2 text-amber">
-          {inSentences(hints)}
-        </p>
-      )}
-      {list.error && (
-        <div className="px-4 pb-2">
-          <Failure>{errorText(list.error)} These values may be out of date.</Failure>
-        </div>
-      )}
-      {problems.length > 0 ? (
-        <Notice title="The query is not understood">
-          <p>{inSentences(problems)}</p>
-          <Link {...links.project(slug)} className={buttonLook()}>
-            Clear the query
-          </Link>
-        </Notice>
-      ) : list.pending ? (
-        <Waiting rows={10} />
-      ) : list.ids.length === 0 && list.fresh === 0 ? (
-        <Nothing slug={slug} filtered={q !== ''} />
-      ) : search.charts ? (
-        <Workspace
-          slug={slug}
-          search={{ ...search, charts: search.charts }}
-          columns={columns}
-          list={list}
-          selected={selected}
-          onSelect={setSelected}
-        />
-      ) : (
-        <BatchTable
-          slug={slug}
-          search={search}
-          columns={columns}
-          list={list}
-          baseline={baseline}
-          selected={selected}
-          onSelect={setSelected}
-        />
-      )}
-      {selected.size > 0 && (
-        <SelectionBar
-          ids={chosen}
-          rows={() => batchRows(columns, chosen, list.fields)}
-          slug={slug}
-          fileName={`${slug}-batches`}
-          onBaseline={(base) => {
-            setSelected(new Set())
-            void navigate({ ...links.project(slug, { ...search, base }), replace: true })
-          }}
-          onDone={() => setSelected(new Set())}
-          onAll={
-            list.more && list.ids.every((id) => selected.has(id))
-              ? () =>
-                  void allIds({ ...filter, project: [slug] }).then(
-                    (all) => setSelected(new Set(all)),
-                    (error) => showToast(`Not all were selected: ${errorText(error)}`, { bad: true }),
-                  )
-              : undefined
-          }
-        />
-      )}
-    </div>
+  if (list.pending) return <Waiting rows={10} />
+  if (list.ids.length === 0 && list.fresh === 0)
+    return <Nothing slug={slug} filtered={search.q !== undefined && search.q !== ''} />
+  return search.charts ? (
+    <Workspace {...shown} search={{ ...search, charts: search.charts }} />
+  ) : (
+    <BatchTable {...shown} baseline={baseline} />
   )
 }
 

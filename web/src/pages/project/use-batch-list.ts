@@ -50,20 +50,52 @@ export interface BatchList {
 /** A project's batches in any order, page by page, kept up to date by the stream. */
 export function useBatchList(
   slug: string,
-  { filter, matches, problems }: ParsedQuery,
-  order: { sort: string; descending: boolean },
+  parsed: ParsedQuery,
+  order: Order,
   columns: readonly string[],
   /** Whether the user may see the project; otherwise following it would be reported as a broken stream. */
   visible: boolean,
 ): BatchList {
-  const { sort, descending } = order
-  const fields = useMemo(() => createRowStore<FieldRow>((row) => row.id), [])
   const wanted = useMemo(
-    () => [...new Set([...columns, sort].filter((id) => id === 'eta' || isField(id)))].sort(),
-    [columns, sort],
+    () => [...new Set([...columns, order.sort].filter((id) => id === 'eta' || isField(id)))].sort(),
+    [columns, order.sort],
   )
-  const keep = useCallback(
-    (items: readonly Listed[], asked: readonly string[]) => {
+  const { fields, keep } = useFields()
+  const query = usePages(slug, parsed, order, wanted, keep)
+  useChannel(visible ? `project:${slug}` : null, ({ batches }) => {
+    if (batches) batchStore.put(batches as Batch[])
+  })
+  const watch = useReadAgain(wanted, keep)
+  const rows = useSettledRows(slug, parsed.matches, order, fields, query)
+  return {
+    ids: rows.ids,
+    fields,
+    fresh: rows.fresh,
+    moved: query.isPlaceholderData ? 0 : rows.moved,
+    settle: rows.settle,
+    pending: query.isPending,
+    stale: query.isPlaceholderData,
+    error: query.error,
+    more: query.hasNextPage,
+    unknown: query.data?.pages[0]?.unknown ?? NONE,
+    loadMore: () => {
+      if (query.hasNextPage && !query.isFetchingNextPage && !query.error) void query.fetchNextPage()
+    },
+    watch,
+  }
+}
+
+interface Order {
+  sort: string
+  descending: boolean
+}
+type Keep = (items: readonly Listed[], asked: readonly string[]) => void
+
+/** The values of the columns of batches, and what keeps those of a response. */
+function useFields(): { fields: FieldStore; keep: Keep } {
+  const fields = useMemo(() => createRowStore<FieldRow>((row) => row.id), [])
+  const keep = useCallback<Keep>(
+    (items, asked) => {
       const now = Date.now()
       const isAsked = new Set(asked)
       batchStore.put(items.map(({ columns: _, ...batch }) => batch))
@@ -79,7 +111,17 @@ export function useBatchList(
     },
     [fields],
   )
-  const query = useInfiniteQuery({
+  return { fields, keep }
+}
+
+function usePages(
+  slug: string,
+  { filter, matches, problems }: ParsedQuery,
+  { sort, descending }: Order,
+  wanted: readonly string[],
+  keep: Keep,
+) {
+  return useInfiniteQuery({
     queryKey: ['batches', slug, filter, sort, descending, wanted],
     initialPageParam: undefined as string | undefined,
     queryFn: async ({ pageParam }) => {
@@ -104,13 +146,37 @@ export function useBatchList(
     refetchInterval: (query) =>
       matches === null && (query.state.data?.pages.length ?? 0) < 3 ? CONDITIONS_MS : false,
   })
-  useChannel(visible ? `project:${slug}` : null, ({ batches }) => {
-    if (batches) batchStore.put(batches as Batch[])
-  })
-  const listed = useMemo(
-    () => [...new Set(query.data?.pages.flatMap((page) => page.ids) ?? [])],
-    [query.data],
-  )
+}
+
+/** Reads the fields of visible running batches again and again. @returns what reports the visible rows */
+function useReadAgain(wanted: readonly string[], keep: Keep): BatchList['watch'] {
+  const inSight = useRef<readonly string[]>([])
+  useEffect(() => {
+    if (wanted.length === 0) return
+    const timer = setInterval(async () => {
+      const running = inSight.current.filter((id) => batchStore.get(id)?.status === 'running')
+      if (document.hidden || running.length === 0) return
+      const page = { columns: wanted, limit: MAX_READ_AGAIN }
+      // Ignored if it fails: the next fetch tries again.
+      const found = await fetchTable({ id: running.slice(0, 50) }, page).catch(() => null)
+      if (found !== null) keep(found.items, wanted)
+    }, FIELDS_MS)
+    return () => clearInterval(timer)
+  }, [wanted, keep])
+  return (ids) => {
+    inSight.current = ids
+  }
+}
+
+/** The rows in the order that was applied last, and how many changes wait. */
+function useSettledRows(
+  slug: string,
+  matches: ParsedQuery['matches'],
+  { sort, descending }: Order,
+  fields: FieldStore,
+  { data, hasNextPage }: ReturnType<typeof usePages>,
+) {
+  const listed = useMemo(() => [...new Set(data?.pages.flatMap((page) => page.ids) ?? [])], [data])
   const tick = useTick(fields)
   const compare = useCallback(
     (a: string, b: string): number => {
@@ -130,18 +196,11 @@ export function useBatchList(
   const state = useMemo(() => {
     const base = settled?.of === listed ? settled.ids : listed
     const ids = base.filter((id) => batchStore.get(id)?.deleted_at === undefined)
-    const shown = new Set(base)
-    const edge = batchStore.get(listed.at(-1) ?? '')
-    const more = query.hasNextPage
-    const fresh: string[] = []
-    for (const id of batchStore.ids()) {
-      const batch = batchStore.get(id)
-      if (batch === undefined || shown.has(id) || batch.deleted_at !== undefined) continue
-      if (batch.project.toLowerCase() !== slug.toLowerCase() || matches === null) continue
-      // Rows after the last loaded one come with the next page.
-      if (more && edge !== undefined && compare(id, edge.id) > 0) continue
-      if (matches(batch)) fresh.push(id)
-    }
+    // Rows after the last loaded one come with the next page.
+    const edge = hasNextPage ? batchStore.get(listed.at(-1) ?? '')?.id : undefined
+    const fresh = newIn(slug, new Set(base), matches).filter(
+      (id) => edge === undefined || compare(id, edge) <= 0,
+    )
     const belonging = ids.filter((id) => {
       const batch = batchStore.get(id)
       return batch !== undefined && (matches === null || matches(batch))
@@ -150,41 +209,24 @@ export function useBatchList(
     let moved = ids.length - belonging.length
     for (let i = 0; i < ordered.length; i++) if (ordered[i] !== belonging[i]) moved++
     return { ids, fresh, moved, next: () => [...fresh, ...belonging].sort(compare) }
-  }, [listed, settled, tick, slug, matches, compare, query.hasNextPage])
-
-  const inSight = useRef<readonly string[]>([])
-  useEffect(() => {
-    if (wanted.length === 0) return
-    const timer = setInterval(async () => {
-      const running = inSight.current.filter((id) => batchStore.get(id)?.status === 'running')
-      if (document.hidden || running.length === 0) return
-      const page = { columns: wanted, limit: MAX_READ_AGAIN }
-      // Ignored if it fails: the next fetch tries again.
-      const found = await fetchTable({ id: running.slice(0, 50) }, page).catch(() => null)
-      if (found !== null) keep(found.items, wanted)
-    }, FIELDS_MS)
-    return () => clearInterval(timer)
-  }, [wanted, keep])
-
+  }, [listed, settled, tick, slug, matches, compare, hasNextPage])
   return {
     ids: state.ids,
-    fields,
     fresh: state.fresh.length,
-    moved: query.isPlaceholderData ? 0 : state.moved,
+    moved: state.moved,
     settle: () => setSettled({ of: listed, ids: state.next() }),
-    pending: query.isPending,
-    stale: query.isPlaceholderData,
-    error: query.error,
-    more: query.hasNextPage,
-    unknown: query.data?.pages[0]?.unknown ?? NONE,
-    loadMore: () => {
-      if (query.hasNextPage && !query.isFetchingNextPage && !query.error) void query.fetchNextPage()
-    },
-    watch: (ids) => {
-      inSight.current = ids
-    },
   }
 }
+
+/** The batches of a project that match and are not shown. */
+const newIn = (slug: string, shown: ReadonlySet<string>, matches: ParsedQuery['matches']): string[] =>
+  matches === null
+    ? []
+    : [...batchStore.ids()].filter((id) => {
+        const batch = batchStore.get(id)
+        if (batch === undefined || shown.has(id) || batch.deleted_at !== undefined) return false
+        return batch.project.toLowerCase() === slug.toLowerCase() && matches(batch)
+      })
 
 const NONE: readonly string[] = []
 
