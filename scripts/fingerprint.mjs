@@ -10,6 +10,7 @@ const SOURCES = [
   'src',
   'web',
   'prisma',
+  'patches',
   'python/agent/src',
   'python/agent/pyproject.toml',
   'python/agent/README.md',
@@ -21,13 +22,13 @@ const SOURCES = [
   'typescript/reporter/tsconfig.json',
   'typescript/reporter/README.md',
   'scripts/npm-package.mjs',
+  'scripts/bundle.mjs',
   'scripts/wheels.mjs',
   'scripts/zip.mjs',
   'LICENSE',
   'package.json',
   'package-lock.json',
   'tsconfig.json',
-  'tsconfig.build.json',
 ]
 /** Written by the installation and by the build, from sources that count. */
 const GENERATED = 'src/db/generated'

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { type Config, openRegistrationWarning } from './config.ts'
@@ -7,7 +6,7 @@ import { followDatabaseClock } from './db/clock.ts'
 import { prepareTables } from './db/cluster.ts'
 import { warnOfFewConnections } from './db/connection-limit.ts'
 import { type EmbeddedPostgres, startEmbedded } from './db/embedded.ts'
-import { pendingMigrations } from './db/migrate.ts'
+import { MIGRATIONS, pendingMigrations } from './db/migrate.ts'
 import { openPipeline } from './db/pipeline.ts'
 import { refusePooler } from './db/pooler.ts'
 import { openGraph } from './db/prisma.ts'
@@ -76,8 +75,6 @@ export interface StartingDatabase {
  * whole lab connects at once; a client that finds the queue full retries only after 1, 3 and 7 seconds.
  */
 const BACKLOG = 4_096
-
-const MIGRATIONS = join(import.meta.dirname, '..', 'prisma', 'migrations')
 
 interface AppOptions {
   now?: () => Date

@@ -1,8 +1,9 @@
 import { statSync } from 'node:fs'
 import type { Config } from '../config.ts'
 import { backup } from '../db/dump/backup.ts'
+import { MIGRATIONS } from '../db/migrate.ts'
 import { openArchivedObjects } from './archived-objects.ts'
-import { MIGRATIONS, onDatabase } from './database.ts'
+import { onDatabase } from './database.ts'
 import { backUpFiles, copyFiles } from './file-backup.ts'
 import { amountOf, createProgress, stopSignal } from './progress.ts'
 

@@ -1,15 +1,13 @@
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
 import { detectDistribution } from '../db/cluster.ts'
 import { hasNoDatabase } from '../db/embedded/home.ts'
 import { startEmbedded } from '../db/embedded.ts'
-import { pendingMigrations } from '../db/migrate.ts'
+import { MIGRATIONS, pendingMigrations } from '../db/migrate.ts'
 import { refusePooler } from '../db/pooler.ts'
 import { openSql, type Sql } from '../db/sql.ts'
 import { Problem } from '../problem.ts'
 import type { Finding } from './finding.ts'
-
-export const MIGRATIONS = join(import.meta.dirname, '../../prisma/migrations')
 
 /** Without an external database, the folder of the settings holds none: it is the wrong folder, or nothing was started. */
 export class NoDatabase extends Error {

@@ -1,7 +1,8 @@
 import type { Config } from '../config.ts'
 import { restore } from '../db/dump/restore.ts'
+import { MIGRATIONS } from '../db/migrate.ts'
 import { openStore } from '../storage/index.ts'
-import { MIGRATIONS, onDatabase } from './database.ts'
+import { onDatabase } from './database.ts'
 import { copyFiles, forgetUploadsOf, restoreFiles } from './file-backup.ts'
 import { amountOf, createProgress, stopSignal } from './progress.ts'
 

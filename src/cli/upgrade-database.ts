@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import { upgradeDatabase } from '../db/embedded/upgrade.ts'
-import { MIGRATIONS } from './database.ts'
+import { MIGRATIONS } from '../db/migrate.ts'
 import { createProgress, stopSignal } from './progress.ts'
 
 /** `svc upgrade-database`: upgrades an embedded database of an older PostgreSQL to the one of this release. */

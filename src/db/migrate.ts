@@ -11,6 +11,9 @@ import type { Db, Sql, Tx } from './sql.ts'
 /** Prisma Migrate takes the same advisory lock, so its CLI and a starting server exclude each other. */
 export const MIGRATION_LOCK = 72707369
 
+/** The migrations of this release. */
+export const MIGRATIONS = join(import.meta.dirname, '../../prisma/migrations')
+
 /** How long a migration waits for a table lock, and the pause before it is retried. */
 const LOCK_WAIT = '1s'
 const BUSY_RETRY_MS = 1_000

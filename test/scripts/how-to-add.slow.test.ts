@@ -15,7 +15,7 @@ const ROOT = join(import.meta.dirname, '../..')
 /** All that the code of the service and its generated files need. */
 const COPIED = [
   ...['src', 'prisma', 'schemas', 'scripts', 'docs', 'web/src', 'python/reporter/src', 'python/agent/src'],
-  ...['package.json', 'prisma.config.ts', 'codegen.ts', 'tsconfig.json', 'tsconfig.build.json'],
+  ...['package.json', 'prisma.config.ts', 'codegen.ts', 'tsconfig.json'],
 ]
 let copy: string
 beforeAll(() => {
@@ -62,7 +62,8 @@ test('a column, a migration and a row of the field table add a field of a job th
   )
   run('scripts/generate-client.mjs')
   run('--import', 'tsx', 'scripts/generate.ts')
-  run('node_modules/typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.build.json')
+  writeFileSync(join(copy, 'tsconfig.src.json'), '{ "extends": "./tsconfig.json", "include": ["src"] }')
+  run('node_modules/typescript/bin/tsc', '-p', 'tsconfig.src.json')
 
   const { components, paths } = JSON.parse(read('schemas/openapi.json'))
   expect(components.schemas.Job.properties.cpu_count).toMatchObject({
