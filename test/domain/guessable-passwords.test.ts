@@ -28,6 +28,7 @@ test.each([
   '839214670215',
   'ab12ab12ab1',
   'größenwahn im garten',
+  'x'.repeat(1_024),
 ])('a password with enough of its own is accepted: %s', (password) => {
   expect(isGuessablePassword(password, ADA)).toBe(false)
 })

@@ -10,6 +10,8 @@ const PRODUCT = ['experimentmonitor', 'experiment', 'monitor', 'svc']
 const MIN_WORD = 4
 /** So many letters besides the known words are no longer a variation of them. */
 const MIN_OTHER_LETTERS = 4
+/** Guessers repeat characters up to a likely length; up to 1,024 characters are allowed (contract §3). */
+const MAX_REPEATED = 64
 
 /** In lower case, with letters in place of the digits and signs that guessers try for them. */
 const plain = (text: string): string =>
@@ -43,7 +45,8 @@ function wordsOf({ email, name }: PasswordOwner): string[] {
  * digits and signs added.
  */
 export function isGuessablePassword(password: string, owner: PasswordOwner): boolean {
-  if (/^(.{1,4}?)\1+$/u.test(password.normalize('NFKC').toLowerCase())) return true
+  if (password.length <= MAX_REPEATED && /^(.{1,4}?)\1+$/u.test(password.normalize('NFKC').toLowerCase()))
+    return true
   const letters = plain(password).replace(/[^\p{L}]+/gu, '')
   let rest = letters
   for (const word of wordsOf(owner)) rest = rest.replaceAll(word, '')
