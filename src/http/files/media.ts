@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
 import type { Caller } from '../../domain/caller.ts'
@@ -27,7 +27,7 @@ import * as shapes from '../request/shapes.ts'
 
 const tags = ['files']
 const step = numberText(z.int())
-export const mediaQuery = z.strictObject({
+const mediaQuery = z.strictObject({
   ...pageQuery,
   ...keysQuery,
   ...jobsQuery,
@@ -35,12 +35,9 @@ export const mediaQuery = z.strictObject({
   to: step.optional().describe('The last step'),
 })
 const mediaShape = shapeOf(mediaFields)
-export const mediaPageShape = pageOf(mediaShape)
-export const mediaKeysQuery = z.strictObject(pageQuery)
-export const mediaKeysShape = pageOf(shapeOf(mediaKeyFields))
+const mediaKeysShape = pageOf(shapeOf(mediaKeyFields))
 
-export const mediaStepsQuery = z.strictObject({ ...keysQuery, ...jobsQuery })
-export const mediaStepsShape = z.object({
+const mediaStepsShape = z.object({
   items: z.array(z.number()).describe(`Ascending; the last ${MAX_STEPS} if there are more`),
 })
 
@@ -49,14 +46,20 @@ const comparedQuery = z.strictObject({ ...ofJobs, ...mediaQuery.omit({ job: true
 
 /** Media of a batch (contract §11 "Media"), and of jobs of any batches. */
 export function mediaRoutes(app: FastifyInstance, services: Services): void {
-  addRoutes(app, services, [
-    mediaRoute,
-    mediaKeysRoute,
-    mediaStepsRoute,
-    comparedRoute,
-    comparedKeysRoute,
-    comparedStepsRoute,
-  ])
+  const ofBatch: MediaPlace = {
+    ...services,
+    path: '/api/batches/:id/media',
+    options: readersOnly,
+    schema: { tags, params: shapes.byId },
+    which: 'of a batch',
+    async find(request) {
+      const { id } = request.params as z.output<typeof shapes.byId>
+      const { key, id: batchId } = await visibleBatch(services.sql, await request.caller(), id)
+      return { batchKey: key, folder: folderOf(batchId) }
+    },
+  }
+  addRoutes(app, ofBatch, MEDIA_ROUTES)
+  addRoutes(app, services, [comparedRoute, comparedKeysRoute, comparedStepsRoute])
 }
 
 const mediaCursor = cursorOf<MediaPosition>(
@@ -67,17 +70,7 @@ const keysCursor = cursorOf('media keys', z.string())
 
 const folderOf = (batchId: string): string => `/api/batches/${encodeURIComponent(batchId)}/files`
 
-/** One page of media of a batch, with the addresses of its files below `folder`. */
-export async function mediaPage(
-  services: Pick<Services, 'sql'>,
-  batchKey: number,
-  folder: string | null,
-  query: z.output<typeof mediaQuery>,
-) {
-  const { items, next_cursor } = await ownedPage(services, { batches: [batchKey] }, () => folder, query)
-  return { items: items.map(({ batch_key: _, job_key: _job, ...item }) => item), next_cursor }
-}
-
+/** One page of media, with the addresses of their files. */
 async function ownedPage(
   { sql }: Pick<Services, 'sql'>,
   owners: MediaOwners,
@@ -102,90 +95,79 @@ async function ownedPage(
   return { items: rows, next_cursor }
 }
 
-export const mediaKeysPage = (
-  services: Pick<Services, 'sql'>,
-  batchKey: number,
-  query: z.output<typeof mediaKeysQuery>,
-) => ownedKeys(services, { batches: [batchKey] }, query)
-
 async function ownedKeys(
   { sql }: Pick<Services, 'sql'>,
   owners: MediaOwners,
-  { limit, cursor }: z.output<typeof mediaKeysQuery>,
+  { limit, cursor }: { limit: number; cursor?: string | undefined },
 ) {
   const found = await listMediaKeys(sql, owners, { after: keysCursor.read(cursor), limit: limit + 1 })
   const { rows, next_cursor } = pageFrom(found, limit, keysCursor, ({ key }) => key)
   return { items: [...rows], next_cursor }
 }
 
-function mediaRoute(routes: Routes, services: Services): void {
-  routes.get(
-    '/api/batches/:id/media',
-    {
-      ...readersOnly,
-      schema: {
-        tags,
-        summary: 'Images, tables and other media of a batch, ordered by step',
-        params: shapes.byId,
-        querystring: mediaQuery,
-        response: { 200: mediaPageShape },
-      },
-    },
-    async (request) => {
-      const batch = await visibleBatch(services.sql, await request.caller(), request.params.id)
-      return mediaPage(services, batch.key, folderOf(batch.id), request.query)
-    },
-  )
+/** A batch whose media are read, and the address of its files. */
+interface Shown {
+  batchKey: number
+  folder: string
 }
 
-function mediaKeysRoute(routes: Routes, services: Services): void {
-  routes.get(
-    '/api/batches/:id/media/keys',
-    {
-      ...readersOnly,
-      schema: {
-        tags,
-        summary: 'The keys under which a batch has media',
-        params: shapes.byId,
-        querystring: mediaKeysQuery,
-        response: { 200: mediaKeysShape },
-      },
-    },
-    async (request) => {
-      const batch = await visibleBatch(services.sql, await request.caller(), request.params.id)
-      return mediaKeysPage(services, batch.key, request.query)
-    },
-  )
+/** Where media are read: of a batch, or through a link. */
+export interface MediaPlace extends Services {
+  path: '/api/batches/:id/media' | '/api/shared/:token/media'
+  options: Partial<typeof readersOnly>
+  schema: { tags: string[]; security?: never[]; params: z.ZodObject }
+  /** Which media, for the documentation. */
+  which: string
+  /** Null if none are shown. */
+  find: (request: FastifyRequest, reply: FastifyReply) => Promise<Shown | null>
 }
 
-/** The steps that have media, for a slider. */
-export async function mediaSteps(
-  { sql }: Pick<Services, 'sql'>,
-  batchKey: number,
-  query: z.output<typeof mediaStepsQuery>,
-) {
-  const wanted = { keys: namesOf(query.keys, query.key), jobs: namesOf(query.jobs, query.job) }
-  return { items: await listMediaSteps(sql, { batches: [batchKey] }, wanted) }
+/** The media, their keys, and the steps that have some. */
+export const MEDIA_ROUTES = [mediaRoute, mediaKeysRoute, mediaStepsRoute]
+
+function mediaRoute(routes: Routes, { sql, path, options, schema, which, find }: MediaPlace): void {
+  const own = {
+    ...schema,
+    summary: `Images, tables and other media ${which}, ordered by step`,
+    querystring: mediaQuery,
+    response: { 200: pageOf(mediaShape) },
+  }
+  routes.get(path, { ...options, schema: own }, async (request, reply) => {
+    const shown = await find(request, reply)
+    if (shown === null) return { items: [], next_cursor: null }
+    const page = await ownedPage({ sql }, { batches: [shown.batchKey] }, () => shown.folder, request.query)
+    return { ...page, items: page.items.map(({ batch_key: _, job_key: _job, ...item }) => item) }
+  })
 }
 
-function mediaStepsRoute(routes: Routes, services: Services): void {
-  routes.get(
-    '/api/batches/:id/media/steps',
-    {
-      ...readersOnly,
-      schema: {
-        tags,
-        summary: 'The steps at which a batch has media',
-        params: shapes.byId,
-        querystring: mediaStepsQuery,
-        response: { 200: mediaStepsShape },
-      },
-    },
-    async (request) => {
-      const batch = await visibleBatch(services.sql, await request.caller(), request.params.id)
-      return mediaSteps(services, batch.key, request.query)
-    },
-  )
+function mediaKeysRoute(routes: Routes, { sql, path, options, schema, which, find }: MediaPlace): void {
+  const own = {
+    ...schema,
+    summary: `The keys of the media ${which}`,
+    querystring: z.strictObject(pageQuery),
+    response: { 200: mediaKeysShape },
+  }
+  routes.get(`${path}/keys`, { ...options, schema: own }, async (request, reply) => {
+    const shown = await find(request, reply)
+    if (shown === null) return { items: [], next_cursor: null }
+    return ownedKeys({ sql }, { batches: [shown.batchKey] }, request.query)
+  })
+}
+
+function mediaStepsRoute(routes: Routes, { sql, path, options, schema, which, find }: MediaPlace): void {
+  const own = {
+    ...schema,
+    summary: `The steps of the media ${which}`,
+    querystring: z.strictObject({ ...keysQuery, ...jobsQuery }),
+    response: { 200: mediaStepsShape },
+  }
+  routes.get(`${path}/steps`, { ...options, schema: own }, async (request, reply) => {
+    const shown = await find(request, reply)
+    if (shown === null) return { items: [] }
+    const { query } = request
+    const wanted = { keys: namesOf(query.keys, query.key), jobs: namesOf(query.jobs, query.job) }
+    return { items: await listMediaSteps(sql, { batches: [shown.batchKey] }, wanted) }
+  })
 }
 
 /** The jobs among these that the caller may see, with their batches. */

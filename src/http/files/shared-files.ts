@@ -9,17 +9,7 @@ import { addRoutes, type Routes } from '../request/routes.ts'
 import { sendContent } from './content-answer.ts'
 import { fileShape } from './file-shapes.ts'
 import { bytes, filesPage, filesQuery, nameOf, zipped } from './files.ts'
-import {
-  mediaKeysPage,
-  mediaKeysQuery,
-  mediaKeysShape,
-  mediaPage,
-  mediaPageShape,
-  mediaQuery,
-  mediaSteps,
-  mediaStepsQuery,
-  mediaStepsShape,
-} from './media.ts'
+import { MEDIA_ROUTES, type MediaPlace } from './media.ts'
 import { sendZip } from './zip.ts'
 
 const shared = { tags: ['shares'], security: [], params: z.object({ token: z.string() }) }
@@ -27,14 +17,20 @@ const NOTHING = { items: [], next_cursor: null }
 
 /** Files and media that a public link shows: those of an anonymous one only if its creator chose so (contract §11 "Files"). */
 export function sharedFileRoutes(app: FastifyInstance, services: Services): void {
-  addRoutes(app, services, [
-    sharedFilesRoute,
-    sharedZipRoute,
-    sharedFileRoute,
-    sharedMediaRoute,
-    sharedMediaKeysRoute,
-    sharedMediaStepsRoute,
-  ])
+  addRoutes(app, services, [sharedFilesRoute, sharedZipRoute, sharedFileRoute])
+  const ofLink: MediaPlace = {
+    ...services,
+    path: '/api/shared/:token/media',
+    options: {},
+    schema: shared,
+    which: 'that a link shows',
+    async find(request, reply) {
+      const { token } = request.params as z.output<typeof shared.params>
+      const batchKey = await filesShown(services, token, reply)
+      return batchKey === null ? null : { batchKey, folder: folderOf(token) }
+    },
+  }
+  addRoutes(app, ofLink, MEDIA_ROUTES)
 }
 
 /**
@@ -113,61 +109,6 @@ function sharedFileRoute(routes: Routes, services: Services): void {
       const { download, width } = request.query
       const as = { name: nameOf(path), download: download === 'true', width }
       return sendContent({ request, reply }, services, content, as)
-    },
-  )
-}
-
-function sharedMediaRoute(routes: Routes, services: Services): void {
-  routes.get(
-    '/api/shared/:token/media',
-    {
-      schema: {
-        ...shared,
-        summary: 'The media that a link shows, ordered by step',
-        querystring: mediaQuery,
-        response: { 200: mediaPageShape },
-      },
-    },
-    async (request, reply) => {
-      const { token } = request.params
-      const batch = await filesShown(services, token, reply)
-      return batch === null ? NOTHING : mediaPage(services, batch, folderOf(token), request.query)
-    },
-  )
-}
-
-function sharedMediaKeysRoute(routes: Routes, services: Services): void {
-  routes.get(
-    '/api/shared/:token/media/keys',
-    {
-      schema: {
-        ...shared,
-        summary: 'The keys of the media that a link shows',
-        querystring: mediaKeysQuery,
-        response: { 200: mediaKeysShape },
-      },
-    },
-    async (request, reply) => {
-      const batch = await filesShown(services, request.params.token, reply)
-      return batch === null ? NOTHING : mediaKeysPage(services, batch, request.query)
-    },
-  )
-}
-
-function sharedMediaStepsRoute(routes: Routes, services: Services): void {
-  routes.get(
-    '/api/shared/:token/media/steps',
-    {
-      schema: {
-        ...shared,
-        summary: 'The steps of the media that a link shows',
-        querystring: mediaStepsQuery,
-        response: { 200: mediaStepsShape },
-      },
-    },
-    async (request, reply) => {
-      const batch = await filesShown(services, request.params.token, reply)
-      return batch === null ? { items: [] } : mediaSteps(services, batch, request.query)
     },
   )
 }
