@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { entryOf } from '../../checked.ts'
 import { visibleBatch } from '../../domain/access.ts'
@@ -11,7 +11,6 @@ import {
   listFiles,
   placeContent,
   requireSender,
-  type StoredFile,
   uploadUrl,
   WIDTHS,
   writableBatch,
@@ -33,7 +32,7 @@ const tags = ['files']
 export const sendersOnly = {
   onRequest: async (request: FastifyRequest) => void requireSender(await request.caller()),
 }
-export const filesQuery = z.strictObject({
+const filesQuery = z.strictObject({
   ...pageQuery,
   prefix: filterText.optional().describe('Only paths that begin with it'),
   job_id: filterText.optional().describe('Only files of this job'),
@@ -58,7 +57,8 @@ export const download = z.strictObject({
 
 /** The files of a batch (contract §11 "Files"). */
 export function fileRoutes(app: FastifyInstance, services: Services): void {
-  addRoutes(app, services, [declareFilesRoute, listFilesRoute, zipRoute, readFileRoute, deleteFileRoute])
+  addRoutes(app, services, [declareFilesRoute, deleteFileRoute])
+  addRoutes(app, filesOfBatch(services), FILE_ROUTES)
 }
 
 /** How many bytes the disk of the files can take. @throws Problem storage_unavailable */
@@ -125,75 +125,75 @@ function declareFilesRoute(routes: Routes, services: Services): void {
 }
 
 const filesCursor = cursorOf('files', z.string())
-const pathOf = ({ path }: StoredFile): string => path
 
-/** One page of files, with their addresses below `folder`. */
-export async function filesPage(
-  { sql }: Pick<Services, 'sql'>,
-  batchKey: number,
-  folder: string,
-  { limit, cursor, prefix, job_id: jobId }: z.output<typeof filesQuery>,
-) {
-  const filter = { prefix, jobId, after: filesCursor.read(cursor), limit: limit + 1 }
-  const { rows, next_cursor } = pageFrom(await listFiles(sql, batchKey, filter), limit, filesCursor, pathOf)
-  return { items: rows.map((file) => ({ ...file, url: fileUrl(folder, file.path) })), next_cursor }
+/** A batch whose files are read. */
+interface Shown {
+  batchKey: number
+  /** The address of its files. */
+  folder: string
+  /** The name of a ZIP of them. */
+  zip: string
 }
 
-function listFilesRoute(routes: Routes, services: Services): void {
-  routes.get(
-    '/api/batches/:id/files',
-    {
-      ...readersOnly,
-      schema: {
-        tags,
-        summary: 'The files of a batch whose content has arrived, ordered by path',
-        params: shapes.byId,
-        querystring: filesQuery,
-        response: { 200: pageOf(fileShape) },
-      },
-    },
-    async (request) => {
-      const batch = await visibleBatch(services.sql, await request.caller(), request.params.id)
-      return filesPage(
-        services,
-        batch.key,
-        `/api/batches/${encodeURIComponent(batch.id)}/files`,
-        request.query,
-      )
-    },
-  )
+/** Where files and media are read: of a batch, or through a link. */
+export interface FilesPlace extends Services {
+  path: '/api/batches/:id' | '/api/shared/:token'
+  options: Partial<typeof readersOnly>
+  schema: { tags: string[]; security?: never[]; params: z.ZodObject }
+  /** Which files, for the documentation. */
+  which: string
+  /** Null if none are shown. */
+  find: (request: FastifyRequest, reply: FastifyReply) => Promise<Shown | null>
+}
+
+export const filesOfBatch = (services: Services): FilesPlace => ({
+  ...services,
+  path: '/api/batches/:id',
+  options: readersOnly,
+  schema: { tags, params: shapes.byId },
+  which: 'of a batch',
+  async find(request) {
+    const { id } = request.params as z.output<typeof shapes.byId>
+    const batch = await visibleBatch(services.sql, await request.caller(), id)
+    const folder = `/api/batches/${encodeURIComponent(batch.id)}/files`
+    return { batchKey: batch.key, folder, zip: `${batch.id}.zip` }
+  },
+})
+
+function listFilesRoute(routes: Routes, { sql, path, options, schema, which, find }: FilesPlace): void {
+  const own = {
+    ...schema,
+    summary: `The files ${which} whose content has arrived, ordered by path`,
+    querystring: filesQuery,
+    response: { 200: pageOf(fileShape) },
+  }
+  routes.get(`${path}/files`, { ...options, schema: own }, async (request, reply) => {
+    const shown = await find(request, reply)
+    if (shown === null) return { items: [], next_cursor: null }
+    const { limit, cursor, prefix, job_id: jobId } = request.query
+    const filter = { prefix, jobId, after: filesCursor.read(cursor), limit: limit + 1 }
+    const found = await listFiles(sql, shown.batchKey, filter)
+    const { rows, next_cursor } = pageFrom(found, limit, filesCursor, (file) => file.path)
+    return { items: rows.map((file) => ({ ...file, url: fileUrl(shown.folder, file.path) })), next_cursor }
+  })
 }
 
 const { prefix, job_id } = filesQuery.shape
-/** What the routes of all files as a ZIP have in common. */
-export const zipped = {
-  compress: false,
-  schema: {
-    tags,
+
+function zipRoute(routes: Routes, { path, options, schema, which, find, ...services }: FilesPlace): void {
+  const own = {
+    ...schema,
+    summary: `All files ${which}, or of a folder, as one ZIP`,
     querystring: z.strictObject({ prefix, job_id }),
     description: `Uncompressed, with a \`Content-Length\`. At most ${MAX_ZIP_FILES} files: more need a \`prefix\`.`,
     produces: ['application/zip'],
-  },
-} as const
-
-function zipRoute(routes: Routes, services: Services): void {
-  routes.get(
-    '/api/batches/:id/files.zip',
-    {
-      ...readersOnly,
-      ...zipped,
-      schema: {
-        ...zipped.schema,
-        summary: 'All files of a batch, or of a folder, as one ZIP',
-        params: shapes.byId,
-      },
-    },
-    async (request, reply) => {
-      const batch = await visibleBatch(services.sql, await request.caller(), request.params.id)
-      const { prefix, job_id: jobId } = request.query
-      return sendZip({ request, reply }, services, batch.key, { name: `${batch.id}.zip`, prefix, jobId })
-    },
-  )
+  }
+  routes.get(`${path}/files.zip`, { ...options, compress: false, schema: own }, async (request, reply) => {
+    const shown = await find(request, reply)
+    if (shown === null) throw new Problem('file_not_found')
+    const { prefix, job_id: jobId } = request.query
+    return sendZip({ request, reply }, services, shown.batchKey, { name: shown.zip, prefix, jobId })
+  })
 }
 
 /** What the routes of bytes have in common. */
@@ -211,21 +211,29 @@ export const bytes = {
 /** The last part of a path: what a download is called. */
 export const nameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
 
-function readFileRoute(routes: Routes, services: Services): void {
-  routes.get(
-    '/api/batches/:id/files/*',
-    { ...readersOnly, ...bytes, schema: { ...bytes.schema, summary: 'The bytes of a file', params: byPath } },
-    async (request, reply) => {
-      const { id, '*': path } = request.params
-      const batch = await visibleBatch(services.sql, await request.caller(), id)
-      const content = await findFile(services.sql, batch.key, path)
-      if (content === undefined) throw new Problem('file_not_found')
-      const { download, width } = request.query
-      const as = { name: nameOf(path), download: download === 'true', width }
-      return sendContent({ request, reply }, services, content, as)
-    },
-  )
+function readFileRoute(
+  routes: Routes,
+  { path, options, schema, which, find, ...services }: FilesPlace,
+): void {
+  const own = {
+    ...bytes.schema,
+    ...schema,
+    summary: `The bytes of a file ${which}`,
+    params: schema.params.extend({ '*': z.string() }),
+  }
+  routes.get(`${path}/files/*`, { ...options, ...bytes, schema: own }, async (request, reply) => {
+    const { '*': name } = request.params as { '*': string }
+    const shown = await find(request, reply)
+    const content = shown === null ? undefined : await findFile(services.sql, shown.batchKey, name)
+    if (content === undefined) throw new Problem('file_not_found')
+    const { download, width } = request.query
+    const as = { name: nameOf(name), download: download === 'true', width }
+    return sendContent({ request, reply }, services, content, as)
+  })
 }
+
+/** The files, all as a ZIP, and the bytes of one. */
+export const FILE_ROUTES = [listFilesRoute, zipRoute, readFileRoute]
 
 function deleteFileRoute(routes: Routes, { writer, now }: Services): void {
   routes.delete(

@@ -1,6 +1,5 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { visibleBatch } from '../../domain/access.ts'
 import type { Caller } from '../../domain/caller.ts'
 import { cursorOf } from '../../domain/cursors.ts'
 import { shapeOf } from '../../domain/field.ts'
@@ -23,7 +22,7 @@ import { jobKeysText, jobsQuery, keysQuery, namesOf } from '../request/names.ts'
 import { numberText } from '../request/number-text.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import { addRoutes, type Routes } from '../request/routes.ts'
-import * as shapes from '../request/shapes.ts'
+import { type FilesPlace, filesOfBatch } from './files.ts'
 
 const tags = ['files']
 const step = numberText(z.int())
@@ -46,19 +45,7 @@ const comparedQuery = z.strictObject({ ...ofJobs, ...mediaQuery.omit({ job: true
 
 /** Media of a batch (contract §11 "Media"), and of jobs of any batches. */
 export function mediaRoutes(app: FastifyInstance, services: Services): void {
-  const ofBatch: MediaPlace = {
-    ...services,
-    path: '/api/batches/:id/media',
-    options: readersOnly,
-    schema: { tags, params: shapes.byId },
-    which: 'of a batch',
-    async find(request) {
-      const { id } = request.params as z.output<typeof shapes.byId>
-      const { key, id: batchId } = await visibleBatch(services.sql, await request.caller(), id)
-      return { batchKey: key, folder: folderOf(batchId) }
-    },
-  }
-  addRoutes(app, ofBatch, MEDIA_ROUTES)
+  addRoutes(app, filesOfBatch(services), MEDIA_ROUTES)
   addRoutes(app, services, [comparedRoute, comparedKeysRoute, comparedStepsRoute])
 }
 
@@ -105,34 +92,17 @@ async function ownedKeys(
   return { items: [...rows], next_cursor }
 }
 
-/** A batch whose media are read, and the address of its files. */
-interface Shown {
-  batchKey: number
-  folder: string
-}
-
-/** Where media are read: of a batch, or through a link. */
-export interface MediaPlace extends Services {
-  path: '/api/batches/:id/media' | '/api/shared/:token/media'
-  options: Partial<typeof readersOnly>
-  schema: { tags: string[]; security?: never[]; params: z.ZodObject }
-  /** Which media, for the documentation. */
-  which: string
-  /** Null if none are shown. */
-  find: (request: FastifyRequest, reply: FastifyReply) => Promise<Shown | null>
-}
-
 /** The media, their keys, and the steps that have some. */
 export const MEDIA_ROUTES = [mediaRoute, mediaKeysRoute, mediaStepsRoute]
 
-function mediaRoute(routes: Routes, { sql, path, options, schema, which, find }: MediaPlace): void {
+function mediaRoute(routes: Routes, { sql, path, options, schema, which, find }: FilesPlace): void {
   const own = {
     ...schema,
     summary: `Images, tables and other media ${which}, ordered by step`,
     querystring: mediaQuery,
     response: { 200: pageOf(mediaShape) },
   }
-  routes.get(path, { ...options, schema: own }, async (request, reply) => {
+  routes.get(`${path}/media`, { ...options, schema: own }, async (request, reply) => {
     const shown = await find(request, reply)
     if (shown === null) return { items: [], next_cursor: null }
     const page = await ownedPage({ sql }, { batches: [shown.batchKey] }, () => shown.folder, request.query)
@@ -140,28 +110,28 @@ function mediaRoute(routes: Routes, { sql, path, options, schema, which, find }:
   })
 }
 
-function mediaKeysRoute(routes: Routes, { sql, path, options, schema, which, find }: MediaPlace): void {
+function mediaKeysRoute(routes: Routes, { sql, path, options, schema, which, find }: FilesPlace): void {
   const own = {
     ...schema,
     summary: `The keys of the media ${which}`,
     querystring: z.strictObject(pageQuery),
     response: { 200: mediaKeysShape },
   }
-  routes.get(`${path}/keys`, { ...options, schema: own }, async (request, reply) => {
+  routes.get(`${path}/media/keys`, { ...options, schema: own }, async (request, reply) => {
     const shown = await find(request, reply)
     if (shown === null) return { items: [], next_cursor: null }
     return ownedKeys({ sql }, { batches: [shown.batchKey] }, request.query)
   })
 }
 
-function mediaStepsRoute(routes: Routes, { sql, path, options, schema, which, find }: MediaPlace): void {
+function mediaStepsRoute(routes: Routes, { sql, path, options, schema, which, find }: FilesPlace): void {
   const own = {
     ...schema,
     summary: `The steps of the media ${which}`,
     querystring: z.strictObject({ ...keysQuery, ...jobsQuery }),
     response: { 200: mediaStepsShape },
   }
-  routes.get(`${path}/steps`, { ...options, schema: own }, async (request, reply) => {
+  routes.get(`${path}/media/steps`, { ...options, schema: own }, async (request, reply) => {
     const shown = await find(request, reply)
     if (shown === null) return { items: [] }
     const { query } = request
