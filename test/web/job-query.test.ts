@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { jobNames, namesOf, parseJobQuery } from '../../web/src/lib/job-query.ts'
-import { complete, completions } from '../../web/src/lib/query.ts'
+import { complete, completions, didYouMean } from '../../web/src/lib/query.ts'
 
 type Job = Parameters<NonNullable<ReturnType<typeof parseJobQuery>['matches']>>[0]
 const job = (id: string, status: string, params: object, latest: object = {}): Job =>
@@ -76,6 +76,14 @@ test.each([
   ['optimize:sgd', 'No job has optimize: did you mean optimizer?'],
 ])('%s is named', (text, hint) => {
   expect(parseJobQuery(text, NAMES)).toMatchObject({ problems: [], hints: [hint] })
+})
+
+test('the nearest names are offered for a mistyped one', () => {
+  const names = ['metrics/top1_accuracy_on_validation', 'val_loss', 'train_loss']
+  expect(didYouMean('val_los', names)).toBe(': did you mean val_loss?')
+  expect(didYouMean('loss', names)).toBe(': did you mean val_loss or train_loss?')
+  expect(didYouMean('validation', names)).toBe(': did you mean metrics/top1_accuracy_on_validation?')
+  expect(didYouMean('xyz', names)).toBe('')
 })
 
 test('only the service knows the best values of a job', () => {

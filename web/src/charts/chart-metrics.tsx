@@ -60,6 +60,7 @@ export function AddMetric(props: {
                   <label className="flex min-w-0 flex-1 items-center gap-2">
                     <input
                       type="checkbox"
+                      aria-label={key}
                       checked={drawn}
                       disabled={key === name}
                       onChange={() =>

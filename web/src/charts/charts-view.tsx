@@ -2,22 +2,20 @@ import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore
 import { useBatchContext } from '../batch/context.ts'
 import type { Job } from '../lib/api/batches.ts'
 import type { BandKind } from '../lib/charts/columns.ts'
-import { withFormulas } from '../lib/charts/formulas.ts'
-import { type ChartSearch, matcher } from '../lib/charts/search.ts'
+import type { ChartSearch } from '../lib/charts/search.ts'
 import type { JobStore } from '../lib/live/batches.ts'
 import { useIds } from '../lib/live/row-store.ts'
-import { changed, type SearchChange } from '../lib/search-change.ts'
-import { useSelection } from '../lib/selection.ts'
 import { stepUnit } from '../lib/step-unit.ts'
 import { some } from '../lib/words.ts'
 import { Button, inputLook } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
+import { useChange } from '../ui/use-search-change.ts'
 import { ChartControls, filterLook } from './chart-controls.tsx'
 import { groupsOf, useGroupColours, useGroupings, useGroupNames } from './chart-groups.ts'
 import { ChartSections } from './chart-sections.tsx'
-import { DrawnJobs, JobsAside, useChosen } from './drawn-jobs.tsx'
+import { DrawnJobs, JobsAside, useDrawn } from './drawn-jobs.tsx'
 import { seriesNames } from './series-names.ts'
-import { FIRST_JOBS, useOrdered } from './top-jobs.tsx'
+import { useShownKeys } from './shown-keys.ts'
 import { sectionsIn, useChartChoices } from './use-chart-choices.ts'
 import { useStrong } from './use-strong.ts'
 
@@ -32,12 +30,18 @@ export function ChartsView({
   project?: string | undefined
   onSearch: (next: ChartSearch) => void
 }) {
-  const { of, jobs: store, source, bus, focus, colourOf } = useBatchContext()
+  const { of, jobs: store, source, bus, focus, colourOf, selection } = useBatchContext()
   const ids = useIds(store)
   const keys = useKeys(store)
   const groupings = useGroupings(store)
   const [legend, setLegend] = useState(false)
-  const { chosen, only, strong } = useDrawn(search)
+  // A link's selection is taken over once.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once when the tab opens
+  useEffect(() => {
+    if (search.sel) selection.set(search.sel.filter((id) => store.get(id) !== undefined))
+  }, [selection])
+  const { chosen, only, selected } = useDrawn(search)
+  const strong = useStrong(store, chosen.drawn, selected)
   const change = useChange(search, onSearch)
   const charts = useChartChoices(search, change, keys, project)
   const shownKeys = useShownKeys(search, keys, charts.kept)
@@ -109,53 +113,6 @@ export function ChartsView({
     </div>
   )
 }
-
-/** The jobs that filters, order, cap and selection leave. */
-function useDrawn(search: ChartSearch) {
-  const { jobs: store, selection } = useBatchContext()
-  const ids = useIds(store)
-  // A link's selection is taken over once.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once when the tab opens
-  useEffect(() => {
-    if (search.sel) selection.set(search.sel.filter((id) => store.get(id) !== undefined))
-  }, [selection])
-  const selected = useSelection(selection)
-  const only = search.only === true && selected.size > 0
-  const ordered = useOrdered(store, ids, search.by)
-  const chosen = useChosen(
-    useMemo(() => (only ? ordered.filter((job) => selected.has(job)) : ordered), [ordered, only, selected]),
-    search,
-    search.top ?? FIRST_JOBS,
-  )
-  return { chosen, only, strong: useStrong(store, chosen.drawn, selected) }
-}
-
-/** The URL updates asynchronously; a change before that must build on this one. */
-function useChange(search: ChartSearch, onSearch: (next: ChartSearch) => void) {
-  const latest = useRef(search)
-  useEffect(() => {
-    latest.current = search
-  })
-  return useCallback(
-    (part: SearchChange<ChartSearch>): void => {
-      latest.current = changed(latest.current, part)
-      onSearch(latest.current)
-    },
-    [onSearch],
-  )
-}
-
-/** The series and formulas that have a chart, pinned ones first. */
-const useShownKeys = (
-  { series, formulas }: ChartSearch,
-  keys: readonly string[],
-  kept: ReadonlySet<string>,
-): readonly string[] =>
-  useMemo(() => {
-    const finds = matcher(series)
-    const all = withFormulas(keys, formulas)
-    return [...all.filter((key) => kept.has(key)), ...all.filter((key) => !kept.has(key) && finds(key))]
-  }, [keys, formulas, series, kept])
 
 function useGrouping(jobs: readonly Job[], by: string | undefined, band: BandKind) {
   const names = useGroupNames(jobs, by)

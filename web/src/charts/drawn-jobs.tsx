@@ -9,11 +9,11 @@ import { count, some } from '../lib/words.ts'
 import { Button } from '../ui/controls.tsx'
 import type { groupsOf } from './chart-groups.ts'
 import { ChartLegend, GroupLegend } from './chart-legend.tsx'
-import { FIRST_JOBS, TopJobs } from './top-jobs.tsx'
+import { FIRST_JOBS, TopJobs, useOrdered } from './top-jobs.tsx'
 
 /** The jobs that are found, listed and drawn: pinned jobs always, the others depending on filters and the cap. */
-export function useChosen(ids: readonly string[], search: ChartSearch, top: number) {
-  const { jobs, all, hide, pin, solo } = search
+function useChosen(ids: readonly string[], search: DrawnSearch) {
+  const { jobs, all, hide, pin, solo, top = FIRST_JOBS } = search
   const hidden = useMemo(() => new Set(hide), [hide])
   const pinned = useMemo(() => new Set(pin), [pin])
   return useMemo(() => {
@@ -28,6 +28,22 @@ export function useChosen(ids: readonly string[], search: ChartSearch, top: numb
         : ids.filter((job) => job === solo || (pinned.has(job) && isVisible(job)))
     return { found, listed, drawn, all: found.filter(isVisible), hidden, pinned }
   }, [ids, jobs, all, top, solo, hidden, pinned])
+}
+
+type DrawnSearch = Pick<ChartSearch, 'jobs' | 'all' | 'hide' | 'pin' | 'solo' | 'only' | 'by' | 'top'>
+
+/** The jobs that selection, order, filters and cap leave. */
+export function useDrawn(search: DrawnSearch) {
+  const { jobs: store, selection } = useBatchContext()
+  const ids = useIds(store)
+  const selected = useSelection(selection)
+  const only = search.only === true && selected.size > 0
+  const ordered = useOrdered(store, ids, search.by)
+  const listed = useMemo(
+    () => (only ? ordered.filter((job) => selected.has(job)) : ordered),
+    [ordered, only, selected],
+  )
+  return { chosen: useChosen(listed, search), only, selected }
 }
 
 type Change = (part: SearchChange<ChartSearch>) => void

@@ -8,17 +8,42 @@ import {
   quotedName,
   wordOf,
 } from '../../../src/query/index.ts'
+import { itemAt } from './checked.ts'
 
 /** What the page's query fields do with the text of a query; the language is that of the service (src/query). */
 
-/** `: did you mean lr or lr_end?`, if there are similar names. */
+/** `: did you mean lr or lr_end?`, if there are similar names; those with the fewest other letters first. */
 export function didYouMean(name: string, names: readonly string[]): string {
   const typed = name.toLowerCase()
   const isNear = (one: string): boolean =>
     one.includes(typed.slice(0, 3)) ||
     (one.startsWith(typed.slice(0, 2)) && Math.abs(one.length - typed.length) <= 2)
-  const near = names.filter((one) => isNear(one.toLowerCase())).slice(0, 3)
-  return near.length > 0 ? `: did you mean ${OR.format(near.map(quotedName))}?` : ''
+  const near = names
+    .filter((one) => isNear(one.toLowerCase()))
+    .map((one) => {
+      const other = one.toLowerCase()
+      return { one, edits: other.includes(typed) ? 0 : editsBetween(typed, other) }
+    })
+    .sort((a, b) => a.edits - b.edits)
+  const most = Math.max(MAX_EDITS, near[0]?.edits ?? 0)
+  const offered = near.filter(({ edits }) => edits <= most).slice(0, 3)
+  return offered.length > 0 ? `: did you mean ${OR.format(offered.map(({ one }) => quotedName(one)))}?` : ''
+}
+/** More letters to change are another name, unless there is none nearer. */
+const MAX_EDITS = 3
+
+/** How many letters to add, remove or replace (Levenshtein). */
+function editsBetween(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 0; i < a.length; i++) {
+    const next = [i + 1]
+    for (let j = 0; j < b.length; j++)
+      next.push(
+        Math.min(itemAt(row, j + 1) + 1, itemAt(next, j) + 1, itemAt(row, j) + (a[i] === b[j] ? 0 : 1)),
+      )
+    row = next
+  }
+  return itemAt(row, b.length)
 }
 const OR = new Intl.ListFormat('en', { type: 'disjunction' })
 

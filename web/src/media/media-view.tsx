@@ -1,17 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { useState } from 'react'
 import { useBatchContext } from '../batch/context.ts'
 import type { groupsOf } from '../charts/chart-groups.ts'
-import { DrawnJobs, JobsAside, useChosen } from '../charts/drawn-jobs.tsx'
+import { DrawnJobs, JobsAside, useDrawn } from '../charts/drawn-jobs.tsx'
 import { seriesNames } from '../charts/series-names.ts'
-import { FIRST_JOBS, useOrdered } from '../charts/top-jobs.tsx'
 import { useIds } from '../lib/live/row-store.ts'
 import type { MediaSearch } from '../lib/media-search.ts'
-import { changed, type SearchChange } from '../lib/search-change.ts'
-import { useSelection } from '../lib/selection.ts'
 import { some } from '../lib/words.ts'
 import { Button } from '../ui/controls.tsx'
 import { Notice, Waiting } from '../ui/notice.tsx'
+import { useChange } from '../ui/use-search-change.ts'
 import { mediaKeysQuery } from './media-queries.ts'
 import { MediaSections } from './media-sections.tsx'
 
@@ -23,29 +21,11 @@ export function MediaView(props: {
   project?: string | undefined
 }) {
   const { search, onSearch } = props
-  const { of, media, jobs: store, selection, colourOf } = useBatchContext()
+  const { of, media, jobs: store, colourOf } = useBatchContext()
   const ids = useIds(store)
-  const selected = useSelection(selection)
   const [legend, setLegend] = useState(false)
-  const only = search.only === true && selected.size > 0
-  const ordered = useOrdered(store, ids, search.by)
-  const chosen = useChosen(
-    useMemo(() => (only ? ordered.filter((job) => selected.has(job)) : ordered), [ordered, only, selected]),
-    search,
-    search.top ?? FIRST_JOBS,
-  )
-  const latest = useRef(search)
-  useEffect(() => {
-    latest.current = search
-  })
-  const change = useCallback(
-    (part: SearchChange<MediaSearch>): void => {
-      // The URL updates asynchronously; a change before that must build on this one.
-      latest.current = changed(latest.current, part)
-      onSearch(latest.current)
-    },
-    [onSearch],
-  )
+  const { chosen, only } = useDrawn(search)
+  const change = useChange(search, onSearch)
   const keys = useQuery(mediaKeysQuery(of, media))
   const known = ids.map((id) => store.get(id))
   if (keys.data?.length === 0)

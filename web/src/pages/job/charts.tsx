@@ -3,11 +3,10 @@ import { useBatchContext } from '../../batch/context.ts'
 import { ChartControls } from '../../charts/chart-controls.tsx'
 import { ChartSections } from '../../charts/chart-sections.tsx'
 import { seriesNames } from '../../charts/series-names.ts'
+import { useShownKeys } from '../../charts/shown-keys.ts'
 import { sectionsIn, useChartChoices } from '../../charts/use-chart-choices.ts'
 import type { Attempt } from '../../lib/api/attempts.ts'
 import type { Job } from '../../lib/api/batches.ts'
-import { withFormulas } from '../../lib/charts/formulas.ts'
-import { matcher } from '../../lib/charts/search.ts'
 import type { SearchChange } from '../../lib/search-change.ts'
 import { stepUnit } from '../../lib/step-unit.ts'
 import { SupersededNotice, useBackgroundCurves } from './attempts.tsx'
@@ -34,12 +33,7 @@ export function JobCharts(props: {
   // If x is a metric, resource samples have no x value.
   const addable = search.x?.startsWith('metric.') ? keys : [...keys, ...names]
   const charts = useChartChoices(search, onSearch, addable)
-  const { kept } = charts
-  const shown = useMemo(() => {
-    const finds = matcher(search.series)
-    const all = withFormulas(keys, search.formulas)
-    return [...all.filter((key) => kept.has(key)), ...all.filter((key) => !kept.has(key) && finds(key))]
-  }, [keys, search.formulas, search.series, kept])
+  const shown = useShownKeys(search, keys, charts.kept)
   const unit = stepUnit([job])
   return (
     <section aria-label="Charts" className="flex flex-col gap-2 px-3">

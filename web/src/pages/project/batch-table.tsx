@@ -51,8 +51,10 @@ export function BatchTable(props: {
   const names = useMemo(() => widthOfNames(list.ids), [list.ids])
   // CSS variables, because the layout differs on phones.
   const layout = {
-    '--table-columns': `1.75rem 8.5rem minmax(${names}px, 1.6fr) ${columns.map((one) => `minmax(${one.width}px, 1fr)`).join(' ')}`,
-    '--table-width': `${28 + 136 + names + columns.reduce((sum, one) => sum + one.width + 12, 0) + 24}px`,
+    // Names stay in sight while the others are scrolled.
+    '--names': `max(${MIN_NAMES_PX}px, min(${names}px, 22vw))`,
+    '--table-columns': `1.75rem 8.5rem minmax(var(--names), 1.6fr) ${columns.map((one) => `minmax(${one.width}px, 1fr)`).join(' ')}`,
+    '--table-width': `calc(var(--names) + ${28 + 136 + columns.reduce((sum, one) => sum + one.width + 12, 0) + 24}px)`,
   } as CSSProperties
   const now = useRef({ ids: list.ids, selected, onSelect })
   useEffect(() => {

@@ -13,12 +13,12 @@ import {
 } from '../../charts/compared-jobs.ts'
 import { hasSeveralJobs, useLabels } from '../../charts/curve-labels.ts'
 import { seriesNames } from '../../charts/series-names.ts'
+import { useShownKeys } from '../../charts/shown-keys.ts'
 import { sectionsIn, useChartChoices } from '../../charts/use-chart-choices.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { ColourOf } from '../../lib/charts/colours.ts'
 import type { BandKind } from '../../lib/charts/columns.ts'
-import { withFormulas } from '../../lib/charts/formulas.ts'
-import { type ChartSearch, matcher } from '../../lib/charts/search.ts'
+import type { ChartSearch } from '../../lib/charts/search.ts'
 import type { createFocus } from '../../lib/live/focus.ts'
 import { createPointBus } from '../../lib/live/points.ts'
 import type { MediaSearch } from '../../lib/media-search.ts'
@@ -78,12 +78,7 @@ export function WorkspaceCharts(props: {
   )
   const metrics = useMemo(() => seriesNames((found.data?.rows ?? NONE).map((row) => row.job)), [found.data])
   const charts = useChartChoices(search, change, metrics, props.slug)
-  const { kept } = charts
-  const keys = useMemo(() => {
-    const finds = matcher(search.series)
-    const all = withFormulas(metrics, search.formulas)
-    return [...all.filter((key) => kept.has(key)), ...all.filter((key) => !kept.has(key) && finds(key))]
-  }, [metrics, search.formulas, search.series, kept])
+  const keys = useShownKeys(search, metrics, charts.kept)
   if (found.error && found.data === undefined) {
     return (
       <Notice title={errorText(found.error)} bad>
