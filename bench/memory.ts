@@ -48,7 +48,10 @@ export async function benchMemory(): Promise<Figure[]> {
 async function benchUses(): Promise<Figure[]> {
   const heap = process.env.MEMORY_HEAP_MB
   const database = await startDatabase()
-  const env = heap === undefined ? {} : { NODE_OPTIONS: `--max-old-space-size=${heap}` }
+  const env = {
+    SVC_VISITOR_COST_PER_S: '1000000',
+    ...(heap !== undefined && { NODE_OPTIONS: `--max-old-space-size=${heap}` }),
+  }
   const server = await startServer(database.url, env)
   const sql = openSql(database.url, { name: 'bench', max: 2 })
   const measure = async (what: string, work: () => Promise<unknown>): Promise<Figure> =>

@@ -4,6 +4,8 @@ import { changesAfter, type LoggedChange, newestChange, newestCompleteChange } f
 
 /** Changes that one statement reads. */
 const PAGE = 500
+/** Without subscribers only every so many polls read, so that the connection is closed in between. */
+const IDLE_POLLS = 60
 /** If a commit holds changes back for longer, a read first asks up to where the log is complete. */
 const HELD_LONG_S = 1
 
@@ -29,7 +31,7 @@ export interface TailOptions {
    */
   publish: (changes: readonly LoggedChange[]) => Promise<() => void>
   failed: (error: unknown) => void
-  /** The tail reads at least this often, in case a notification was lost. */
+  /** With subscribers the tail reads at least this often, in case a notification was lost. */
   pollMs: number
   /** The least time from the start of one read to the start of the next. */
   paceMs: number
@@ -228,7 +230,10 @@ function createSchedule({ hasSubscribers, failed, pollMs, paceMs }: TailOptions,
   return {
     wake,
     start(): void {
-      poll = setInterval(wake, pollMs)
+      let polls = 0
+      poll = setInterval(() => {
+        if (hasSubscribers() || ++polls % IDLE_POLLS === 0) wake()
+      }, pollMs)
     },
     async stop(): Promise<void> {
       stopped = true

@@ -65,7 +65,8 @@ export interface ArchiverOptions {
 export const ARCHIVE_TASK = 'archive'
 const EVERY_10_MINUTES = '*/10 * * * *'
 const DAY_MS = 86_400_000
-const SETTLE_MS = 10 * 60_000
+/** Less than the time between rounds, so that the next round deletes the rows, unless the one before took longer than a minute. */
+const SETTLE_MS = 9 * 60_000
 const REPLACED_MS = 35 * DAY_MS
 const BATCHES_AT_ONCE = 50
 const ROUND_MS = 8 * 60_000

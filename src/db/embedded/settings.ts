@@ -10,6 +10,10 @@ const SETTINGS: Record<string, string> = {
   unix_socket_directories: '',
   max_connections: '100',
   shared_buffers: '256MB',
+  // Memory that PostgreSQL touches at its start. A group of events is one commit of less than 1 MB of log, and no transaction
+  // is serializable.
+  wal_buffers: '1MB',
+  max_pred_locks_per_transaction: '10',
   // Few, spread-out checkpoints, because ingest writes the same summary pages again and again.
   max_wal_size: '2GB',
   checkpoint_timeout: '15min',
@@ -67,7 +71,10 @@ async function settingsOfBuild(binaries: Binaries, account: Account, data: strin
       () => false,
     )
   const [lz4, method] = await Promise.all([accepts('wal_compression', 'lz4'), accepts('io_method', 'sync')])
-  return { wal_compression: lz4 ? 'lz4' : 'pglz', ...(method && { io_method: 'sync' }) }
+  return {
+    wal_compression: lz4 ? 'lz4' : 'pglz',
+    ...(method && { io_method: 'sync', io_max_concurrency: '4' }),
+  }
 }
 
 /** The port of the last start if it is free, so that saved connection settings stay valid; otherwise a random one. */

@@ -96,7 +96,7 @@ export async function storeManifest(
   location: string,
   manifest: Manifest,
 ): Promise<string> {
-  const text = Buffer.from(JSON.stringify(manifest, null, 1))
+  const text = Buffer.from(JSON.stringify(manifest))
   await store.put(`${location}/${MANIFEST}`, text)
   const manifestSha256 = sha256(text)
   const readBack = await readManifest(store, location, manifestSha256)
