@@ -67,7 +67,8 @@ function Breadcrumb() {
         <Link
           {...links.project(project)}
           title={project}
-          className="max-w-48 min-w-12 shrink-3 truncate hover:text-ink hover:underline"
+          // Cut down to some letters; a minimum would leave a gap after a short name.
+          className={`max-w-48 ${project.length > 7 ? 'min-w-12' : ''} shrink-3 truncate hover:text-ink hover:underline`}
         >
           {project}
         </Link>
