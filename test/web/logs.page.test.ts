@@ -146,7 +146,7 @@ test.each([
   const box = page.getByRole('log')
   const top = () => box.evaluate((at) => at.scrollTop)
   const below = () => box.evaluate((at) => at.scrollHeight - at.scrollTop - at.clientHeight)
-  const follow = page.getByLabel('follow')
+  const follow = page.getByRole('checkbox', { name: 'Follow' })
   await page.getByText('step 199', { exact: true }).waitFor()
   await send(web.app, web.reporter, [say(500, 'step 200')])
   await page.getByText('step 200', { exact: true }).waitFor()

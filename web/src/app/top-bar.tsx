@@ -7,7 +7,7 @@ import { batchStore } from '../lib/live/batches.ts'
 import { useRowPart } from '../lib/live/row-store.ts'
 import { useStreamState } from '../lib/live/stream.ts'
 import { Button, buttonLook } from '../ui/controls.tsx'
-import { Name } from '../ui/name.tsx'
+import { Name, wholeName } from '../ui/name.tsx'
 import { OpenLater } from '../ui/open-later.tsx'
 import { Bell } from './bell.tsx'
 import { PAGES } from './places.ts'
@@ -87,7 +87,7 @@ function Breadcrumb() {
           <Link
             {...links.batch(batchId)}
             title={batchId}
-            aria-label={name ?? batchId}
+            aria-label={wholeName(name ?? batchId)}
             className="min-w-0 truncate text-ink hover:underline"
           >
             <Name>{name ?? batchId}</Name>

@@ -9,7 +9,7 @@ import { useRow } from '../lib/live/row-store.ts'
 import { mainSeries } from '../lib/main-series.ts'
 import { useTheme } from '../lib/theme.ts'
 import { fixedLike, number, some } from '../lib/words.ts'
-import { Name } from '../ui/name.tsx'
+import { Name, wholeName } from '../ui/name.tsx'
 import { StatusShape } from '../ui/status.tsx'
 import { orderedBy } from './job-order.ts'
 import { Swatch } from './swatch.tsx'
@@ -119,7 +119,7 @@ function Entry(props: Choices & { job: string; columns: readonly string[]; forma
         type="button"
         aria-pressed={!off}
         title={off ? `Show ${job}` : `Hide ${job}`}
-        aria-label={job}
+        aria-label={wholeName(job)}
         className={`min-w-0 flex-1 truncate text-left ${off ? 'text-muted line-through' : ''}`}
         onClick={() => props.onToggle(job)}
       >

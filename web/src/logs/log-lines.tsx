@@ -4,7 +4,7 @@ import type { LogLine } from '../lib/api/series.ts'
 import { EPOCH } from '../lib/step-unit.ts'
 import { exact, number, timeOfDay } from '../lib/words.ts'
 import { Button } from '../ui/controls.tsx'
-import { Name } from '../ui/name.tsx'
+import { Name, wholeName } from '../ui/name.tsx'
 import { LINE_PX, type ScrolledLines, useLogScroll } from './use-log-scroll.ts'
 
 const LEVEL_COLOUR: Record<string, string> = {
@@ -154,7 +154,7 @@ const OfJob = ({ line, address }: { line: LogLine; address: LinkProps | undefine
   address === undefined ? (
     <Name>{line.job_id}</Name>
   ) : (
-    <Link {...address} tabIndex={-1} aria-label={line.job_id} className="hover:underline">
+    <Link {...address} tabIndex={-1} aria-label={wholeName(line.job_id)} className="hover:underline">
       <Name>{line.job_id}</Name>
     </Link>
   )

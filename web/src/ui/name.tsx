@@ -3,13 +3,15 @@ const LONG = 16
 /** Similar names, such as `resnet50-imagenet-lr-0.001-seed-12`, differ here. */
 const TAIL = 12
 
-/**
- * A name of a run, cut in the middle if its box is too narrow: similar names differ at their ends. Links and buttons also
- * need `aria-label`: browsers read the two parts with a space between them.
- */
+const isLong = (name: string): boolean => [...name].length > LONG
+
+/** The `aria-label` of a link or button with this name: browsers read its two parts with a space between them. */
+export const wholeName = (name: string): string | undefined => (isLong(name) ? name : undefined)
+
+/** A name of a run, cut in the middle if its box is too narrow: similar names differ at their ends. */
 export function Name({ children: name }: { children: string }) {
+  if (!isLong(name)) return name
   const letters = [...name]
-  if (letters.length <= LONG) return name
   return (
     <span className="name">
       <bdi>

@@ -4,7 +4,7 @@ import { useRef } from 'react'
 import type { JobDelivery } from '../../lib/api/control.ts'
 import { links } from '../../lib/links.ts'
 import { count, number } from '../../lib/words.ts'
-import { Name } from '../../ui/name.tsx'
+import { Name, wholeName } from '../../ui/name.tsx'
 
 const ROW_PX = 32
 
@@ -60,7 +60,7 @@ export function JobReceipts({ rows, batchId }: { rows: readonly JobDelivery[]; b
               {...links.job(batchId, job.job_id)}
               data-open
               title={job.job_id}
-              aria-label={job.job_id}
+              aria-label={wholeName(job.job_id)}
               className="hover:underline"
             >
               <Name>{job.job_id}</Name>

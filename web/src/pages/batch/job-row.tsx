@@ -5,7 +5,7 @@ import { hrefs } from '../../lib/links.ts'
 import { useFocused } from '../../lib/live/focus.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { Tag } from '../../ui/controls.tsx'
-import { Name } from '../../ui/name.tsx'
+import { Name, wholeName } from '../../ui/name.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
 import type { JobColumn } from './job-columns.ts'
 
@@ -115,7 +115,7 @@ function NameCell(props: {
           data-open
           className="min-w-0 flex-1 truncate hover:underline"
           title={job.id}
-          aria-label={job.id}
+          aria-label={wholeName(job.id)}
         >
           <Name>{job.id}</Name>
         </a>

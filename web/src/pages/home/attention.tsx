@@ -5,7 +5,7 @@ import type { Batch } from '../../lib/api/batches.ts'
 import { itemAt } from '../../lib/checked.ts'
 import { count, some } from '../../lib/words.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
-import { Name } from '../../ui/name.tsx'
+import { Name, wholeName } from '../../ui/name.tsx'
 import { part } from '../../ui/part.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusShape } from '../../ui/status.tsx'
@@ -146,7 +146,7 @@ function NeedRow({ need, onRerun, onDismiss }: { need: Need } & Acts) {
       <Link
         {...need.to}
         data-open
-        aria-label={need.name}
+        aria-label={wholeName(need.name)}
         title={need.name}
         className="min-w-0 truncate font-medium hover:underline sm:w-64"
       >

@@ -4,7 +4,7 @@ import { batchName } from '../../lib/batch-name.ts'
 import { links } from '../../lib/links.ts'
 import { elapsedOf } from '../../lib/live/batches.ts'
 import { duration } from '../../lib/words.ts'
-import { Name } from '../../ui/name.tsx'
+import { Name, wholeName } from '../../ui/name.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
 
@@ -18,7 +18,7 @@ export function EndedRow({ batch, note }: { batch: Batch; note: React.ReactNode 
       <Link
         {...links.batch(batch.id)}
         data-open
-        aria-label={batchName(batch)}
+        aria-label={wholeName(batchName(batch))}
         title={batchName(batch)}
         className="min-w-0 truncate font-medium hover:underline max-sm:flex-1 sm:w-64"
       >

@@ -11,7 +11,7 @@ import { projectsQuery, useBatch } from '../../lib/queries.ts'
 import { inSentences, withAnd } from '../../lib/query.ts'
 import { number, some } from '../../lib/words.ts'
 import { Progress } from '../../ui/controls.tsx'
-import { Name } from '../../ui/name.tsx'
+import { Name, wholeName } from '../../ui/name.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { QueryField } from '../../ui/query-field.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
@@ -119,7 +119,7 @@ function FoundJob({ job }: { job: Job }) {
       <Link
         {...links.job(job.batch_id, job.id)}
         data-open
-        aria-label={job.id}
+        aria-label={wholeName(job.id)}
         title={job.id}
         className="min-w-0 truncate font-medium hover:underline max-sm:flex-1 sm:w-64"
       >
@@ -127,7 +127,7 @@ function FoundJob({ job }: { job: Job }) {
       </Link>
       <Link
         {...links.batch(job.batch_id)}
-        aria-label={job.batch_id}
+        aria-label={wholeName(job.batch_id)}
         title={job.batch_id}
         className="min-w-0 truncate text-muted hover:underline max-sm:order-last max-sm:basis-full max-sm:pl-28 sm:w-48"
       >

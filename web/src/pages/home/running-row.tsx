@@ -11,7 +11,7 @@ import { LOSSES } from '../../lib/main-series.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { duration, etaText, number } from '../../lib/words.ts'
 import { Progress } from '../../ui/controls.tsx'
-import { Name } from '../../ui/name.tsx'
+import { Name, wholeName } from '../../ui/name.tsx'
 import { useNow } from '../../ui/relative-time.tsx'
 import { Sparkline } from '../../ui/sparkline.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
@@ -43,7 +43,7 @@ export function RunningRow(props: {
       <Link
         {...links.batch(id)}
         data-open
-        aria-label={batchName(batch)}
+        aria-label={wholeName(batchName(batch))}
         title={batchName(batch)}
         className="min-w-0 max-w-full truncate font-medium hover:underline sm:w-64"
       >

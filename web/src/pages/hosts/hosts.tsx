@@ -11,7 +11,7 @@ import { useMe } from '../../lib/queries.ts'
 import { number, some } from '../../lib/words.ts'
 import { ClockSkew } from '../../ui/clock-skew.tsx'
 import { Button } from '../../ui/controls.tsx'
-import { Name } from '../../ui/name.tsx'
+import { Name, wholeName } from '../../ui/name.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
 import { Sparkline } from '../../ui/sparkline.tsx'
 import { Sheet } from '../../ui/table.tsx'
@@ -107,7 +107,7 @@ function Row(props: {
           {...links.host(host.id)}
           data-open
           title={host.hostname}
-          aria-label={host.hostname}
+          aria-label={wholeName(host.hostname)}
           className="block max-w-40 truncate font-medium hover:underline sm:max-w-80"
         >
           <Name>{host.hostname}</Name>

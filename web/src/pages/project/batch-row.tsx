@@ -4,7 +4,7 @@ import { batchName } from '../../lib/batch-name.ts'
 import { hrefs } from '../../lib/links.ts'
 import { useRow } from '../../lib/live/row-store.ts'
 import { useBatch } from '../../lib/queries.ts'
-import { Name } from '../../ui/name.tsx'
+import { Name, wholeName } from '../../ui/name.tsx'
 import { useNow } from '../../ui/relative-time.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
 import type { Baseline } from './baseline.ts'
@@ -77,7 +77,7 @@ export const BatchRow = memo(function BatchRow(props: {
               href={hrefs.batch(id)}
               data-open
               title={id}
-              aria-label={batchName(batch)}
+              aria-label={wholeName(batchName(batch))}
               className="font-medium hover:underline"
             >
               <Name>{batchName(batch)}</Name>

@@ -157,13 +157,13 @@ function FurtherColumns(props: {
           <button
             type="button"
             className="flex w-full items-center gap-2 rounded px-1 py-1 text-left hover:bg-hover"
-            aria-label={`Show ${one.title}`}
             onClick={() => props.onAdd(one.id)}
           >
             <span className="text-muted" aria-hidden="true">
               <Plus className="size-3.5" aria-hidden="true" />
             </span>
             <span className="min-w-0 flex-1 truncate">
+              <span className="sr-only">Show </span>
               <Name>{one.title}</Name>
             </span>
             <span className="text-xs text-muted">

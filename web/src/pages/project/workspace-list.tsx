@@ -12,7 +12,7 @@ import { withRow } from '../../lib/selection.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { count, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
-import { Name } from '../../ui/name.tsx'
+import { Name, wholeName } from '../../ui/name.tsx'
 import { useNow } from '../../ui/relative-time.tsx'
 import { useRowLinks } from '../../ui/row-links.ts'
 import { StatusShape } from '../../ui/status.tsx'
@@ -153,7 +153,7 @@ function Entry(
         href={hrefs.batch(id)}
         data-open
         title={id}
-        aria-label={name}
+        aria-label={wholeName(name)}
         className={`min-w-0 flex-1 truncate hover:underline ${drawn ? 'font-medium' : 'text-muted'}`}
       >
         <Name>{name}</Name>

@@ -18,7 +18,7 @@ import { batchQuery, jobsQuery, useBatch } from '../../lib/queries.ts'
 import type { ReportBlock } from '../../lib/report-blocks.ts'
 import { duration, number, some } from '../../lib/words.ts'
 import { Progress } from '../../ui/controls.tsx'
-import { Name } from '../../ui/name.tsx'
+import { Name, wholeName } from '../../ui/name.tsx'
 import { Waiting } from '../../ui/notice.tsx'
 import { part } from '../../ui/part.tsx'
 import { StatusBadge, StatusShape } from '../../ui/status.tsx'
@@ -130,7 +130,7 @@ function BatchLine({ batch }: { batch: Batch }) {
       ) : (
         <Link
           {...links.batch(batch.id)}
-          aria-label={batchName(batch)}
+          aria-label={wholeName(batchName(batch))}
           className="min-w-0 truncate font-medium hover:underline"
         >
           <Name>{batchName(batch)}</Name>
