@@ -64,7 +64,7 @@ export async function runArchive(place: string, choices: ArchiveChoices, config:
       return
     }
     log(`archiving into ${place} until SIGTERM or Ctrl-C`)
-    // Rows are deleted ten minutes after they were archived: by then their objects are here.
+    // Rows are deleted nine minutes or more after they were archived: by then their objects are here.
     const copying = own === undefined ? undefined : keepCopying(copy, log, signal)
     while (!signal.aborted)
       await one().catch(async (error) => {
