@@ -6,20 +6,25 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Column, Value } from '../../src/domain/cold/columns.ts'
 import { createEpochValues, deriveEvents, EVENT_EXTRA, restoreEvents } from '../../src/domain/cold/derived.ts'
+import { readParquet } from '../../src/domain/cold/parquet.ts'
+import { createPoints, restoreValues, takeOutValues } from '../../src/domain/cold/points.ts'
 import { joinPacked, payloadText, withTemplate } from '../../src/domain/events/index.ts'
+import { highOf, lowOf } from '../../src/domain/step.ts'
 import { type Door, openDoor } from '../ingest/sending.ts'
 import { PASSWORD } from '../kit/app.ts'
 import { createClock } from '../kit/clock.ts'
 import { archivedEvents } from './archive-format-1/events.ts'
 
-// What the archive holds: archives of the format before are read, and what is left out because it follows from the epochs
+// What the archive holds: archives of the formats before are read, and what is left out because it follows from the epochs
 // comes back to the byte.
 
+const FORMATS = ['archive-format-1', 'archive-format-2']
 const folder = mkdtempSync(join(tmpdir(), 'svc-archive-formats-'))
 const clock = createClock()
 let door: Door
 beforeAll(async () => {
-  cpSync(join(import.meta.dirname, 'archive-format-1', 'vision'), join(folder, 'vision'), { recursive: true })
+  for (const format of FORMATS)
+    cpSync(join(import.meta.dirname, format, 'vision'), join(folder, 'vision'), { recursive: true })
   const archive = {
     url: pathToFileURL(folder).href,
     afterDays: 30,
@@ -56,7 +61,7 @@ async function csv(): Promise<string> {
   return String(answer.body)
 }
 
-test('an archive of format 1 can be read, and is archived again in the current format without repeated values', async () => {
+test('archives of earlier formats can be read, and are archived again in the current format without repeated values', async () => {
   const { status, body } = await door.sendAll(archivedEvents)
   expect([status, body.results.filter((one: { error?: unknown }) => one.error)]).toEqual([200, []])
   await vi.waitFor(async () => expect((await chunks()).length).toBeGreaterThan(0), 30_000)
@@ -69,17 +74,22 @@ test('an archive of format 1 can be read, and is archived again in the current f
   })
   const before = await stored()
 
-  const location = `vision/archived-before-1/${readdirSync(join(folder, 'vision', 'archived-before-1'))[0]}`
-  const manifest = readFileSync(join(folder, location, 'manifest.json'))
-  expect(JSON.parse(manifest.toString()).format).toBe(1)
-  for (const table of TABLES) await door.sql.unsafe(`delete from ${table}`)
-  await door.sql`
-    insert into cold_batches (batch_key, state, location, manifest_sha256)
-    values (1, 'cold', ${location}, ${createHash('sha256').update(manifest).digest('hex')})`
-  await door.sql`update batches set cold_at = now()`
-  await door.sql`update batch_progress set n_events = n_events`
-  expect(await stored()).toEqual(before)
-  expect(await countsOf()).toEqual(counts)
+  for (const [i, name] of FORMATS.entries()) {
+    const archives = 'vision/archived-before-1'
+    const location = `${archives}/${readdirSync(join(import.meta.dirname, name, archives))[0]}`
+    const manifest = readFileSync(join(folder, location, 'manifest.json'))
+    expect(JSON.parse(manifest.toString()).format).toBe(i + 1)
+    for (const table of TABLES) await door.sql.unsafe(`delete from ${table}`)
+    await door.sql`
+      insert into cold_batches (batch_key, state, location, manifest_sha256)
+      values (1, 'cold', ${location}, ${createHash('sha256').update(manifest).digest('hex')})
+      on conflict (batch_key) do update
+        set state = 'cold', location = excluded.location, manifest_sha256 = excluded.manifest_sha256`
+    await door.sql`update batches set cold_at = now()`
+    await door.sql`update batch_progress set n_events = n_events`
+    expect(await stored()).toEqual(before)
+    expect(await countsOf()).toEqual(counts)
+  }
 
   clock.forward({ days: 31 })
   await door.app.runTask('archive')
@@ -89,7 +99,11 @@ test('an archive of format 1 can be read, and is archived again in the current f
   expect(epochsLeft).toBeLessThan(counts[1] as number)
   const [cold] = await door.sql<{ location: string }[]>`select location from cold_batches`
   const written = JSON.parse(readFileSync(join(folder, cold?.location ?? '', 'manifest.json'), 'utf8'))
-  expect(written.format).toBe(2)
+  expect(written.format).toBe(3)
+  const { name, columns } = written.files.find((file: { table: string }) => file.table === 'epochs')
+  const rows = await readParquet(readFileSync(join(folder, cold?.location ?? '', name)), columns)
+  const vals = rows[columns.findIndex((one: Column) => one.name === 'vals')]
+  expect(new Set(vals)).toEqual(new Set([null]))
   expect(written.files.flatMap((file: { recipes: string[] }) => file.recipes)).not.toEqual([])
   expect(await stored()).toEqual(before)
   expect(await countsOf()).toEqual(counts)
@@ -164,4 +178,59 @@ test('numbers in another spelling, of another attempt or without a series are st
     takenOut: [...plain.map(() => true), ...odd.map(() => false)],
     same: true,
   })
+})
+
+const POINTS = [
+  column('job_id', 'text'),
+  column('metric', 'text'),
+  column('step', 'long'),
+  column('value', 'double'),
+]
+
+test('values of epochs are left out where the points have them, and come back', () => {
+  const jobs = [
+    { key: 7, id: 'a', series: ['loss', 'acc', 'lr'] },
+    { key: 9, id: 'b', series: ['loss'] },
+  ]
+  const points = createPoints(jobs)
+  const found: [string, string, number, number][] = [
+    ['a', 'loss', 0, 0.5],
+    ['a', 'loss', 1, Number.NaN],
+    ['a', 'loss', 5, Number.NEGATIVE_INFINITY],
+    ['a', 'acc', 2 ** 40, 0.25],
+    ['a', 'lr', 1, 1e-3],
+    ['a', 'lr', 5, 2],
+    ['a', 'unknown', 5, 2],
+    ['b', 'loss', 0, 3],
+    ['gone', 'loss', 0, 3],
+  ]
+  points.add(
+    POINTS,
+    POINTS.map((_, i) => found.map((row) => row[i] as Value)),
+  )
+  const epochs: [number, number, (number | null)[], boolean][] = [
+    [7, 0, [0.5], true],
+    [7, 1, [Number.NaN, null, 1e-3], true],
+    [7, 3, [], true],
+    [7, 5, [Number.NEGATIVE_INFINITY, null, 2], true],
+    [7, 2 ** 40, [null, 0.25], true],
+    [9, 0, [3], true],
+    // Not as the points have it: another value, a null at its end, an unknown epoch, an unknown job.
+    [9, 0, [-3], false],
+    [7, 0, [0.5, null], false],
+    [7, 4, [1], false],
+    [8, 0, [0], false],
+  ]
+  const columns = [...EPOCHS, column('epoch_high', 'int')]
+  const values: Value[][] = [
+    epochs.map(([key]) => key),
+    epochs.map(([, step]) => lowOf(step)),
+    epochs.map(() => 0),
+    epochs.map(([, , vals]) => vals),
+    epochs.map(([, step]) => highOf(step)),
+  ]
+  takeOutValues(columns, values, points)
+  expect(values[3]?.map((vals) => vals === null)).toEqual(epochs.map(([, , , derived]) => derived))
+  restoreValues(columns, values, points)
+  expect(values[3]).toEqual(epochs.map(([, , vals]) => vals))
 })

@@ -16,6 +16,7 @@ import {
   readRows,
   sha256,
 } from './manifest.ts'
+import { createPoints, type Points, takeOutValues } from './points.ts'
 import { storeFile } from './store-file.ts'
 
 /** What one file holds at most, so that memory stays bounded: rows, and characters or bytes. */
@@ -128,8 +129,16 @@ async function readBatch(
     const files: ArchivedFile[] = []
     const oldest = { line: null as number | null, other: null as number | null }
     const columns = await columnsOf(tx)
-    const known = createEpochValues()
-    const into = { store, location, jobIds, files, known }
+    const into = { store, location, jobIds, files, points: createPoints(jobs), known: createEpochValues() }
+    const points = newPart(into, 'metrics', null, POINTS)
+    for await (const { jobId, key, steps, values, times } of readSeries(asTheyAre(tx), batchKey, {
+      timed: true,
+    })) {
+      for (let i = 0; i < steps.length; i++)
+        points.add([jobId, key, steps[i] as number, values[i] as number, (times[i] as number) * 1000])
+      if (points.full) await points.flush()
+    }
+    await points.flush()
     for (const table of TABLES) {
       const of = columns.get(table) ?? []
       const part = newPart(into, table, table, of)
@@ -172,19 +181,10 @@ async function readBatch(
       if (templates.full) await templates.flush()
     }
     await templates.flush()
-    const points = newPart(into, 'metrics', null, POINTS)
-    for await (const { jobId, key, steps, values, times } of readSeries(asTheyAre(tx), batchKey, {
-      timed: true,
-    })) {
-      for (let i = 0; i < steps.length; i++)
-        points.add([jobId, key, steps[i] as number, values[i] as number, (times[i] as number) * 1000])
-      if (points.full) await points.flush()
-    }
-    await points.flush()
     const gpu = (await sumSnapshots(tx, [batchKey], now)).get(batchKey) ?? { used: 0, idle: 0 }
     const { schema, ...about } = batch
     return {
-      manifest: { format: 2, schema, archived_at: now.toISOString(), batch: about, jobs: [...jobs], files },
+      manifest: { format: 3, schema, archived_at: now.toISOString(), batch: about, jobs: [...jobs], files },
       fingerprint,
       bytes: files.reduce((sum, file) => sum + file.bytes, 0),
       rows: files.reduce((sum, file) => sum + (file.table === null ? 0 : file.rows), 0),
@@ -205,7 +205,7 @@ const ORDERS: Record<Table, string> = {
   log_lines: 'db_id',
   resource_snapshots: 'ts, db_id',
 }
-/** The points as those who read the files want them; what is restored comes from epochs and metric_chunks. */
+/** The points as those who read the files want them; the values of epochs are restored from them. */
 const POINTS: Column[] = [
   { name: 'job_id', kind: 'text', type: 'text' },
   { name: 'metric', kind: 'text', type: 'text' },
@@ -226,13 +226,14 @@ interface Into {
   jobIds: ReadonlyMap<number, string>
   /** What was written so far. */
   files: ArchivedFile[]
-  /** Of the epochs that were written so far. */
+  /** What was written so far of points and epochs. */
+  points: Points
   known: EpochValues
 }
 
 /** Gathers the rows of a table and writes them file by file. */
 function newPart(
-  { store, location, jobIds, files, known }: Into,
+  { store, location, jobIds, files, points, known }: Into,
   what: string,
   table: Table | null,
   of: readonly Column[],
@@ -243,14 +244,16 @@ function newPart(
   let bytes = 0
   let written = 0
 
-  /** Takes out what follows from epochs. @returns what the manifest says of it */
+  /** Takes out what follows from points and epochs. @returns what the manifest says of it */
   function derive(): Pick<ArchivedFile, 'recipes' | 'restored'> {
+    if (what === 'metrics') points.add(columns, values)
     if (table === 'epochs') known.add(columns, values)
-    if (table !== 'events' && table !== 'metric_chunks') return { recipes: [] }
+    if (table !== 'epochs' && table !== 'events' && table !== 'metric_chunks') return { recipes: [] }
     const events = table === 'events' ? deriveEvents(columns, values, known) : undefined
     const restored = digestOf(values.slice(0, of.length))
-    if (events === undefined) takeOutChunks(columns, values, known)
-    else events.takeOut()
+    if (table === 'epochs') takeOutValues(columns, values, points)
+    if (table === 'metric_chunks') takeOutChunks(columns, values, known)
+    events?.takeOut()
     return { recipes: events?.recipes ?? [], restored }
   }
 

@@ -1,4 +1,5 @@
 import type { Db } from '../../db/sql.ts'
+import { stepFrom } from '../step.ts'
 
 /** How the values of a column are kept: what is read of it, what Parquet has, what is written back. */
 export type Kind = 'int' | 'long' | 'double' | 'text' | 'bool' | 'bytes' | 'instant' | 'doubles'
@@ -11,7 +12,11 @@ export interface Column {
 }
 
 /** A value as it was read: instants as microseconds since 1970. */
-export type Value = number | string | boolean | Uint8Array | (number | null)[] | null
+export type Value = number | string | boolean | Uint8Array | Vals | null
+/** The values of an epoch, in the order of the job's series. */
+export type Vals = (number | null)[]
+/** Rows, by column. */
+export type Columns = readonly Value[][]
 
 /** Every table that grows with a batch, epochs before what follows from them; rows carry `batch_key`. */
 export const TABLES = ['epochs', 'events', 'metric_chunks', 'log_lines', 'resource_snapshots'] as const
@@ -78,3 +83,19 @@ export function textOf(value: Value): string | null {
 }
 
 const numberText = (value: number): string => (Object.is(value, -0) ? '-0' : String(value))
+
+/** Finds columns of rows by name. */
+export const columnsAt =
+  (columns: readonly Column[], values: Columns) =>
+  (name: string): Value[] =>
+    values[columns.findIndex((column) => column.name === name)] as Value[]
+
+/** Archives from before steps had 64 bits lack the high part. */
+export function stepsAt(
+  at: (name: string) => Value[] | undefined,
+  high: string,
+  low: string,
+): (row: number) => number {
+  const [highs, lows] = [at(high), at(low)]
+  return (row) => stepFrom((highs?.[row] ?? 0) as number, lows?.[row] as number)
+}

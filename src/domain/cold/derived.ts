@@ -1,12 +1,11 @@
 import { joinPacked, splitPacked } from '../events/index.ts'
-import { TIMES } from '../metrics/index.ts'
-import { stepFrom } from '../step.ts'
-import type { Column, Value } from './columns.ts'
+import { lowerBound, TIMES } from '../metrics/index.ts'
+import { type Column, type Columns, columnsAt, stepsAt, type Vals } from './columns.ts'
 
 /**
- * What an archived batch would hold twice: a value is in its epoch, in the text of its event and in a chunk. The archive
- * has it in `epochs`; of the other two it says how they come from there, wherever the result is the same to the byte, which
- * is tried for each row. The others stay as they are.
+ * What an archived batch would hold several times: a value is a point, in its epoch, in the text of its event and in a
+ * chunk. The archive has it in `metrics`, from which epochs follow. Events and chunks follow from epochs. Of each row it is
+ * tried whether the result is the same to the byte; the others stay as they are.
  */
 
 /** Beside the columns of `events`, in the file: how `packed` comes from an epoch. */
@@ -16,13 +15,10 @@ export const EVENT_EXTRA: Column[] = [
   { name: 'template', kind: 'bytes', type: 'bytea' },
 ]
 
-/** Numbers that are held for this at most, some 100 MB. Rows of later epochs then stay as they are. */
+/** Numbers of epochs that are held for this at most, some 100 MB. Rows of later epochs then stay as they are. */
 const MAX_NUMBERS = 2_000_000
 /** Events of a template that a recipe is found by. */
 const SAMPLE = 32
-
-type Vals = (number | null)[]
-type Columns = readonly Value[][]
 
 /** Values of the epochs of a batch, by job and epoch. */
 export interface EpochValues {
@@ -36,18 +32,6 @@ export interface EpochValues {
 export function createEpochValues(): EpochValues {
   const jobs = new Map<number, { epochs: number[]; times: number[]; vals: Vals[] }>()
   let numbers = 0
-
-  /** The place of the first epoch that is not below. */
-  function placeOf(epochs: readonly number[], epoch: number): number {
-    let low = 0
-    let high = epochs.length
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if ((epochs[middle] as number) < epoch) low = middle + 1
-      else high = middle
-    }
-    return low
-  }
 
   return {
     add(columns, values) {
@@ -71,13 +55,13 @@ export function createEpochValues(): EpochValues {
     of(jobKey, epoch) {
       const job = jobs.get(jobKey)
       if (job === undefined) return undefined
-      const place = placeOf(job.epochs, epoch)
+      const place = lowerBound(job.epochs, epoch)
       return job.epochs[place] === epoch ? job.vals[place] : undefined
     },
     chunk(jobKey, series, first, last) {
       const { epochs, times, vals } = jobs.get(jobKey) ?? { epochs: [], times: [], vals: [] }
       const found: number[] = []
-      for (let i = placeOf(epochs, first); i < epochs.length && (epochs[i] as number) <= last; i++) {
+      for (let i = lowerBound(epochs, first); i < epochs.length && (epochs[i] as number) <= last; i++) {
         const value = series === TIMES ? Math.floor((times[i] as number) / 1000) : (vals[i]?.[series] ?? null)
         if (value !== null) found.push(value)
       }
@@ -231,19 +215,4 @@ function pythonText(value: number): string {
   if (size === 0 || (size >= 1e-4 && size < 1e16)) return /^-?\d+$/.test(text) ? `${text}.0` : text
   const [digits, exponent] = value.toExponential().split('e') as [string, string]
   return `${digits}e${exponent[0]}${exponent.slice(1).padStart(2, '0')}`
-}
-
-const columnsAt =
-  (columns: readonly Column[], values: Columns) =>
-  (name: string): Value[] =>
-    values[columns.findIndex((column) => column.name === name)] as Value[]
-
-/** Archives from before steps had 64 bits lack the high part. */
-function stepsAt(
-  at: (name: string) => Value[] | undefined,
-  high: string,
-  low: string,
-): (row: number) => number {
-  const [highs, lows] = [at(high), at(low)]
-  return (row) => stepFrom((highs?.[row] ?? 0) as number, lows?.[row] as number)
 }

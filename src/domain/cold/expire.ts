@@ -1,8 +1,14 @@
 import type { ObjectStore } from '../../storage/index.ts'
 import { storeManifest, type Written } from './archive.ts'
 import type { Column, Value } from './columns.ts'
-import { createEpochValues, type EpochValues, restoreEvents } from './derived.ts'
-import { type ArchivedFile, digestOf, readFileOf, readManifest } from './manifest.ts'
+import {
+  type ArchivedFile,
+  createRestorer,
+  digestOf,
+  isPoints,
+  readFileOf,
+  readManifest,
+} from './manifest.ts'
 import { storeFile } from './store-file.ts'
 import { dropLines, isDue, type Kept, LINE } from './thaw.ts'
 
@@ -22,7 +28,7 @@ export async function copyUnexpired(
 ): Promise<Omit<Written, 'fingerprint' | 'gpu'>> {
   const manifest = await readManifest(store, from.location, from.manifestSha256)
   const jobIds = new Map(manifest.jobs.map(({ key, id }) => [key, id]))
-  const known = createEpochValues()
+  const restore = createRestorer(manifest.jobs)
   const files: ArchivedFile[] = []
   const oldest: Oldest = { line: null, other: null }
   for (const file of manifest.files) {
@@ -34,7 +40,7 @@ export async function copyUnexpired(
       else dropLines(of, values, kept)
       if (values[0]?.length === 0) continue
       const columns = file.columns as Column[]
-      const restored = file.restored === undefined ? undefined : restoredDigest(file, values, known)
+      const restored = file.restored === undefined ? undefined : restoredDigest(file, values, restore)
       files.push(
         await storeFile(
           { store, location, jobIds },
@@ -43,7 +49,7 @@ export async function copyUnexpired(
       )
       continue
     }
-    if (table === 'epochs') known.add(of, await readFileOf(store, from.location, file))
+    if (table === 'epochs' || isPoints(file)) restore(file, await readFileOf(store, from.location, file))
     const bytes = await store.get(`${from.location}/${name}`)
     // A missing object is found when all of them are read back.
     if (bytes !== undefined) await store.put(`${location}/${name}`, bytes)
@@ -84,8 +90,12 @@ function forgetTexts(
   }
 }
 
-function restoredDigest(file: ArchivedFile, values: readonly Value[][], known: EpochValues): string {
+function restoredDigest(
+  file: ArchivedFile,
+  values: readonly Value[][],
+  restore: ReturnType<typeof createRestorer>,
+): string {
   const rows = values.map((column) => [...column])
-  restoreEvents([...file.columns, ...file.extra] as Column[], rows, file.recipes, known)
+  restore(file, rows)
   return digestOf(rows.slice(0, file.columns.length))
 }

@@ -5,11 +5,12 @@ import type { ObjectStore } from '../../storage/index.ts'
 import { type Column, TABLES, textOf, type Value } from './columns.ts'
 import { createEpochValues, restoreChunks, restoreEvents } from './derived.ts'
 import { readParquet } from './parquet.ts'
+import { createPoints, restoreValues } from './points.ts'
 
 /** What an archived batch consists of; `manifest.json` beside its files, written last. */
 const manifestShape = z.object({
-  /** 1: each row as the table has it. 2: without what follows from epochs (derived.ts). */
-  format: z.union([z.literal(1), z.literal(2)]),
+  /** 1: each row as the table has it. 2: without what follows from epochs (derived.ts). 3: epochs without what follows from points. */
+  format: z.literal([1, 2, 3]),
   /** The newest migration of the database that it came from. */
   schema: z.string(),
   archived_at: z.string(),
@@ -24,7 +25,7 @@ const manifestShape = z.object({
   files: z.array(
     z.object({
       name: z.string(),
-      /** Null: the points once more, for those who read the files; nothing is restored from it. */
+      /** Null: no rows of a table, but points or templates, for those who read the files. */
       table: z.enum(TABLES).nullable(),
       columns: z.array(z.object({ name: z.string(), kind: z.string(), type: z.string() })),
       /** Columns that the table does not have: how what is not here follows from the others. */
@@ -114,21 +115,38 @@ export async function readManifest(store: Readable, location: string, expected: 
 export async function* readRows(
   store: Readable,
   location: string,
-  { files }: Manifest,
+  { files, jobs }: Manifest,
 ): AsyncGenerator<{ file: ArchivedFile; values: Value[][] }> {
-  const known = createEpochValues()
+  const restore = createRestorer(jobs)
   for (const file of files) {
     const values = await readFileOf(store, location, file)
-    const columns = [...file.columns, ...file.extra] as Column[]
-    if (file.table === 'epochs') known.add(columns, values)
+    restore(file, values)
     if (file.restored !== undefined) {
-      if (file.table === 'events') restoreEvents(columns, values, file.recipes, known)
-      if (file.table === 'metric_chunks') restoreChunks(columns, values, known)
       values.length = file.columns.length
       if (digestOf(values) !== file.restored)
         throw new DamagedArchive(`${location}/${file.name}`, 'does not restore what was archived')
     }
     yield { file, values }
+  }
+}
+
+/** Whether a file has points, from which epochs follow. */
+export const isPoints = ({ name }: Pick<ArchivedFile, 'name'>): boolean => name.startsWith('metrics-')
+
+/**
+ * Puts back what the rows of a file lack because it follows from files before it, and keeps what those after it need. To be
+ * called with the files in the order of the manifest.
+ */
+export function createRestorer(jobs: Manifest['jobs']): (file: ArchivedFile, values: Value[][]) => void {
+  const points = createPoints(jobs)
+  const known = createEpochValues()
+  return ({ name, table, columns: own, extra, recipes, restored }, values) => {
+    const columns = [...own, ...extra] as Column[]
+    if (isPoints({ name })) points.add(columns, values)
+    if (table === 'epochs' && restored !== undefined) restoreValues(columns, values, points)
+    if (table === 'epochs') known.add(columns, values)
+    if (table === 'events' && restored !== undefined) restoreEvents(columns, values, recipes, known)
+    if (table === 'metric_chunks' && restored !== undefined) restoreChunks(columns, values, known)
   }
 }
 

@@ -27,7 +27,7 @@ export async function storeFile(
   const keys = values[columns.findIndex((column) => column.name === 'job_key')] ?? []
   const ids = keys.map((key) => jobIds.get(key as number) ?? null)
   const data = await writeParquet([...named, ...columns], named.length > 0 ? [ids, ...values] : values, {
-    svc_format: '2',
+    svc_format: '3',
     table: table ?? what,
   })
   await store.put(`${location}/${name}`, data)

@@ -14,6 +14,7 @@ export {
 } from './for-ingest.ts'
 export { chartNumber, clipFields, type GroupView, groupFields, groupView } from './group-fields.ts'
 export { type Group, type GroupBy, readGroups, readGroupsOfBatches } from './groups.ts'
+export { lowerBound } from './lower-bound.ts'
 export { MIN_POINTS, type Sampled, sample } from './m4.ts'
 export { declaredSeries, LOSSES, mainLosses, seriesLimit } from './main-series.ts'
 export { findPackable, newestJobKey, type Packable, type PackingSizes, packJobs } from './packing.ts'

@@ -1,5 +1,5 @@
 /** The first index of an increasing axis whose value is above `x`. */
-export function upperBound(axis: Float64Array, x: number): number {
+export function upperBound(axis: ArrayLike<number>, x: number): number {
   let low = 0
   let high = axis.length
   while (low < high) {
@@ -11,7 +11,7 @@ export function upperBound(axis: Float64Array, x: number): number {
 }
 
 /** The first index of an increasing axis whose value is not below `x`. */
-export function lowerBound(axis: Float64Array, x: number): number {
+export function lowerBound(axis: ArrayLike<number>, x: number): number {
   let low = 0
   let high = axis.length
   while (low < high) {
