@@ -3,9 +3,9 @@ import { lowerBound, TIMES } from '../metrics/index.ts'
 import { type Column, type Columns, columnsAt, stepsAt, type Vals } from './columns.ts'
 
 /**
- * What an archived batch would hold several times: a value is a point, in its epoch, in the text of its event and in a
- * chunk. The archive has it in `metrics`, from which epochs follow. Events and chunks follow from epochs. Of each row it is
- * tried whether the result is the same to the byte; the others stay as they are.
+ * Tables have a value several times: in its epoch, in the text of its event and in a chunk. The archive has it once, as a
+ * point (points.ts), from which epochs follow; events and chunks follow from epochs. Each row is tried: it stays
+ * unchanged unless the result is the same to the byte.
  */
 
 /** Beside the columns of `events`, in the file: how `packed` comes from an epoch. */

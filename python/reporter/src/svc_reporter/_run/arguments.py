@@ -82,7 +82,7 @@ def tags(value: Any) -> list[str]:
 
 
 def details(name: str | None, group: str | None, notes: str | None) -> dict[str, Any]:
-    """Fields of `batch_start`. Raises TypeError for what is no text."""
+    """Fields of `batch_start`. Raises TypeError unless a value is a text."""
     details = {"name": name, "group": group, "notes": notes}
     for what, text in details.items():
         if text is not None and not isinstance(text, str):
