@@ -3,8 +3,8 @@
 // one by one starts a third later and takes 20 MB more at rest (decision 0044). The files keep their lines and names, so that
 // stacks can be read.
 //
-// All files are in one folder, two below the root. So `import.meta.dirname` has the same depth as in the folders of src, and
-// a file directly in src may not use it.
+// All files are in one folder, two below the root. So `import.meta.dirname` is as deep as in src/db or src/cli, and files of
+// other depths may not use it (scripts/conventions.ts).
 import { rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -15,6 +15,7 @@ import { brokenCitations, foreignCitations, oddWords } from './conventions/words
 /** Each rule with what finds the places that break it. */
 const RULES: readonly [rule: string, places: () => string[]][] = [
   ['the environment is read in src/cli/main.ts and nowhere else below it', readersOfEnvironment],
+  ['only a file two folders deep, as in the built service, uses import.meta.dirname', misplacedFolders],
   ['arrays for postgres.js are made only by tagged templates and by sqlFragment', makersOfTemplates],
   ['telemetry is read through domain/telemetry.ts, which restores archived batches', readersPastTheArchive],
   ['every SQL statement begins with its name, and no two have the same', unnamedStatements],
@@ -48,6 +49,14 @@ const RULES: readonly [rule: string, places: () => string[]][] = [
 function readersOfEnvironment(): string[] {
   const readers = linesWith(inSrc, /\bprocess\s*\.\s*env\b|\bfrom 'node:process'|\bimport\.meta\.env\b/)
   return readers.filter((line) => !line.startsWith('src/cli/main.ts:'))
+}
+
+/** scripts/bundle.mjs puts all files of the service into dist/cli. */
+function misplacedFolders(): string[] {
+  return linesWith(
+    inSrc.filter((path) => path.split('/').length !== 3),
+    /import\.meta\.(dirname|filename)/,
+  )
 }
 
 /** These need only rows that are in the database: of running batches, or to write, pack, purge, archive and copy them. */
