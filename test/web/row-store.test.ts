@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import type { Job } from '../../web/src/lib/api/batches.ts'
+import { createJobStore } from '../../web/src/lib/live/batches.ts'
 import { createRowStore } from '../../web/src/lib/live/row-store.ts'
 
 interface Row {
@@ -66,4 +68,13 @@ test('the list of all rows is the same object until a row changes; an older stat
     { id: 'a', n: 3 },
     { id: 'b', n: 1 },
   ])
+})
+
+test('a lost job that reports again is shown, an older message of one that has ended is not', () => {
+  const store = createJobStore()
+  const job = (id: string, status: string, ended_at: string | null) =>
+    ({ id, status, ended_at, epochs: 3 }) as Job
+  store.put([job('lost', 'lost', '2026-03-01T10:00:00Z'), job('done', 'completed', '2026-03-01T10:00:00Z')])
+  store.put([job('lost', 'running', null), job('done', 'running', null)])
+  expect([store.get('lost')?.status, store.get('done')?.status]).toEqual(['running', 'completed'])
 })

@@ -24,7 +24,7 @@ export const JOB_STATES = BATCH_STATES
 /** Why a job is lost (contract §10 "Lost"); the reason of its batch is there. */
 const LOSS_REASON = 'the batch ended or was lost before the job reported its end'
 
-/** The end and the reason of a job as they are shown: its row has those that it reported. */
+/** End and failure reason for the API: a row has only what its job reported. */
 export const endedAtOf = (row: {
   status: string
   ended_at: string | null
