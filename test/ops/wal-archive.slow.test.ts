@@ -18,6 +18,7 @@ import { memoryFolder } from '../../scripts/memory.mjs'
 import { readDump } from '../../src/db/dump/file.ts'
 import { decrypting } from '../../src/db/encryption.ts'
 import { openArchive } from '../../src/db/wal-archive/contents.ts'
+import { recover } from '../../src/db/wal-archive/recover.ts'
 import { folderStore } from '../../src/db/wal-archive/store.ts'
 import { type Cli, isAlive, postmasterOf, runCli } from '../cli/process.ts'
 import { firstToken, openDatabase } from '../faults/server-process.ts'
@@ -140,6 +141,12 @@ test('any moment in an archive can be restored: everything acknowledged before i
   expect(late).toMatch(/the archive ends before 2100-01-01/)
   expect(late).toMatch(/the database that was there is now .*data\.replaced-/)
   expect(late).toMatch(/exit 0$/)
+  // Each keeps what was there, also within one second.
+  const plain = await openArchive(folderStore(archive), { passphrase: undefined, make: false })
+  const [at, now, signal] = [undefined, new Date(), new AbortController().signal]
+  const options = { archive: plain, home, at, now, signal, replace: true, log: () => {}, progress: () => {} }
+  const kept = [(await recover(options)).aside, (await recover(options)).aside]
+  expect(new Set(kept.map((path) => existsSync(path!) && path)).size).toBe(2)
   expect(await said(svc(newHome(), {}, 'restore', archive, '--at', '2020-01-01T00:00:00Z'))).toMatch(
     /the archive begins at .* it cannot restore an earlier moment\nexit 1$/,
   )

@@ -1,8 +1,6 @@
-import { spawn } from 'node:child_process'
 import {
   appendFileSync,
   chownSync,
-  createWriteStream,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -12,16 +10,16 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
+import { messageOf } from '../../thrown.ts'
 import { adjustRestored, CHANGES_SEQUENCE } from '../dump/restore.ts'
 import type { Account } from '../embedded/account.ts'
 import { chooseHome, dataFolder, hasCluster } from '../embedded/home.ts'
 import { inspectPostmaster } from '../embedded/postmaster.ts'
 import { type EmbeddedPostgres, startEmbedded } from '../embedded.ts'
 import type { Archive, BaseBackup } from './contents.ts'
-import { parseLsn, segmentName, segmentNumber, segmentOf, timelineOf } from './lsn.ts'
+import { fetchLog, unpack } from './fetch.ts'
 
 const RESTORING = 'restoring-'
 const ATTEMPT_MS = 250
@@ -80,14 +78,26 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     })
     let aside: string | undefined
     if (existsSync(data)) {
-      aside = `${data}.replaced-${options.now.toISOString().replace(/[-:]|\.\d+/g, '')}`
+      aside = unusedPath(`${data}.replaced-${options.now.toISOString().replace(/[-:]|\.\d+/g, '')}`)
       renameSync(data, aside)
     }
     renameSync(dataFolder(scratch), data)
     return { ...restored, aside }
   } finally {
-    rmSync(scratch, { recursive: true, force: true, maxRetries: 5 })
+    try {
+      rmSync(scratch, { recursive: true, force: true, maxRetries: 5 })
+    } catch (error) {
+      // The next restore removes it. It must not hide why this one failed.
+      options.log(`${scratch} could not be removed: ${messageOf(error)}`)
+    }
   }
+}
+
+/** A small database is restored in less than a second, and the time in a name has no fractions. */
+function unusedPath(path: string): string {
+  let unused = path
+  for (let n = 2; existsSync(unused); n++) unused = `${path}-${n}`
+  return unused
 }
 
 /** Restores into a temporary folder, starts the database, calls `work` with it, and stops it. */
@@ -119,29 +129,26 @@ export async function recoverInto(
   if (account) chownSync(join(cluster, 'recovery.signal'), account.uid, account.gid)
   appendFileSync(settings, `${recovery}${target}`)
   options.progress('replaying the log', 0)
-  const start = (): Promise<EmbeddedPostgres> => startEmbedded({ home: folder, log: () => {} })
-  let postgres: EmbeddedPostgres
-  try {
-    postgres = await start()
+  let postgres: EmbeddedPostgres | undefined
+  const start = async (): Promise<EmbeddedPostgres> => {
+    postgres = await startEmbedded({ home: folder, log: () => {} })
     await waitForPromotion(postgres, signal)
-  } catch (error) {
-    if (
-      at === undefined ||
-      !(LOG_ENDS_EARLY.test((error as Error).message) || (await endedTooEarly(cluster)))
-    )
-      throw error
-    log(`the archive ends before ${at.toISOString()}: restoring all that it has`)
-    writeFileSync(settings, `${own}${recovery}`)
-    postgres = await start()
-    await waitForPromotion(postgres, signal)
+    return postgres
   }
   try {
+    const server = await start().catch(async (error: unknown) => {
+      if (at === undefined || !(LOG_ENDS_EARLY.test(messageOf(error)) || (await endedTooEarly(cluster))))
+        throw error
+      log(`the archive ends before ${at.toISOString()}: restoring all that it has`)
+      writeFileSync(settings, `${own}${recovery}`)
+      return await start()
+    })
     writeFileSync(settings, own)
-    const lastCommit = await lastCommitIn(postgres.url('postgres'))
-    await work(postgres)
+    const lastCommit = await lastCommitIn(server.url('postgres'))
+    await work(server)
     return { base, lastCommit, segments }
   } finally {
-    await postgres.stop()
+    await postgres?.stop()
   }
 }
 
@@ -153,93 +160,6 @@ async function chooseBase(archive: Archive, at: Date | undefined): Promise<BaseB
   if (base === undefined)
     throw new Error(`the archive begins at ${bases[0]?.endedAt}: it cannot restore an earlier moment`)
   return base
-}
-
-const TAR_ENDED = new Set<string | undefined>(['EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'])
-
-/** Unpacks the data folder of a base backup with `tar`, as the account that will run PostgreSQL. */
-async function unpack(
-  cluster: string,
-  account: Account,
-  base: BaseBackup,
-  { archive, progress, signal }: Pick<RecoverOptions, 'archive' | 'progress' | 'signal'>,
-): Promise<void> {
-  const child = spawn('tar', ['-x', '-f', '-', '-C', cluster], {
-    ...account,
-    cwd: '/',
-    stdio: ['pipe', 'ignore', 'pipe'],
-    signal,
-  })
-  let said = ''
-  child.stderr.on('data', (chunk: Buffer) => {
-    said += chunk
-  })
-  const ended = new Promise<void>((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', (code) =>
-      code === 0 ? resolve() : reject(new Error(`the base backup cannot be unpacked: ${said.trim()}`)),
-    )
-  })
-  ended.catch(() => {})
-  let done = 0
-  async function* counted(): AsyncGenerator<Uint8Array> {
-    for await (const chunk of archive.read(`base/${base.id}.tar${archive.suffix}`)) {
-      done += chunk.length
-      progress(`unpacked ${(done / 1e6).toFixed(0)} MB`, done / Math.max(base.bytes, 1))
-      yield chunk
-    }
-  }
-  await pipeline(counted(), child.stdin).catch((error) => {
-    // tar has closed its end: early, and its own message tells the reason, or at the end of the archive, before Node
-    // had heard that the last bytes were written.
-    if (!TAR_ENDED.has((error as NodeJS.ErrnoException).code)) throw error
-  })
-  await ended
-  if (done !== base.bytes) throw new Error(`the base backup ${base.id} is truncated`)
-}
-
-/** Copies the log since the base backup to where PostgreSQL looks for it. */
-async function fetchLog(
-  cluster: string,
-  account: Account,
-  base: BaseBackup,
-  { archive, progress, signal }: Pick<RecoverOptions, 'archive' | 'progress' | 'signal'>,
-): Promise<number> {
-  const first = segmentOf(parseLsn(base.start), base.segmentBytes)
-  const all = (await archive.segments()).filter(
-    ({ name }) => timelineOf(name) === base.timeline && segmentNumber(name, base.segmentBytes) >= first,
-  )
-  // A complete segment replaces its partial file.
-  const files = new Map(all.filter(({ whole }) => !whole).map((one) => [one.name, one]))
-  for (const one of all.filter(({ whole }) => whole)) files.set(one.name, one)
-  let number = first
-  for (const name of [...files.keys()].sort()) {
-    if (segmentNumber(name, base.segmentBytes) !== number)
-      throw new Error(
-        `the archive lacks the segment ${segmentName(base.timeline, number, base.segmentBytes)} of the log`,
-      )
-    number++
-  }
-  const last = segmentOf(parseLsn(base.end) - 1n, base.segmentBytes)
-  if (number <= last) throw new Error(`the archive lacks the log of the base backup ${base.id}`)
-  let done = 0
-  for (const [name, { file }] of files) {
-    signal.throwIfAborted()
-    progress(`fetched ${done} of ${files.size} segments of the log`, done / files.size)
-    const path = join(cluster, 'pg_wal', name)
-    let length = 0
-    async function* padded(): AsyncGenerator<Uint8Array> {
-      for await (const chunk of archive.read(file)) {
-        length += chunk.length
-        yield chunk
-      }
-      if (length < base.segmentBytes) yield Buffer.alloc(base.segmentBytes - length)
-    }
-    await pipeline(padded(), createWriteStream(path, { mode: 0o600 }))
-    if (account) chownSync(path, account.uid, account.gid)
-    done++
-  }
-  return files.size
 }
 
 /** Waits until the log is replayed and the database accepts writes. */
