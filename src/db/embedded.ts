@@ -124,7 +124,11 @@ async function startServer(place: Place, lease: Lease, log: (message: string) =>
       continue
     }
     const { pid, port } = sighting
-    const readiness = await waitUntilReady(place, { pid, url: addressOf(port, password, 'postgres') }, log)
+    const server = { pid, url: addressOf(port, password, 'postgres') }
+    const readiness = await waitUntilReady(place, server, log).catch(async (error: unknown) => {
+      if (startedByUs && !lease.shared(pid)) await stopPostmaster(data, STOP_TIMEOUT_MS)
+      throw error
+    })
     if (readiness.state === 'gone') continue
     if (readiness.state === 'silent') {
       log(`PostgreSQL (pid ${pid}) does not answer (${readiness.reason}); restarting it`)
@@ -199,10 +203,14 @@ async function waitUntilReady(
   const slowNotice = setTimeout(() => log('waiting for PostgreSQL: it is recovering from a hard stop'), 5_000)
   try {
     for (;;) {
+      const before = inspectPostmaster(data)
       const answer = await checkServer(url, data)
       if (answer.state === 'ready') return answer
       const now = inspectPostmaster(data)
       if (now.state !== 'running' || now.pid !== pid) return { state: 'gone' }
+      // Until ours has its port, another program's server may be the one that answers there. Ours then ends.
+      const listened = before.state === 'running' && before.listens
+      if (answer.state === 'foreign' && listened) throw new Error(answer.reason)
       if (answer.state === 'starting') lastSign = performance.now()
       else if (performance.now() - lastSign > silenceMs) return { state: 'silent', reason: answer.reason }
       await sleep(50)

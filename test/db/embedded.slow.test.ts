@@ -274,6 +274,38 @@ describe('after a crash', { timeout: 240_000 }, () => {
   })
 
   test.each([
+    ['is asked until the one that starts has ended', 'starting'],
+    ['is refused', 'ready'],
+  ])('another server on the port %s', async (_, status) => {
+    const [home, other] = [newHome(), newHome()]
+    const [first, stranger] = await Promise.all([start(home), start(other)])
+    const [file, othersFile] = [home, other].map((one) => join(one, 'data/postmaster.pid')) as [
+      string,
+      string,
+    ]
+    const lines = readFileSync(file, 'utf8').split('\n')
+    lines[3] = readFileSync(othersFile, 'utf8').split('\n')[3]!
+    lines[7] = status
+    writeFileSync(file, lines.join('\n'))
+    const starting = start(home)
+    if (status === 'ready') {
+      await expect(starting).rejects.toThrow(/refuses the password/)
+      process.kill(first.pid, 'SIGINT')
+    } else {
+      const log = join(other, 'data/log')
+      const refused = (name: string) =>
+        readFileSync(join(log, name), 'utf8').includes('authentication failed')
+      await until(() => readdirSync(log).some(refused))
+      process.kill(first.pid, 'SIGINT')
+      const second = await starting
+      expect(second.pid).not.toBe(first.pid)
+      await second.stop()
+    }
+    await until(() => isGone(first.pid))
+    await stranger.stop()
+  })
+
+  test.each([
     'a living process of the same account',
     'a process that no one reaps',
     'no process',

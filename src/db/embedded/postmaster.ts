@@ -6,10 +6,11 @@ import { currentFolder, findProcess, listProcesses } from './processes.ts'
 
 /**
  * The state of the postmaster, from postmaster.pid and the process table. `stale`: the process in the file is no
- * postmaster of this cluster. `unclear`: the file is being written right now.
+ * postmaster of this cluster. `unclear`: the file is being written right now. `listens`: it has got its port and takes
+ * connections.
  */
 export type PostmasterState =
-  | { state: 'running'; pid: number; port: number }
+  | { state: 'running'; pid: number; port: number; listens: boolean }
   | { state: 'stale'; text: string }
   | { state: 'unclear' }
   | { state: 'none' }
@@ -25,9 +26,11 @@ export function inspectPostmaster(data: string): PostmasterState {
   } catch {
     return { state: 'none' }
   }
-  const [pid, , , port] = text.split('\n').map(Number)
+  const lines = text.split('\n')
+  const [pid, , , port] = lines.map(Number)
   if (!pid || !port) return ageMs < 2_000 ? { state: 'unclear' } : { state: 'stale', text }
-  return isPostmaster(pid, data) ? { state: 'running', pid, port } : { state: 'stale', text }
+  if (!isPostmaster(pid, data)) return { state: 'stale', text }
+  return { state: 'running', pid, port, listens: ['ready', 'standby'].includes(lines[7]?.trim() ?? '') }
 }
 
 /**

@@ -7,18 +7,16 @@ const DURABLE = ['fsync', 'synchronous_commit', 'full_page_writes'] as const
 
 /**
  * `ready`: the server answers; `unsafe` names the settings with which it could lose an acknowledged commit. `starting`:
- * alive, but recovering, shutting down or out of connections. `unreachable`: no answer, even if pg_ctl says that it
- * runs.
+ * alive, but recovering, shutting down or out of connections. `foreign`: a server answers that refuses the password or
+ * keeps its data elsewhere. `unreachable`: no answer, even if pg_ctl says that it runs.
  */
 export type ServerState =
   | { state: 'ready'; unsafe: string[] }
   | { state: 'starting' }
+  | { state: 'foreign'; reason: string }
   | { state: 'unreachable'; reason: string }
 
-/**
- * Queries the server over a real connection.
- * @throws Error when the server refuses the password, or serves another cluster than the one in `data`
- */
+/** Queries the server over a real connection. */
 export async function checkServer(url: string, data: string): Promise<ServerState> {
   const sql = postgres(url, { max: 1, connect_timeout: 3, idle_timeout: 1, onnotice: () => {} })
   try {
@@ -27,7 +25,7 @@ export async function checkServer(url: string, data: string): Promise<ServerStat
     const settings = new Map((await answerWithin(query, 5_000)).map((row) => [row.name, row.setting]))
     const actual = settings.get('data_directory') ?? ''
     if (realpathSync(actual) !== realpathSync(data))
-      throw new Error(`the server that answered for ${data} keeps its data in ${actual}`)
+      return { state: 'foreign', reason: `the server that answered for ${data} keeps its data in ${actual}` }
     return { state: 'ready', unsafe: DURABLE.filter((name) => settings.get(name) !== 'on') }
   } catch (error) {
     return readFailure(error, data)
@@ -40,9 +38,10 @@ function readFailure(error: unknown, data: string): ServerState {
   const code = codeOf(error) ?? ''
   if (code === '57P03' || code === '57P01' || code === '53300') return { state: 'starting' }
   if (code.startsWith('28'))
-    throw new Error(
-      `the PostgreSQL of ${data} refuses the password that is kept beside its data: ${messageOf(error)}`,
-    )
+    return {
+      state: 'foreign',
+      reason: `the PostgreSQL of ${data} refuses the password that is kept beside its data: ${messageOf(error)}`,
+    }
   if (/^[A-Z_]+$/.test(code)) return { state: 'unreachable', reason: messageOf(error) || code }
   throw error
 }
