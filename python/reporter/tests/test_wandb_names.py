@@ -170,6 +170,10 @@ def test_tags_notes_and_name_change_after_the_start(begin: Callable[..., wandb.R
     assert (run.tags, run.notes, run.name) == (("one", "two", "three"), "why", "renamed")
     wandb.finish()
     run.tags = ["late"]
+    unnamed = begin(id="run-9")
+    assert unnamed.name == "run-9"
+    unnamed.name = unnamed.name  # stays without a name
+    unnamed.finish()
     updates = [event["data"] for event in server.of("batch_start") if event["data"].get("update")]
     changes = [{key: data[key] for key in ("tags", "notes", "name") if key in data} for data in updates]
     assert changes == [{"tags": ["one", "two", "three"]}, {"notes": "why"}, {"name": "renamed"}]

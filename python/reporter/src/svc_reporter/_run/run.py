@@ -94,7 +94,7 @@ class Run(RunFileCalls, RunNames):
     @property
     def _title(self) -> str:
         joined = self._reporter.has_joined
-        return f"job {self._job_id} of run {self.id}" if joined else f"run {self.name or self.id}"
+        return f"job {self._job_id} of run {self.id}" if joined else f"run {self.name}"
 
     @property
     def url(self) -> str | None:
@@ -231,7 +231,7 @@ class Run(RunFileCalls, RunNames):
         """For notebooks: the name as a link, and the last values."""
         import html
 
-        name = html.escape(self.name or self.id)
+        name = html.escape(self.name)
         link = f'<a href="{html.escape(self.url)}" target="_blank" rel="noopener">{name}</a>' if self.url else name
         rows = "".join(
             f"<tr><td>{html.escape(key)}</td><td>{html.escape(str(self.summary[key]))}</td></tr>"
@@ -241,7 +241,7 @@ class Run(RunFileCalls, RunNames):
         return f"<div><strong>{link}</strong> ({state})" + (f"<table>{rows}</table>" if rows else "") + "</div>"
 
     def __repr__(self) -> str:
-        return f"<Run {self.name or self.id}{f' at {self.url}' if self.url else ''}>"
+        return f"<Run {self.name}{f' at {self.url}' if self.url else ''}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickling, for instance of a callback with a model; the copy behaves like a copied Reporter."""

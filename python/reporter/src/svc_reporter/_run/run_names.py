@@ -69,14 +69,14 @@ class RunNames:
         return self.project_url
 
     @property
-    def name(self) -> str | None:
-        """The name that the page shows. A change is sent to the service."""
-        name: str | None = self._details.get("name")
-        return name
+    def name(self) -> str:
+        """The name that the page shows: the id of a run without one. A change is sent to the service."""
+        return str(self._details.get("name") or self.id)
 
     @name.setter
     def name(self, value: Any) -> None:
-        self._change("name", value)
+        if value != self.name:
+            self._change("name", value)
 
     @property
     def notes(self) -> str | None:
