@@ -117,9 +117,9 @@ describe('a grid', () => {
 
   test('counts trials that end in the second in which they were handed out, by clocks with whole seconds', async () => {
     const { id, batch_id: batchId } = await create({ parameters: { seed: { values: [1, 2] } } })
-    const wholeSecond = { timestamp: `${timestamp().slice(0, 19)}Z` }
     for (const loss of [2, 1]) {
       const { job_id: job } = (await ask(id)).body
+      const wholeSecond = { timestamp: `${timestamp().slice(0, 19)}Z` }
       await stage.send(stage.batchOwner, [
         { ...event('job_epoch', batchId, job, { epoch: 0, val_loss: loss }), ...wholeSecond },
         { ...event('job_done', batchId, job, { elapsed_s: 1 }), ...wholeSecond },
