@@ -118,6 +118,18 @@ describe('eta', () => {
     await send(over('past'))
   })
 
+  test('and the progress are null if no number of jobs is planned and none runs', async () => {
+    await send(
+      start('open', -100, 0),
+      job('open', 'a', -100),
+      ...epochs('open', 'a', -100, 10, 5),
+      done('open', 'a', -50),
+    )
+    expect(await get('/api/batches/open/eta')).toMatchObject({ ...NOTHING, basis: 'unknown_length' })
+    expect(await get('/api/batches/open')).toMatchObject({ status: 'running', eta_s: null, progress: null })
+    await send(over('open'))
+  })
+
   test.each([
     ['steps', { steps: 40, step_unit: 'step' }],
     [
@@ -229,10 +241,10 @@ describe('dashboard', () => {
     expect(all).toMatchObject({
       running: 1,
       stalled: 6,
-      completed: 7,
+      completed: 8,
       failed: 0,
       stopped: 0,
-      finished_24h: 7,
+      finished_24h: 8,
       failed_24h: 0,
     })
     expect(await get('/api/dashboard/summary?project=vision')).toEqual(all)

@@ -202,7 +202,7 @@ export const batchFields = {
     value: progressValue(
       'batch',
       (db, row) => db`(fp.n_completed + fp.n_failed + fp.n_stopped)::float8
-        / nullif(greatest(${row}.n_total, fp.n_completed + fp.n_failed + fp.n_stopped), 0)`,
+        / case when ${row}.n_total > 0 then greatest(${row}.n_total, fp.n_completed + fp.n_failed + fp.n_stopped) end`,
     ),
   },
   failure_reason: { type: nullable(text), column: 'failure_reason', public: 'scrubbed' },

@@ -42,7 +42,7 @@ export interface EndedJob {
 export interface BatchFacts {
   /** The moment of the estimate; for a silent batch, when it was last seen. */
   now: number
-  /** Planned jobs; null while unknown. */
+  /** Planned jobs; null or 0 while unknown. */
   nTotal: number | null
   /** Jobs that started, ended ones included. */
   nStarted: number
@@ -114,6 +114,8 @@ export function estimate(facts: BatchFacts): Estimates {
   // A job that has stopped without a word may not be waited for, but its length is no less unknown.
   if (running.some(({ rest }) => rest === UNKNOWN_LENGTH)) return { batch: UNKNOWN_LENGTH, jobs }
   if (!enough) return { batch: null, jobs }
+  // Nothing runs, and nothing says whether more is to come: a sweep without a limit plans 0 jobs.
+  if (running.length === 0 && (facts.nTotal ?? 0) === 0) return { batch: UNKNOWN_LENGTH, jobs }
 
   const pending = Math.max(0, (facts.nTotal ?? 0) - facts.nStarted)
   const whole = pending === 0 ? null : wholeJob(ended, durations, running, facts.now, pending)

@@ -33,7 +33,7 @@ export async function progressOf(db: Db, batches: readonly Counted[]): Promise<M
   return new Map(
     counted.flatMap((b) => {
       const share = shares.get(b.key)
-      if (b.n_total === null && share === undefined) return []
+      if ((b.n_total ?? 0) === 0 && share === undefined) return []
       // While other jobs run, failed jobs count as finished; after the end of the batch they count as far as
       // they came.
       const over = b.status !== 'running' && share !== undefined

@@ -94,8 +94,8 @@ export function ProgressBar(props: { label: string; done: string; ended?: string
 }
 
 /**
- * The text of a batch's progress, such as `5 of 8`, with a bar while it runs. If more jobs have ended than were planned,
- * the plan is ignored.
+ * The text of a batch's progress, such as `5 of 8`, with a bar while it runs. Without a plan, and if more jobs have ended
+ * than were planned, it is how many ended.
  */
 export function Progress({
   batch: { status, n_done: done, n_failed: failed, n_total: total, progress: part },
@@ -105,28 +105,29 @@ export function Progress({
     progress?: number | null
   }
 }) {
-  const runs = status === 'running'
   const ended = done + failed
-  const planned = total !== null && total >= ended ? total : undefined
+  const planned = total !== null && total > 0 && total >= ended ? total : undefined
   const all = Math.max(planned ?? ended, 1)
   const upTo = (n: number): string => `${(100 * n) / all}%`
   // Progress of running jobs, from their epochs.
   const more = part != null && part < 1 && part * all > ended ? part : undefined
   const percent = more === undefined ? undefined : `${Math.floor(100 * more)}%`
+  const runs = status === 'running'
+  const bar = runs && (planned ?? percent) !== undefined
   return (
     <span className="flex items-center gap-2 whitespace-nowrap">
-      {runs && (
+      {bar && (
         <ProgressBar
           label={`${planned === undefined ? `${some(ended, 'job')} ended` : `${count(ended)} of ${count(planned)} jobs`}${percent === undefined ? '' : `, ${percent} of the epochs`}`}
           done={percent ?? upTo(done)}
           ended={percent ?? upTo(ended)}
         />
       )}
-      <span aria-hidden={runs || undefined} className="text-ink">
+      <span aria-hidden={bar || undefined} className="text-ink">
         {percent !== undefined && all === 1
           ? percent
           : planned === undefined
-            ? count(ended)
+            ? `${count(ended)}${runs ? ' ended' : ''}`
             : `${count(ended)} / ${count(planned)}${percent === undefined ? '' : ` · ${percent}`}`}
       </span>
     </span>
