@@ -57,6 +57,20 @@ def train(loss: Callable[[Any], float] = lambda config: float(config["width"])) 
         run.log({"loss": loss(run.config)}, step=1)
 
 
+def test_a_sweep_and_a_run_change_the_name_of_a_project_alike(
+    service: RealServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with svc.init("my widths", quiet=True, console=False, environment=False) as run:
+        pass  # its start creates the project
+    made = svc.sweep(definition(), project="my widths")
+    of_file = svc.sweep(definition(project="my widths"))
+    assert made.project == of_file.project == run.reporter.project == "my-widths"
+    assert "the project name 'my widths'" in capsys.readouterr().err
+    for start in (svc.init, lambda project: svc.sweep(definition(), project=project)):
+        with pytest.raises(ValueError, match="project must not contain '/'"):
+            start("team/widths")
+
+
 def test_the_api_reads_a_sweep_as_scripts_for_wandb_do(service: RealServer) -> None:
     made = svc.sweep(definition(method="random", max_trials=4, early_terminate={"type": "hyperband"}), project=PROJECT)
 

@@ -85,7 +85,8 @@ def completed(given: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, An
     _note_others(more)
     found["mode"] = _mode(found.get("mode"))
     found.setdefault("experiment_type", _experiment_type(found.get("job_type")))
-    found["project"] = _project(found.get("project"), is_given=given.get("project") is not None)
+    is_given = given.get("project") is not None
+    found["project"] = project_name(found.get("project"), "the run is reported in", is_given=is_given)
     return found
 
 
@@ -205,19 +206,22 @@ def _experiment_type(job_type: Any) -> str:
     return clean or "train"
 
 
-def _project(given: Any, *, is_given: bool) -> Any:
-    """The name of the project. One that the service does not allow is reported under the nearest that it does."""
+def project_name(given: Any, instead: str, *, is_given: bool) -> Any:
+    """The name of the project of a run or sweep: as given, or the nearest name that the service allows.
+
+    `instead` begins the line about a changed name. With `is_given` the name is an argument, not of a variable or file.
+    """
     if given is None:
         return DEFAULT_PROJECT
     if not isinstance(given, str) or _NAME.fullmatch(given) or (is_given and (not given.strip() or "/" in given)):
-        return given  # `Reporter` refuses what can never work
+        return given  # `arguments.project` refuses what can never work
     import unicodedata
 
     plain = "".join(c for c in unicodedata.normalize("NFKD", given) if not unicodedata.combining(c))
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-")[:128]
     if not name:
         return given
-    say_unsupported(f"the project name {given!r}", f"the run is reported in the project {name!r}")
+    say_unsupported(f"the project name {given!r}", f"{instead} the project {name!r}")
     return name
 
 

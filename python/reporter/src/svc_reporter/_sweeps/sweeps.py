@@ -14,7 +14,9 @@ from urllib.parse import quote
 
 from .._process import ranks
 from .._process.failure import is_early_end
+from .._run import arguments
 from .._run import trial as _trial
+from .._run.init_arguments import project_name
 from .._run.run import Run, current_run
 from .._run.start import init
 from .._run.trial import Trial
@@ -151,12 +153,13 @@ def create(config: Any, project: str | None = None, *, url: str | None = None, t
     """Create a sweep from a definition of this service, of W&B or of Hydra: a dictionary, or a YAML or JSON file."""
     given = load(config)
     definition = read_definition(given)
-    name = project or given.get("project") or os.environ.get("SVC_PROJECT") or os.environ.get("WANDB_PROJECT")
-    if not name:
+    wanted = project or given.get("project") or os.environ.get("SVC_PROJECT") or os.environ.get("WANDB_PROJECT")
+    if not wanted:
         raise ValueError("a sweep needs a project: give project=, or set SVC_PROJECT")
+    name = arguments.project(project_name(str(wanted), "the sweep is created in", is_given=bool(project)))
     service = Service(url, token)
     try:
-        document = service.post(f"/api/projects/{quote(str(name), safe='')}/sweeps", definition)
+        document = service.post(f"/api/projects/{quote(name, safe='')}/sweeps", definition)
     except QueryError as error:
         if error.code not in ("project_not_found", "unknown_project"):
             raise
