@@ -73,6 +73,36 @@ def test_a_bad_address_in_the_environment_is_said_and_not_raised(
     assert "must begin with http" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        (None, "SVC_URL is not set"),
+        ("localhost:8080", "SVC_URL: the service's address must begin with http:// or https://, got 'localhost:8080'"),
+        ("em_live_hush1234", "SVC_URL: the service's address must begin with http:// or https://, got '***'"),
+        ("ada:hush@lab:80", "SVC_URL: the service's address must begin with http:// or https://, got '***@lab:80'"),
+        ("https://", "SVC_URL: the service's address has no host: 'https://'"),
+        ("http://ada:hush", "SVC_URL: the service's address has no valid host and port; use http://host:port"),
+        ("http://ada:hush@lab", "SVC_URL: the service's address must not contain a user or password; use a token"),
+        ("http://lab?t=hush", "SVC_URL: the service's address must not contain a query or fragment; use http://lab"),
+        ("offline:", "the mode is offline: run `svc-reporter sync` later"),
+    ],
+)
+def test_the_first_line_says_why_a_run_has_no_address(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+    address: str | None,
+    reason: str,
+) -> None:
+    if address is not None and address != "offline:":
+        monkeypatch.setenv("SVC_URL", address)
+    mode = "offline" if address == "offline:" else None
+    svc.init("vision", name="first", mode=mode, environment=False, token="em_live_x").finish()
+    printed = capsys.readouterr().err
+    assert f"svc: run first: {reason}; events are kept on disk\n" in printed
+    assert "hush" not in printed + caplog.text
+
+
 def test_stop_requested_is_no_exception() -> None:
     assert issubclass(svc.StopRequested, BaseException)
     assert not issubclass(svc.StopRequested, Exception)

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from .._shared.ids import now_ms, timestamp
 from .._shared.messages import Messages
+from .._shared.redact import redact_address
 from .._version import __version__
 
 if TYPE_CHECKING:
@@ -50,18 +51,22 @@ class Target:
 
     @staticmethod
     def parse(url: str) -> Target:
-        """Parse an address. Raises ValueError with a message for the user."""
+        """Parse an address. Raises ValueError with a message for the user, without what may be secret."""
         text = url.strip()
-        parts = urlsplit(text)
+        try:
+            parts = urlsplit(text)
+            port = parts.port
+        except ValueError:  # its text has the part that may be a password
+            raise ValueError("the service's address has no valid host and port; use http://host:port") from None
+        shown = redact_address(text)
         if parts.scheme not in ("http", "https"):
-            raise ValueError(f"the service's address must begin with http:// or https://, got {text!r}")
+            raise ValueError(f"the service's address must begin with http:// or https://, got {shown!r}")
         if not parts.hostname:
-            raise ValueError(f"the service's address has no host: {text!r}")
+            raise ValueError(f"the service's address has no host: {shown!r}")
         if parts.username or parts.password:
             raise ValueError("the service's address must not contain a user or password; use a token")
         if parts.query or parts.fragment:
-            raise ValueError(f"the service's address must not contain a query or fragment: {text!r}")
-        port = parts.port  # raises ValueError if it is no port number
+            raise ValueError(f"the service's address must not contain a query or fragment; use {shown}")
         secure = parts.scheme == "https"
         return Target(secure, parts.hostname, port or (443 if secure else 80), parts.path.rstrip("/"))
 

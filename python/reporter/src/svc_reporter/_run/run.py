@@ -43,8 +43,8 @@ _NO_EFFECT = ("step_sync", "hidden", "overwrite")
 
 
 def print_start(reporter: Reporter, title: str) -> None:
-    """Print the address of a run that begins."""
-    print_status(f"{title}: {reporter.url or 'SVC_URL is not set, events are kept on disk'}")
+    """Print the address of a run that begins, or why it has none."""
+    print_status(f"{title}: {reporter.url or f'{reporter._settings.complaints[0]}; events are kept on disk'}")
 
 
 def print_status(text: str) -> None:

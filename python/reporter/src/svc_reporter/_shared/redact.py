@@ -113,6 +113,12 @@ def redact_text(text: str, values: Sequence[str] = ()) -> str:
     return text
 
 
+def redact_address(address: str) -> str:
+    """An address, or what is there in its place, without a user, password, query or fragment."""
+    before, at, rest = re.split("[?#]", address, maxsplit=1)[0].rpartition("@")
+    return redact_text(f"{MASK}{at}{rest}" if before else rest)
+
+
 def is_secret_name(name: str, value: str = "") -> bool:
     """Whether a flag or variable of this name holds a secret.
 
