@@ -95,6 +95,27 @@ def test_events_stored_after_a_401_are_sent_with_the_new_token(
 
 
 @pytest.mark.usefixtures("here")
+def test_rejected_events_can_be_sent_to_another_project(
+    make: Make, server: FakeIngest, spill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken = {"status": 409, "code": "project_exists", "detail": 'send to "other"'}
+    server.refuse_item = lambda event: None if event["source"]["project"] == "other" else taken
+    with make(batch_id="b") as run:
+        with run.job("a") as job:
+            for epoch in range(30):
+                job.epoch(epoch, train_loss=1.0)
+    assert main(["sync", "--rejected", "--quiet"]) == 1
+    assert server.events == []
+    assert main(["sync", "--rejected", "--project", "other", "--quiet"]) == 0
+    assert received(server, "b") == list(range(30))
+    assert {event["source"]["project"] for event in server.events} == {"other"}
+    assert list((spill / "rejected").iterdir()) == []
+    with pytest.raises(SystemExit):
+        main(["sync", "--project", "other"])
+    assert "--project needs --rejected" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("here")
 def test_doctor_finds_nothing_wrong_with_a_good_setup(
     server: FakeIngest, spill: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -44,11 +44,12 @@ def test_a_run_that_joins_a_batch_without_a_name_is_warned_that_it_reports_main(
 
 
 @pytest.mark.parametrize("count", [1, 60])
-def test_events_of_a_process_that_joins_with_another_project_are_kept(
-    server: FakeIngest, monkeypatch: pytest.MonkeyPatch, spill: Path, said: Said, count: int
+@pytest.mark.parametrize("code", ["batch_project_mismatch", "project_exists", "quota_exceeded"])
+def test_events_that_another_project_would_take_are_kept(
+    server: FakeIngest, monkeypatch: pytest.MonkeyPatch, spill: Path, said: Said, count: int, code: str
 ) -> None:
     monkeypatch.setenv("SVC_BATCH_ID", "b")
-    server.refuse_item = lambda _event: {"status": 409, "code": "batch_project_mismatch", "detail": "of project vision"}
+    server.refuse_item = lambda _event: {"status": 409, "code": code, "detail": "of project vision"}
     with svc.Reporter("speech", url=server.url, token=server.token, resources_s=0, stop_poll_s=0) as run:
         with run.job("a") as job:
             for epoch in range(count):
@@ -56,7 +57,7 @@ def test_events_of_a_process_that_joins_with_another_project_are_kept(
     assert run.delivery.dropped == 0
     assert run.delivery.rejected == run.delivery.produced > count
     assert len(list((spill / "rejected").iterdir())) == 1
-    assert "batch_project_mismatch" in said()
+    assert code in said()
 
 
 HOLDS = """

@@ -51,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.add_argument("--token", help="a reporter token (default: SVC_TOKEN)")
         if name == "sync":
             command.add_argument("--rejected", action="store_true", help="send events that the service rejected before")
+            command.add_argument("--project", metavar="NAME", help="with --rejected: send them to this project")
         if name == "import":
             command.add_argument(
                 "files", nargs="+", type=Path, metavar="FILE", help="a file of events; it is not changed"
@@ -89,6 +90,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = read_settings(options.url, options.token)
     except ValueError as error:
         parser.error(str(error))
+    if options.command == "sync" and options.project is not None and not options.rejected:
+        parser.error("--project needs --rejected: other events go to the project that they name")
     if options.command == "doctor":
         return examine(settings, print)
     if options.command == "demo":
@@ -97,7 +100,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.command == "import":
         return _import(settings, options.files, quiet=options.quiet)
     try:
-        done = sync(settings, rejected=options.rejected, say=(lambda _line: None) if options.quiet else print)
+        say = (lambda _line: None) if options.quiet else print
+        done = sync(settings, rejected=options.rejected, project=options.project, say=say)
     except ValueError as error:
         print(f"svc-reporter sync: {error}", file=sys.stderr)
         return 1

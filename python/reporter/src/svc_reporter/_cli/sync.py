@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from .._delivery.delivery import Counts
 from .._delivery.queue import EncodedEvent
 from .._delivery.replay import in_order, reject_others, replay
 from .._delivery.responses import Outcome
-from .._delivery.sender import Sender, Stopped
+from .._delivery.sender import Sender, Sent, Stopped
 from .._delivery.settings import Settings
 from .._delivery.shutdown import Shutdown
 from .._delivery.spill_writer import SpillWriter
@@ -46,8 +47,31 @@ class Synced:
 _ENDS = (Stopped.UNREACHABLE, Stopped.UNAUTHORISED, Stopped.INTERRUPTED)
 
 
-def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], None] = lambda _line: None) -> Synced:
-    """Replay all spill files, or with `rejected` those of rejected/. Raises ValueError without an address or token."""
+class _ToProject(Sender):
+    """Sends events to another project than the one that they name."""
+
+    project: str
+
+    def send(self, events: Sequence[EncodedEvent], *, once: bool = False) -> Sent:
+        return super().send([self._moved(event) for event in events], once=once)
+
+    def _moved(self, event: EncodedEvent) -> EncodedEvent:
+        document = json.loads(event.line)
+        document["source"]["project"] = self.project
+        return EncodedEvent(event.event_id, event.event_type, json.dumps(document, ensure_ascii=False).encode())
+
+
+def sync(
+    settings: Settings,
+    *,
+    rejected: bool = False,
+    project: str | None = None,
+    say: Callable[[str], None] = lambda _line: None,
+) -> Synced:
+    """Replay all spill files, or with `rejected` those of rejected/, to `project` if it is given.
+
+    Raises ValueError without an address or token.
+    """
     if settings.target is None or not settings.token:
         raise ValueError("; ".join(settings.complaints) or "no service is configured: set SVC_URL and SVC_TOKEN")
     messages = Messages()
@@ -55,7 +79,10 @@ def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], Non
     folder = SpillFolder.of(settings.folder)
     transport = Transport(settings.target, settings.token, tuning.request_timeout_s)
     shutdown = Shutdown()
-    sender = Sender(transport, tuning, shutdown.pause)
+    sender: Sender = Sender(transport, tuning, shutdown.pause)
+    if project is not None:
+        sender = _ToProject(transport, tuning, shutdown.pause)
+        sender.project = project
     spill_writer = SpillWriter(folder, "unknown", Counts(), messages)
     done = Synced()
 

@@ -12,8 +12,8 @@ from .._shared.ids import now_ms
 from .._shared.tuning import Tuning
 from .transport import Response
 
-_OTHER_PROJECT = "batch_project_mismatch"
-"""Of events of a process that joined a batch of another project: its `project=` can be corrected."""
+_OF_PROJECT = ("batch_project_mismatch", "project_exists", "quota_exceeded")
+"""Every event of a run gets them, and all can be stored in another project, or once there is a place for a new one."""
 NOT_FROM_SERVICE = "not from the service"
 """In the reason for a response of a proxy, a sign-in page or another server."""
 
@@ -74,7 +74,7 @@ def interpret(response: Response, count: int, as_array: bool, tuning: Tuning) ->
         return Interpretation(Step.RETRY, reason=reason)
     if status == 401:
         return Interpretation(Step.UNAUTHORISED, reason=reason)
-    if status in (403, 404) or _is_other_project(status, response.body):
+    if status in (403, 404) or _is_of_project(status, response.body):
         return Interpretation(Step.SETTLED, [Outcome.REJECTED] * count, reasons=dict.fromkeys(range(count), reason))
     if as_array and count > 1:
         return Interpretation(Step.SPLIT, reason=reason)
@@ -146,7 +146,7 @@ def _item_outcome(error: dict[str, Any]) -> Outcome:
     status = error.get("status")
     if isinstance(status, int) and (status >= 500 or status in (408, 429)):
         return Outcome.RETRY
-    if status in (401, 403, 404) or error.get("code") == _OTHER_PROJECT:
+    if status in (401, 403, 404) or error.get("code") in _OF_PROJECT:
         return Outcome.REJECTED
     return Outcome.DROPPED
 
@@ -159,8 +159,8 @@ def is_of_service(body: bytes) -> bool:
         return False
 
 
-def _is_other_project(status: int, body: bytes) -> bool:
-    return status == 409 and is_of_service(body) and json.loads(body)["code"] == _OTHER_PROJECT
+def _is_of_project(status: int, body: bytes) -> bool:
+    return status == 409 and is_of_service(body) and json.loads(body)["code"] in _OF_PROJECT
 
 
 def _problem(body: bytes) -> str:

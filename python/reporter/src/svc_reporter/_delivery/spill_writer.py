@@ -107,7 +107,7 @@ class SpillWriter:
             logging.ERROR,
             "rejected",
             f"the service rejects events ({why}). They are kept in {path}. Fix the cause, then send them with "
-            "`svc-reporter sync --rejected`",
+            "`svc-reporter sync --rejected`, to another project with `--project NAME`",
         )
 
     def count_replayed(self, count: int, accepted: int) -> None:
