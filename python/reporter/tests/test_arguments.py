@@ -84,7 +84,7 @@ def test_a_bad_address_in_the_environment_is_said_and_not_raised(
         ("http://ada:hush", "SVC_URL: the service's address has no valid host and port; use http://host:port"),
         ("http://ada:hush@lab", "SVC_URL: the service's address must not contain a user or password; use a token"),
         ("http://lab?t=hush", "SVC_URL: the service's address must not contain a query or fragment; use http://lab"),
-        ("offline:", "the mode is offline: run `svc-reporter sync` later"),
+        ("offline:", "the mode is offline"),
     ],
 )
 def test_the_first_line_says_why_a_run_has_no_address(

@@ -320,3 +320,26 @@ def test_a_job_that_is_started_again_is_an_attempt(run_of: Callable[..., svc.Rep
     assert [(one["key"], one["values"]) for one in old] == [("loss", [1.0] * 5)]
     (now,) = read(run.batch_id, "/metrics?keys=loss")["series"]
     assert now["values"] == [1.0, 1.0, 1.0, 0.5, 0.25, 0.25]
+
+
+def test_the_last_line_says_with_which_status_a_script_gave_up(real_server: RealServer) -> None:
+    body = """
+svc.init("vision", name="mine", batch_id="gave up", environment=False).log({"loss": 1.0})
+sys.exit(3)
+"""
+    _, err = process.run(body, {"SVC_URL": real_server.url, "SVC_TOKEN": real_server.token}, code=3)
+    assert err.splitlines()[-1] == f"svc: run mine ended: SystemExit: 3: {real_server.url}/b/gave%20up"
+    assert real_server.call("GET", "/api/batches/gave%20up")["failure_reason"] == "SystemExit: 3"
+
+
+def test_every_line_on_the_terminal_says_whose_it_is() -> None:
+    body = """
+run = svc.init("vision", name="mine", environment=False)
+run.finish()
+run.log({"loss": 1.0})
+"""
+    _, err = process.run(body, {"SVC_URL": "http://127.0.0.1:9"})
+    said = err.splitlines()
+    assert all(line.startswith("svc: ") for line in said), said
+    assert "svc: log was called after the run had ended; its values are not recorded" in said
+    assert any(line.startswith("svc: SVC_TOKEN is not set; events are kept in /") for line in said), said

@@ -320,7 +320,7 @@ def test_a_run_that_is_ended_by_another_one_logs_it(
 ) -> None:
     first = begin(real_server, name="outer", quiet=False)
     begin(real_server, name="inner").finish()
-    assert f"svc: run outer finished, because run inner begins: {first.url}\n" in capsys.readouterr().err
+    assert f"svc: run outer finished because run inner started: {first.url}\n" in capsys.readouterr().err
 
 
 def test_a_loop_over_a_generator_that_is_left_is_no_failure(real_server: RealServer) -> None:

@@ -68,7 +68,7 @@ class Pipeline:
             self._ids,
             self._shutdown,
             messages,
-            tuning,
+            settings,
         )
         self._overflow = Overflow(
             self._queue, self._encoder, self._spill_writer, self._counts, self._shutdown, self._worker, messages

@@ -32,7 +32,7 @@ def read_settings(url: str | None, token: str | None, env: Mapping[str, str] | N
     complaints: list[str] = []
     target: Target | None = None
     if url == OFFLINE:
-        complaints.append("the mode is offline: run `svc-reporter sync` later")
+        complaints.append("the mode is offline")
     elif url is not None:
         target = Target.parse(url)
     elif env.get("SVC_URL"):

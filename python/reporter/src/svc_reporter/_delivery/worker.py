@@ -28,7 +28,6 @@ from typing import Protocol
 
 from .._shared.ids import EventIds
 from .._shared.messages import Messages
-from .._shared.tuning import Tuning
 from .breaker import Breaker
 from .delivery import Counts
 from .envelope import EventEncoder
@@ -37,6 +36,7 @@ from .pace import Pace
 from .queue import STARTS, STARTS_AND_ENDS, EncodedEvent, EventQueue, QueuedEvent
 from .responses import Outcome
 from .sender import Refusing, Sender, Sent, Stopped
+from .settings import Settings
 from .shutdown import Shutdown
 from .spill_writer import SpillWriter
 from .transport import Transport
@@ -77,9 +77,10 @@ class Worker(threading.Thread):
         ids: EventIds,
         shutdown: Shutdown,
         messages: Messages,
-        tuning: Tuning,
+        settings: Settings,
     ) -> None:
         super().__init__(name="svc-reporter-worker", daemon=True)
+        self._complaints = settings.complaints
         self._queue = queue
         self._encoder = encoder
         self._transport = transport
@@ -88,7 +89,7 @@ class Worker(threading.Thread):
         self._counts = counts
         self._shutdown = shutdown
         self._messages = messages
-        self._tuning = tuning
+        tuning = self._tuning = settings.tuning
         self._own_spill = OwnSpill(spill_writer, ids, messages, tuning, self._count)
         self.pace = Pace(queue, shutdown, tuning)
         self._sender = Sender(transport, tuning, self._pause) if transport else None
@@ -268,7 +269,7 @@ class Worker(threading.Thread):
         events = list(self._in_flight) or list(self._take(self._tuning.array_limit))
         if not events:
             return False
-        return self._spill(events, "no service is configured" if self._transport is None else self._unreachable)
+        return self._spill(events, "; ".join(self._complaints) if self._transport is None else self._unreachable)
 
     def _send_ends_while_closing(self) -> bool:
         """On closing without time for the data: send starts and ends all the same. False if there are none."""

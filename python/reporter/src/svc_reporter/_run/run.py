@@ -350,7 +350,7 @@ class Run(RunFileCalls, RunNames):
         finally:  # also if Ctrl-C came meanwhile
             if self._mirror is not None:
                 self._mirror.finish(reason is not None)
-            self._print_end(clean_end if reason is None else f"ended: {reason.splitlines()[0][:200]}")
+            self._print_end(clean_end, reason)
 
     def _begin_trial(self) -> None:
         """A trial that reported no values ends too."""
@@ -369,10 +369,11 @@ class Run(RunFileCalls, RunNames):
             if self._finished:
                 return
             self._finished = True
+        failure = lifecycle.exit_failure()
         self._detach()
         self._take_waiting_lines()
         self._take_files_at_end()
-        if self._resumes_itself and lifecycle.exit_failure() is None:
+        if self._resumes_itself and failure is None:
             _resume.forget(self._reporter)
         self._begin_trial()
         if self._main is not None:
@@ -380,7 +381,7 @@ class Run(RunFileCalls, RunNames):
                 self._main.prune()
             self._main._metrics.update(self._final_metrics())
         lifecycle._at_exit()
-        self._print_end("ended with the script")
+        self._print_end("ended with the script", failure)
 
     def _detach(self) -> None:
         global _current
@@ -393,7 +394,8 @@ class Run(RunFileCalls, RunNames):
             _restore_excepthook()
         atexit.unregister(self._at_exit)
 
-    def _print_end(self, how: str) -> None:
+    def _print_end(self, clean_end: str, failure: str | None) -> None:
+        how = clean_end if failure is None else f"ended: {failure.splitlines()[0][:200]}"
         kept = self._reporter.delivery.spilled
         who = "a process in the background" if self._reporter.sends_later else "the next run or `svc-reporter sync`"
         files = self._reporter._files.unsent if self._reporter._files is not None else 0

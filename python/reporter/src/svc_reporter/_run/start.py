@@ -97,7 +97,7 @@ def init(
         job = _job_of_joined(made, wanted.get("name"))
     title = wanted.get("name")
     if current is not None and reinit != "create_new":
-        current._finish(None, None, f"finished, because {f'run {title}' if title else 'another run'} begins")
+        current._finish(None, None, f"finished because {f'run {title}' if title else 'another run'} started")
     run = Run(made, values, name=title, job=job, step_unit=step_unit.strip(), quiet=bool(wanted.get("quiet")))
     run._describe(wanted, details)
     if as_wandb:

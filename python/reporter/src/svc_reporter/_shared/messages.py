@@ -114,7 +114,8 @@ class _Names:
 
 def _emit(level: int, message: str) -> None:
     try:
-        logger.log(level, message)
+        # Without a handler Python prints the text alone, and it does not say whose it is.
+        logger.log(level, message if logger.hasHandlers() else f"svc: {message}")
     except Exception:
         # An exception in the user's logging handler must not reach the training through this package.
         return
