@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { pipeline } from 'node:stream'
 import { createGunzip, createGzip } from 'node:zlib'
 import {
@@ -14,8 +15,8 @@ import type { ArchiveStore } from './store.ts'
  * The description of a base backup. An archive contains:
  *
  *   key.age                            with a passphrase: the key of all other files, encrypted with it
- *   base/<time>.json                   one base backup: BaseBackup, written last
- *   base/<time>.tar.gz[.age]           its data folder, as PostgreSQL streams it
+ *   base/<id>.json                     one base backup: BaseBackup, written last
+ *   base/<id>.tar.gz[.age]             its data folder, as PostgreSQL streams it
  *   wal/<segment>.gz[.age]             a segment of the write-ahead log
  *   wal/<segment>.part.gz[.age]        the beginning of the newest segment
  *   objects/<location>/<file>.gz[.age] objects of archived batches (domain/cold), the manifest last
@@ -37,9 +38,17 @@ export interface BaseBackup {
   bytes: number
 }
 
+/**
+ * The time for those who look into the archive. Two databases that archive into one place may begin a base backup in the
+ * same second, and one must not overwrite the other's.
+ */
+export const newBaseId = (now: Date): string =>
+  `${now.toISOString().replace(/[-:]|\.\d+/g, '')}-${randomUUID().slice(0, 8)}`
+
 export interface Archive {
   store: ArchiveStore
   encrypted: boolean
+  /** The whole base backups, from the oldest to the newest. */
   bases(): Promise<BaseBackup[]>
   /** The segments: name, whether complete, and the file that holds it. */
   segments(): Promise<{ name: string; whole: boolean; file: string }[]>
@@ -85,7 +94,8 @@ export async function openArchive(
     async bases() {
       const names = (await store.list('base')).filter((name) => name.endsWith('.json'))
       const texts = await Promise.all(names.map((name) => store.readText(`base/${name}`)))
-      return texts.filter((text) => text !== undefined).map((text) => JSON.parse(text) as BaseBackup)
+      const bases = texts.flatMap((text) => (text === undefined ? [] : [JSON.parse(text) as BaseBackup]))
+      return bases.sort((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt))
     },
     async segments() {
       const names = await store.list('wal')

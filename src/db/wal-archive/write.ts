@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
-import { type Archive, type BaseBackup, oneChunk } from './contents.ts'
+import { type Archive, type BaseBackup, newBaseId, oneChunk } from './contents.ts'
 import { formatLsn, parseLsn, segmentName, segmentNumber, segmentOf, timelineOf } from './lsn.ts'
 import { baseBackup, identify, openReplication, streamWal } from './replication.ts'
 
@@ -238,7 +238,7 @@ async function makeBaseBackup(
   on: { control: Client; systemId: string; segmentBytes: number; follower: Follower },
 ): Promise<BaseBackup> {
   const begun = await stateOf(on.control)
-  const id = begun.now.toISOString().replace(/[-:]|\.\d+/g, '')
+  const id = newBaseId(begun.now)
   const client = await openReplication(url)
   try {
     const { tar, found } = baseBackup(client, `svc ${id}`, (done, of) =>
