@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
+import { thenEnd } from '../db/clean-up.ts'
 import { detectDistribution } from '../db/cluster.ts'
 import { hasNoDatabase } from '../db/embedded/home.ts'
 import { startEmbedded } from '../db/embedded.ts'
@@ -32,15 +33,9 @@ export async function onDatabase<T>(
     return work(config.databaseUrl)
   }
   if (!create && hasNoDatabase(config.dataDir)) throw new NoDatabase(resolve(config.dataDir))
-  const embedded = await startEmbedded({
-    home: config.dataDir,
-    log: (message) => console.error(`svc: ${message}`),
-  })
-  try {
-    return await work(embedded.url('postgres'))
-  } finally {
-    await embedded.stop()
-  }
+  const log = (message: string): void => console.error(`svc: ${message}`)
+  const embedded = await startEmbedded({ home: config.dataDir, log })
+  return thenEnd(() => work(embedded.url('postgres')), embedded.stop, log)
 }
 
 /**

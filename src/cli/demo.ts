@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Config, ConfigError } from '../config.ts'
+import { thenEnd } from '../db/clean-up.ts'
 import { startLiveTraining } from './live-training.ts'
 import { start } from './start.ts'
 
@@ -41,15 +42,14 @@ export async function demo(options: {
     scope: 'reporter',
   })
   const events = shiftedToNow(readRecording(), new Date())
-  try {
+  const show = async (): Promise<void> => {
     await send(api, reporter.token, events)
     const batch = `/api/batches/${encodeURIComponent(events[0]?.batch_id ?? '')}`
     console.log(await table(api, session, batch))
     console.log(`  Address   ${api.url}/b/${encodeURIComponent(events[0]?.batch_id ?? '')}\n`)
     await live(api.url, reporter.token, options)
-  } finally {
-    await api('DELETE', `/api/tokens/${reporter.id}`, session)
   }
+  await thenEnd(show, () => api('DELETE', `/api/tokens/${reporter.id}`, session), console.error)
 }
 
 async function live(

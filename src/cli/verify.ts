@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Config } from '../config.ts'
+import { removeTemporary } from '../db/clean-up.ts'
 import { MIGRATIONS } from '../db/migrate.ts'
 import { verify } from '../db/wal-archive/verify.ts'
 import { openStore } from '../storage/index.ts'
@@ -47,6 +48,6 @@ export async function runVerify(path: string, at: string | undefined, config: Co
       console.log(`archived_batches_elsewhere ${archived.missing.toLocaleString('en')}`)
   } finally {
     store.close()
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+    removeTemporary(folder, (message) => console.error(`svc: ${message}`))
   }
 }

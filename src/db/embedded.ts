@@ -126,7 +126,8 @@ async function startServer(place: Place, lease: Lease, log: (message: string) =>
     const { pid, port } = sighting
     const server = { pid, url: addressOf(port, password, 'postgres') }
     const readiness = await waitUntilReady(place, server, log).catch(async (error: unknown) => {
-      if (startedByUs && !lease.shared(pid)) await stopPostmaster(data, STOP_TIMEOUT_MS)
+      if (startedByUs && !lease.shared(pid))
+        await stopPostmaster(data, STOP_TIMEOUT_MS).catch((second) => log(messageOf(second)))
       throw error
     })
     if (readiness.state === 'gone') continue

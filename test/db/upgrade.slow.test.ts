@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { memoryFolder } from '../../scripts/memory.mjs'
@@ -41,10 +41,16 @@ test('a database of PostgreSQL 17 is refused at the start, and upgraded by one c
     /holds no PostgreSQL 17 that runs here\nexit 1$/,
   )
   expect(readFileSync(join(home, 'data/PG_VERSION'), 'utf8').trim()).toBe('17')
+  // An earlier upgrade was undone with a copy, and another was killed.
+  mkdirSync(join(home, 'data.postgresql-17/base'), { recursive: true })
+  const gone = 9_999_999 // above every process id
+  writeFileSync(join(home, `upgrade-${gone}.svc`), 'a part')
+  mkdirSync(join(home, `upgrading-${gone}/data`), { recursive: true })
   expect(await svc('upgrade-database', '--old', folder)).toMatch(
-    /from PostgreSQL 17 to 18: \d+ rows in .* Remove .*data\.postgresql-17 once all is well\nexit 0$/,
+    /from PostgreSQL 17 to 18: \d+ rows in .* Remove .*data\.postgresql-17-2 once all is well\nexit 0$/,
   )
-  expect(existsSync(join(home, 'data.postgresql-17/PG_VERSION'))).toBe(true)
+  expect(existsSync(join(home, 'data.postgresql-17-2/PG_VERSION'))).toBe(true)
+  expect(readdirSync(home).filter((name) => name.startsWith('upgrad'))).toEqual([])
   expect(await svc('user', 'list')).toMatch(/old@example\.org[\s\S]*exit 0$/)
   expect(await svc('upgrade-database')).toMatch(/of PostgreSQL 18 already\nexit 0$/)
 }, 400_000)

@@ -17,6 +17,13 @@ export const dataFolder = (home: string) => join(home, 'data')
 /** Checks pg_control, because initdb writes PG_VERSION long before there is a database. */
 export const hasCluster = (home: string) => existsSync(join(dataFolder(home), 'global', 'pg_control'))
 
+/** For a database that is kept aside: the path, or one after it if it is taken, as by an earlier one of the same second. */
+export function unusedPath(path: string): string {
+  let unused = path
+  for (let n = 2; existsSync(unused); n++) unused = `${path}-${n}`
+  return unused
+}
+
 /**
  * Decides where the database lives and which account runs it. Normally the database lives in the wanted folder. If we
  * are root, PostgreSQL runs as another account; if that account cannot reach the wanted folder (a clone under a home of

@@ -1,14 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { renameSync, rmSync } from 'node:fs'
+import { readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
+import { removeTemporary, thenEnd } from '../clean-up.ts'
 import { backup } from '../dump/backup.ts'
 import { restore } from '../dump/restore.ts'
 import { startEmbedded } from '../embedded.ts'
 import { prepareBinaries } from './binaries.ts'
-import { chooseHome, dataFolder, hasCluster } from './home.ts'
+import { chooseHome, dataFolder, hasCluster, unusedPath } from './home.ts'
 import { findOlderPrograms, majorOf } from './older-programs.ts'
-import { inspectPostmaster } from './postmaster.ts'
+import { inspectPostmaster, stopPostmaster } from './postmaster.ts'
+import { findProcess } from './processes.ts'
 
 export interface UpgradeOptions {
   home: string
@@ -47,14 +49,15 @@ export async function upgradeDatabase(options: UpgradeOptions): Promise<Upgraded
   if (inspectPostmaster(data).state === 'running')
     throw new Error('the database is running: stop the release that uses it first')
   const programs = await findOlderPrograms(from, { named: old, home, account, log })
+  await removeLeftovers(home, log)
   const file = join(home, `upgrade-${process.pid}.svc`)
   const scratch = join(home, `upgrading-${process.pid}`)
   try {
     const older = await startEmbedded({ home, log: () => {}, programs })
-    const { rows } = await saveAll(older.url('postgres')).finally(() => older.stop())
+    const { rows } = await thenEnd(() => saveAll(older.url('postgres')), older.stop, log)
     const newer = await startEmbedded({ home: scratch, log: () => {} })
-    try {
-      await restore({
+    const restoring = () =>
+      restore({
         url: newer.url('postgres'),
         migrations,
         file,
@@ -64,18 +67,16 @@ export async function upgradeDatabase(options: UpgradeOptions): Promise<Upgraded
         signal,
         progress: (step, n) => progress(`${step} ${n.toLocaleString('en')} rows`),
       })
-    } finally {
-      await newer.stop()
-    }
+    await thenEnd(restoring, newer.stop, log)
     // As root, the new database belongs to the account that new databases get.
     if (account) execFileSync('chown', ['-R', `${account.uid}:${account.gid}`, dataFolder(scratch)])
-    const aside = `${data}.postgresql-${from}`
+    const aside = unusedPath(`${data}.postgresql-${from}`)
     renameSync(data, aside)
     renameSync(dataFolder(scratch), data)
     return { from, to, rows, aside }
   } finally {
-    rmSync(file, { force: true })
-    rmSync(scratch, { recursive: true, force: true, maxRetries: 5 })
+    removeTemporary(file, log)
+    removeTemporary(scratch, log)
   }
 
   async function saveAll(url: string): Promise<{ rows: number }> {
@@ -95,8 +96,19 @@ export async function upgradeDatabase(options: UpgradeOptions): Promise<Upgraded
   }
 }
 
+/** Removes what an upgrade that was killed left. In a container the next one may have its process id. */
+async function removeLeftovers(home: string, log: (message: string) => void): Promise<void> {
+  for (const name of readdirSync(home)) {
+    const pid = Number(/^(?:upgrade-(\d+)\.svc|upgrading-(\d+))$/.exec(name)?.slice(1).join(''))
+    if (!pid || (pid !== process.pid && findProcess(pid) !== null)) continue
+    await stopPostmaster(dataFolder(join(home, name)), 5_000)
+    removeTemporary(join(home, name), log)
+  }
+}
+
 async function waitingTasks(url: string): Promise<number> {
   const client = new Client({ connectionString: url, application_name: 'svc upgrade-database' })
+  client.on('error', () => {}) // the running query gets the error
   await client.connect()
   try {
     const { rows } = await client.query<{ there: boolean }>(
@@ -108,6 +120,6 @@ async function waitingTasks(url: string): Promise<number> {
     )
     return waiting.rows[0]?.n ?? 0
   } finally {
-    await client.end()
+    await client.end().catch(() => {})
   }
 }

@@ -13,9 +13,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { messageOf } from '../../thrown.ts'
+import { removeTemporary, thenEnd } from '../clean-up.ts'
 import { adjustRestored, CHANGES_SEQUENCE } from '../dump/restore.ts'
 import type { Account } from '../embedded/account.ts'
-import { chooseHome, dataFolder, hasCluster } from '../embedded/home.ts'
+import { chooseHome, dataFolder, hasCluster, unusedPath } from '../embedded/home.ts'
 import { inspectPostmaster } from '../embedded/postmaster.ts'
 import { type EmbeddedPostgres, startEmbedded } from '../embedded.ts'
 import type { Archive, BaseBackup } from './contents.ts'
@@ -84,20 +85,8 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     renameSync(dataFolder(scratch), data)
     return { ...restored, aside }
   } finally {
-    try {
-      rmSync(scratch, { recursive: true, force: true, maxRetries: 5 })
-    } catch (error) {
-      // The next restore removes it. It must not hide why this one failed.
-      options.log(`${scratch} could not be removed: ${messageOf(error)}`)
-    }
+    removeTemporary(scratch, options.log) // else the next restore removes it
   }
-}
-
-/** A small database is restored in less than a second, and the time in a name has no fractions. */
-function unusedPath(path: string): string {
-  let unused = path
-  for (let n = 2; existsSync(unused); n++) unused = `${path}-${n}`
-  return unused
 }
 
 /** Restores into a temporary folder, starts the database, calls `work` with it, and stops it. */
@@ -135,7 +124,7 @@ export async function recoverInto(
     await waitForPromotion(postgres, signal)
     return postgres
   }
-  try {
+  const replay = async () => {
     const server = await start().catch(async (error: unknown) => {
       if (at === undefined || !(LOG_ENDS_EARLY.test(messageOf(error)) || (await endedTooEarly(cluster))))
         throw error
@@ -147,9 +136,8 @@ export async function recoverInto(
     const lastCommit = await lastCommitIn(server.url('postgres'))
     await work(server)
     return { base, lastCommit, segments }
-  } finally {
-    await postgres?.stop()
   }
+  return thenEnd(replay, () => postgres?.stop(), log)
 }
 
 async function chooseBase(archive: Archive, at: Date | undefined): Promise<BaseBackup> {

@@ -1,7 +1,8 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
+import { removeTemporary, thenEnd } from '../clean-up.ts'
 import type { DumpedObject } from '../dump/file.ts'
 import { restore } from '../dump/restore.ts'
 import { chooseHome } from '../embedded/home.ts'
@@ -48,7 +49,7 @@ export async function verify(options: VerifyOptions): Promise<Verified> {
       return { rows, at: lastCommit?.toISOString() ?? base.endedAt }
     }
     const postgres = await startEmbedded({ home, log: () => {}, fallbackRoot: root })
-    try {
+    const read = async () => {
       const url = postgres.url('postgres')
       const { createdAt } = await restore({
         url,
@@ -65,11 +66,10 @@ export async function verify(options: VerifyOptions): Promise<Verified> {
       rows = await readAll(url)
       await options.check(url)
       return { rows, at: createdAt }
-    } finally {
-      await postgres.stop()
     }
+    return await thenEnd(read, postgres.stop, log)
   } finally {
-    rmSync(root, { recursive: true, force: true, maxRetries: 10 })
+    removeTemporary(root, log)
   }
 }
 
@@ -79,6 +79,7 @@ export async function verify(options: VerifyOptions): Promise<Verified> {
  */
 async function readAll(url: string): Promise<Record<string, number>> {
   const client = new Client({ connectionString: url, application_name: 'svc verify' })
+  client.on('error', () => {}) // the running query gets the error
   await client.connect()
   try {
     const { rows: tables } = await client.query<{ name: string }>(
@@ -95,6 +96,6 @@ async function readAll(url: string): Promise<Record<string, number>> {
     }
     return counts
   } finally {
-    await client.end()
+    await client.end().catch(() => {})
   }
 }

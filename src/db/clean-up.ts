@@ -1,0 +1,32 @@
+import { rmSync } from 'node:fs'
+import { messageOf } from '../thrown.ts'
+
+/** Cleaning up as `finally` does it, but what fails in it never takes the place of the error before it. */
+
+type Log = (message: string) => void
+
+/** Runs `work`, then `end`. If both fail, `end` is logged and the caller gets the error of `work`. */
+export async function thenEnd<T>(work: () => Promise<T>, end: () => unknown, log: Log): Promise<T> {
+  let result: T
+  try {
+    result = await work()
+  } catch (error) {
+    try {
+      await end()
+    } catch (second) {
+      log(messageOf(second))
+    }
+    throw error
+  }
+  await end()
+  return result
+}
+
+/** Removes a temporary file or folder. One that stays changes no outcome, so it is only logged. */
+export function removeTemporary(path: string, log: Log): void {
+  try {
+    rmSync(path, { recursive: true, force: true, maxRetries: 10 })
+  } catch (error) {
+    log(`${path} could not be removed: ${messageOf(error)}`)
+  }
+}
