@@ -117,12 +117,13 @@ test.each([
 ])('a connection that breaks while a job is marked as %s ends only the queue, which restarts', async (how, task) => {
   await startServer('a')
   const holder = await database.sql.reserve()
-  await add(task, `held as ${how}`, ", max_attempts := 1, run_at := now() + interval '1 second'")
+  await add(task, `held as ${how}`, ", max_attempts := 1, run_at := now() + interval '1 hour'")
+  await holder`select pg_advisory_lock(4711)`
   await holder`begin`
   // graphile-worker's table itself: its public view has no triggers and no locks on rows.
   // The mark waits for the row, and its connection is cut in the meantime: no code waits for that answer.
-  const held =
-    await holder`select j.id from graphile_worker._private_jobs j where payload ->> 'what' = ${`held as ${how}`}`
+  const held = await holder`
+    update graphile_worker._private_jobs set run_at = now() where payload ->> 'what' = ${`held as ${how}`} returning id`
   const marking = () => holder`
     select pid from pg_stat_activity where datname = current_database() and application_name = 'svc background'
       and wait_event_type = 'Lock' and query ~ 'update|delete'`
@@ -133,7 +134,6 @@ test.each([
      create or replace trigger hold before update or delete on graphile_worker._private_jobs
        for each row when (old.id = ${held[0]?.id}) execute function hold()`,
   )
-  await holder`select pg_advisory_lock(4711)`
   await holder`commit`
   await expect.poll(async () => (await marking()).length, TIMEOUT).toBe(1)
   for (const { pid } of await marking()) await holder`select pg_terminate_backend(${pid})`

@@ -9,6 +9,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { memoryFolder } from '../../scripts/memory.mjs'
 import { COMMAND } from '../kit/command.ts'
 import { freshDatabase } from '../kit/database.ts'
+import { freePort } from '../kit/free-port.ts'
 import { type Cli, isAlive, postmasterOf, runCli } from './process.ts'
 
 // Each test starts real processes, on a machine that may be busy with others.
@@ -158,10 +159,7 @@ test('a port in use ends the start with one line, and a first start before it cr
 })
 
 test('an unreachable database ends the start with one line that has its host and no password', async () => {
-  const free = createServer().listen(0, '127.0.0.1')
-  await until('a port', () => free.listening)
-  const { port } = free.address() as AddressInfo
-  free.close()
+  const port = await freePort()
   const result = await start({
     SVC_DATABASE_URL: `postgresql://svc:hunter2@127.0.0.1:${port}/svc`,
     SVC_LOG_LEVEL: 'silent',

@@ -181,10 +181,10 @@ test('a migration that the Prisma CLI left unfinished is refused, and applied on
 })
 
 test('a migration is not subject to the time limits of the pool', async () => {
-  write('003_slow', 'select pg_sleep(0.3);')
+  write('003_slow', 'select pg_sleep(4);')
   const hurried = openSql(database.url(`migrate_${count}`), {
     name: 'test',
-    settings: { statement_timeout: '100' },
+    settings: { statement_timeout: '3000' },
   })
   pools.push(hurried)
   expect(await run(hurried)).toContain('003_slow')

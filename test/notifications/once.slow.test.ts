@@ -8,6 +8,7 @@ import { startTestApp, type TestApp } from '../kit/app.ts'
 import { createClock } from '../kit/clock.ts'
 import { freshDatabase } from '../kit/database.ts'
 import { assertProperty, patienceMs, propertyBounds } from '../kit/effort.ts'
+import { freePort } from '../kit/free-port.ts'
 import { createClient } from '../kit/http.ts'
 import { ANY_MAIL, type Mailbox, mailSent, openMailbox, Refusal, subjects } from './mailbox.ts'
 
@@ -20,7 +21,7 @@ let second: TestApp
 let projects = 0
 
 beforeAll(async () => {
-  box = await openMailbox()
+  box = await openMailbox({ port: await freePort() })
   const database = await freshDatabase()
   const overrides = {
     rateLimit: { eventsPerS: 1e9, burst: 1e9 },

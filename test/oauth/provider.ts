@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair } from 'jose'
 import Provider, { type Context } from 'oidc-provider'
 import type { ProviderConfig } from '../../src/oauth-config.ts'
+import { freePort } from '../kit/free-port.ts'
 
 export interface Person {
   sub: string
@@ -36,8 +36,8 @@ export const CLIENT_SECRET = randomBytes(24).toString('base64url')
 export async function openProvider(auth: 'basic' | 'post' = 'basic'): Promise<TestProvider> {
   const people = new Map<string, Person>()
   let handle: RequestListener = (_request, response) => response.writeHead(503).end()
-  let server = await listen((request, response) => handle(request, response), 0)
-  const { port } = server.address() as AddressInfo
+  const port = await freePort() // it comes back there
+  let server = await listen((request, response) => handle(request, response), port)
   const issuer = `http://127.0.0.1:${port}`
   const test: TestProvider = {
     issuer,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import secrets
 import signal
 import socket
@@ -26,6 +28,16 @@ class Answer:
     body: Any
 
 
+def _free_port() -> int:
+    # Below the ports that a system gives to others meanwhile, also while the service is down: outgoing connections, and
+    # those who bind port 0.
+    while True:
+        port = random.randrange(12_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
 @dataclass(frozen=True)
 class Person:
     session: str
@@ -35,9 +47,7 @@ class Person:
 
 class Service:
     def __init__(self, folder: Path, *, node_options: tuple[str, ...] = ()) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
+        self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._folder = folder
         self._node_options = node_options

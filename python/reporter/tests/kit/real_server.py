@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import secrets
 import socket
 import subprocess
@@ -94,6 +96,9 @@ def _await_ready(base: str, process: subprocess.Popen[bytes], log: Path) -> None
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    # Below the ports that a system gives to others meanwhile: outgoing connections, and those who bind port 0.
+    while True:
+        port = random.randrange(12_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
