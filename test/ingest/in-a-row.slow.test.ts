@@ -36,11 +36,13 @@ async function hold(batchId: string): Promise<OpenTransaction> {
   return writer
 }
 
-/** How many events of this server wait for their group. */
-async function waiting(): Promise<number> {
+async function figure(name: string): Promise<number> {
   const { body } = await door.app.call('GET', '/metrics', { token: door.session })
-  return Number(/^svc_ingest_waiting_events (\d+)$/m.exec(body)?.[1])
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(body)?.[1])
 }
+/** How many events of this server wait for their group. */
+const waiting = (): Promise<number> => figure('svc_ingest_waiting_events')
+const underWay = (): Promise<number> => figure('svc_http_requests_in_flight')
 
 async function untilWaiting(events: number): Promise<void> {
   const end = Date.now() + patienceMs(10)
@@ -54,7 +56,10 @@ async function untilWaiting(events: number): Promise<void> {
 async function sendInARow(events: TestEvent[]): Promise<Promise<Answer>[]> {
   const answers: Promise<Answer>[] = []
   for (const [i, event] of events.entries()) {
+    const before = await underWay()
     answers.push(door.send(event))
+    const end = Date.now() + patienceMs(10)
+    while ((await underWay()) <= before) if (Date.now() > end) throw new Error('the request does not arrive')
     if (i < 2) {
       await sleep(100)
       await untilWaiting(0)
