@@ -10,7 +10,9 @@ import { send } from './visit.ts'
 const LONG = 'resnet50-imagenet-augmented-warmup-cosine-lr-0.001-seed'
 const BATCHES = [`${LONG}-1`, `${LONG}-2`]
 
-const web = pageFixture(async ({ app, reporter }) => {
+const PROJECT = 'Digits of all handwriting, augmented, with a cosine schedule and three seeds'
+
+const web = pageFixture(async ({ app, ada, reporter }) => {
   for (const batch of BATCHES) {
     const of = eventsOf(batch)
     await send(app, reporter, [
@@ -24,6 +26,8 @@ const web = pageFixture(async ({ app, reporter }) => {
       of('job_failed', 3560, { error: 'out of memory' }, `${LONG}-2`),
     ])
   }
+  await app.call('PATCH', '/api/projects/digits', { token: ada.token, body: { display_name: PROJECT } })
+  await app.register('another-person@a-long-domain.example.org')
 })
 
 /** The ends of names that are cut off by a box, of all that the page has. */
@@ -98,6 +102,36 @@ test('the buttons of rows stay in sight on a phone', async () => {
       expect((box?.x ?? 0) + (box?.width ?? 0), path).toBeLessThanOrEqual(390)
     }
   }
+  await context.close()
+})
+
+test('the roles of users are not covered by the buttons of their rows on a phone', async () => {
+  const { page, context } = await web.asAda({ width: 390 })
+  await page.goto('/admin/users')
+  const role = page.getByLabel('Role of another-person')
+  await role.waitFor()
+  const covered = async () => {
+    const choice = await role.boundingBox()
+    const cell = await page.locator('tr', { has: role }).locator('td:last-child').boundingBox()
+    return choice && cell && choice.x + choice.width - cell.x
+  }
+  await expect.poll(covered).toBeLessThanOrEqual(0)
+  await context.close()
+})
+
+test('the toolbar of a project with a long name stays in one row', async () => {
+  const { page, context } = await web.asAda({ width: 1440 })
+  await page.goto('/p/digits')
+  const name = page.getByRole('heading', { level: 1, name: PROJECT })
+  const rules = page.getByRole('main').getByRole('link', { name: 'Rules', exact: true })
+  await name.waitFor()
+  await rules.waitFor()
+  await page.getByRole('button', { name: 'New sweep' }).waitFor()
+  const below = async () => {
+    const [first, last] = [await name.boundingBox(), await rules.boundingBox()]
+    return first && last && last.y - first.y - first.height
+  }
+  await expect.poll(below).toBeLessThan(0)
   await context.close()
 })
 

@@ -87,7 +87,7 @@ function UserRow(props: {
         {isMe ? (
           `${user.role} (you)`
         ) : (
-          <div className="w-24">
+          <div className="w-22 sm:w-24">
             <Choice
               label={`Role of ${user.name}`}
               hideLabel
@@ -113,8 +113,13 @@ function UserRow(props: {
 function Rights({ user, isPending, onEnable, onChange }: Parameters<typeof UserRow>[0]) {
   return (
     <div className="flex flex-col items-end justify-end gap-2 sm:flex-row">
-      <Button aria-label={`Reset factors of ${user.name}`} onClick={() => onChange({ factors: 'none' })}>
-        Reset factors
+      <Button
+        className="leading-tight max-sm:h-9"
+        aria-label={`Reset factors of ${user.name}`}
+        onClick={() => onChange({ factors: 'none' })}
+      >
+        {/* Two lines on phones, where the column would cover the roles. */}
+        <span className="max-sm:w-min max-sm:whitespace-normal">Reset factors</span>
       </Button>
       {user.disabled ? (
         <Button aria-label={`Enable ${user.name}`} disabled={isPending} onClick={onEnable}>

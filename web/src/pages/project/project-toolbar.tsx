@@ -47,7 +47,9 @@ export function ProjectToolbar(props: {
   const name = project?.display_name ?? slug
   return (
     <div className="flex flex-wrap items-center gap-2 px-4 py-2">
-      <h1 className="mr-1 text-base font-semibold">{name}</h1>
+      <h1 className="mr-1 text-base font-semibold sm:max-w-40 sm:truncate min-[120rem]:max-w-96" title={name}>
+        {name}
+      </h1>
       {project?.visibility === 'public' && <span className="text-xs text-muted">public</span>}
       <QueryField
         key={slug}
@@ -57,7 +59,7 @@ export function ProjectToolbar(props: {
         onChange={onQuery}
         names={() => batchNames(known)}
         problems={problems}
-        className="min-w-40 max-w-[32rem] flex-1 sm:min-w-48"
+        className="min-w-40 max-w-[32rem] flex-1"
       />
       {/* On phones, one row that scrolls sideways. */}
       <div className="fade-end contents max-sm:-m-0.5 max-sm:flex max-sm:w-full max-sm:gap-2 max-sm:overflow-x-auto max-sm:p-0.5 max-sm:[&>*]:shrink-0">
@@ -98,7 +100,9 @@ export function ProjectToolbar(props: {
           className={buttonLook()}
         >
           <Bookmark className="size-4" aria-hidden="true" />
-          {viewLabel}
+          <span className="max-w-32 truncate" title={viewLabel}>
+            {viewLabel}
+          </span>
         </OpenLater>
         <OpenLater
           load={columnChooser}
