@@ -2,7 +2,7 @@ import type { Page } from '@playwright/test'
 import { expect, test } from 'vitest'
 import { type Account, pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
-import { send, seriousFindings } from './visit.ts'
+import { moveUntil, send, seriousFindings } from './visit.ts'
 
 // What people do with the page every day, each with the most clicks that it may take. A newcomer's first run is in
 // first-run.test.ts.
@@ -161,8 +161,7 @@ job('arrange a workspace and share it', 9, '/p/digits?charts=%7B%7D', async (pag
   await page.keyboard.press('Space')
   const said = page.getByRole('status').filter({ hasText: 'train/loss' })
   await said.waitFor({ state: 'attached' })
-  await page.keyboard.press('ArrowDown')
-  await said.filter({ hasText: /over droppable area val/ }).waitFor({ state: 'attached' })
+  await moveUntil(page, 'ArrowDown', said.filter({ hasText: /over droppable area val/ }))
   await page.keyboard.press('Space')
   await expect.poll(() => page.getByRole('region', { name: 'Section train' }).count()).toBe(0)
   await page.getByRole('button', { name: /^Resize val\/acc/ }).focus()

@@ -5,7 +5,7 @@ import { histogram, json, mask, mediaValue, rings, type Sample, sample, table, w
 import { sendOther } from './other-media.ts'
 import { pageFixture } from './page-fixture.ts'
 import { eventsOf } from './ran-batch.ts'
-import { type Event, send, seriousFindings } from './visit.ts'
+import { type Event, moveUntil, send, seriousFindings } from './visit.ts'
 
 const BATCH = 'pictures'
 const JOBS = ['seed0', 'seed1', 'seed2']
@@ -394,10 +394,7 @@ test('cards are moved, resized and hidden by keyboard, and the address keeps tha
   await page.keyboard.press('Space')
   const said = page.getByRole('status').filter({ hasText: second })
   await said.waitFor({ state: 'attached' })
-  const over = said.filter({ hasText: `over droppable area media:${first}` })
-  // The first presses may only scroll to a high card.
-  const pressed = async () => (await over.count()) > 0 || (await page.keyboard.press('ArrowUp'))
-  await expect.poll(pressed, { interval: 300, timeout: 20_000 }).toBe(true)
+  await moveUntil(page, 'ArrowUp', said.filter({ hasText: `over droppable area media:${first}` }))
   await page.keyboard.press('Space')
   await expect.poll(() => order('data-arranged')).toEqual(expect.arrayContaining([`media:${first}`]))
   await expect

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { printBlocks, type ReportBlock, reportBlocks } from '../../web/src/lib/report-blocks.ts'
 import { pageFixture } from './page-fixture.ts'
 import { sendRanBatch } from './ran-batch.ts'
-import { seriousFindings } from './visit.ts'
+import { moveUntil, seriousFindings } from './visit.ts'
 
 // A report: Markdown with live runs in it, written in a project, printed, and opened by a public link.
 
@@ -65,8 +65,7 @@ test('a report is edited in place: blocks are added, moved by keyboard and remov
   await page.keyboard.press('Space')
   const said = page.getByRole('status').filter({ hasText: 'block 1' })
   await said.first().waitFor({ state: 'attached' })
-  await page.keyboard.press('ArrowUp')
-  await said.filter({ hasText: /over droppable area block 0/ }).waitFor({ state: 'attached' })
+  await moveUntil(page, 'ArrowUp', said.filter({ hasText: /over droppable area block 0/ }))
   await page.keyboard.press('Space')
   await expect.poll(kinds).toEqual(['chart', 'text', 'jobs', 'sweep', 'runs'])
   expect(await seriousFindings(page)).toEqual([])

@@ -89,6 +89,21 @@ export async function signIn(page: Page, email: string): Promise<void> {
 }
 
 /**
+ * Presses an arrow until what was lifted by keyboard is announced where it should be. A press may be lost right after the
+ * lift, and the first ones may only scroll.
+ */
+export async function moveUntil(page: Page, key: 'ArrowUp' | 'ArrowDown', announced: Locator): Promise<void> {
+  for (let presses = 1; ; presses++) {
+    await page.keyboard.press(key)
+    try {
+      return await announced.waitFor({ state: 'attached', timeout: 3_000 })
+    } catch (error) {
+      if (presses === 8) throw error
+    }
+  }
+}
+
+/**
  * What axe finds serious or worse, as `rule: where`. It is run in the page's own world, past its policy.
  * @param rules only these; without, all
  */
