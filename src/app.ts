@@ -6,7 +6,7 @@ import { followDatabaseClock } from './db/clock.ts'
 import { prepareTables } from './db/cluster.ts'
 import { warnOfFewConnections } from './db/connection-limit.ts'
 import { type EmbeddedPostgres, startEmbedded } from './db/embedded.ts'
-import { MIGRATIONS, pendingMigrations } from './db/migrate.ts'
+import { MIGRATIONS, migrationNames, pendingMigrations } from './db/migrate.ts'
 import { openPipeline } from './db/pipeline.ts'
 import { refusePooler } from './db/pooler.ts'
 import { openGraph } from './db/prisma.ts'
@@ -113,6 +113,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   try {
     const { url, dataFolder, close } = await openDatabase(config, options.database, log)
     onStop(close)
+    const migrations = await migrationNames(MIGRATIONS)
     const distributed = await prepareTables(url, MIGRATIONS, { log: (message) => log.info(message) })
     const opening = { config, options, log, url, distributed, onStop }
     const { readSql, anonymousSql, writerSql } = await openPools(opening, watchDatabase)
@@ -193,7 +194,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       outages,
       dataFolder,
       telemetry: options.telemetry,
-      pendingMigrations: () => pendingMigrations(sql, MIGRATIONS),
+      pendingMigrations: () => pendingMigrations(sql, migrations),
     }
     const server = await buildServer(services)
     onStop(() => drain(server))

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs
 import { resolve } from 'node:path'
 import { type Config, openRegistrationWarning } from '../config.ts'
 import { MAX_CONNECTIONS } from '../db/connection-limit.ts'
-import { MIGRATIONS, pendingMigrations } from '../db/migrate.ts'
+import { MIGRATIONS, migrationNames, pendingMigrations } from '../db/migrate.ts'
 import { openReplica } from '../db/replica.ts'
 import { openSql, type Sql } from '../db/sql.ts'
 import { shareOfMemory } from '../memory.ts'
@@ -77,7 +77,7 @@ async function* checkDatabase(config: Config): AsyncGenerator<Finding> {
       const sql = openSql(url, { name: 'doctor', max: 1 })
       try {
         const database = await readDatabase(sql)
-        const pending = (await pendingMigrations(sql, MIGRATIONS)).length
+        const pending = (await pendingMigrations(sql, await migrationNames(MIGRATIONS))).length
         found.push(tablesFinding(database, pending))
         if (database.encoding !== 'UTF8')
           found.push(

@@ -4,7 +4,7 @@ import { thenEnd } from '../db/clean-up.ts'
 import { detectDistribution } from '../db/cluster.ts'
 import { hasNoDatabase } from '../db/embedded/home.ts'
 import { startEmbedded } from '../db/embedded.ts'
-import { MIGRATIONS, pendingMigrations } from '../db/migrate.ts'
+import { MIGRATIONS, migrationNames, pendingMigrations } from '../db/migrate.ts'
 import { refusePooler } from '../db/pooler.ts'
 import { openSql, type Sql } from '../db/sql.ts'
 import { Problem } from '../problem.ts'
@@ -51,7 +51,8 @@ export async function* findingsIn(
     await onDatabase(config, async (url) => {
       const sql = openSql(url, { name: 'doctor', max: 1 })
       try {
-        if ((await pendingMigrations(sql, MIGRATIONS)).length === 0) found.push(...(await examine(sql)))
+        if ((await pendingMigrations(sql, await migrationNames(MIGRATIONS))).length === 0)
+          found.push(...(await examine(sql)))
       } finally {
         await sql.end({ timeout: 5 })
       }
@@ -69,7 +70,7 @@ export async function* findingsIn(
 export async function onTables<T>(url: string, work: (sql: Sql) => Promise<T>): Promise<T> {
   const sql = openSql(url, { name: 'command', max: 1, settings: { synchronous_commit: 'on' } })
   try {
-    if ((await pendingMigrations(sql, MIGRATIONS)).length > 0)
+    if ((await pendingMigrations(sql, await migrationNames(MIGRATIONS))).length > 0)
       throw new Error('the database has not the tables of this release: start the service first')
     return await work(sql)
   } catch (error) {

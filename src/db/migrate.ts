@@ -192,9 +192,8 @@ async function logProgress(
   if (row) log(`migration ${name}: ${row.phase}${row.part === null ? '' : `, ${row.part} %`}`)
 }
 
-/** The names of the migrations in `dir` that the database lacks; none if it is newer. For /readyz. */
-export async function pendingMigrations(sql: Sql, dir: string): Promise<string[]> {
-  const names = await migrationNames(dir)
+/** Which of these migrations the database lacks; none if it is newer. For /readyz. */
+export async function pendingMigrations(sql: Sql, names: readonly string[]): Promise<string[]> {
   const applied = (await tableExists(sql)) ? await appliedMigrations(sql) : []
   const finished = new Set(applied.filter((row) => row.finished_at).map((row) => row.migration_name))
   return names.filter((name) => !finished.has(name))
@@ -213,7 +212,8 @@ export async function migrationScripts(
   )
 }
 
-async function migrationNames(dir: string): Promise<string[]> {
+/** The names of the migrations in `dir`, in order. A release that is unpacked over a running server adds to them. */
+export async function migrationNames(dir: string): Promise<string[]> {
   const entries = await readdir(dir, { withFileTypes: true })
   return entries
     .filter((entry) => entry.isDirectory())

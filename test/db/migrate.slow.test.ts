@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type EmbeddedPostgres, startEmbedded } from '../../src/db/embedded.ts'
-import { migrate, pendingMigrations } from '../../src/db/migrate.ts'
+import { migrate, migrationNames, pendingMigrations } from '../../src/db/migrate.ts'
 import { openSql, type Sql } from '../../src/db/sql.ts'
 
 let root: string
@@ -66,12 +66,20 @@ const tables = async () =>
     .map((row) => row.name)
     .sort()
 
+test('a migration that comes into the folder later is not pending for a server that started before', async () => {
+  await run()
+  const known = await migrationNames(dir)
+  write('003_of_the_next_release', 'create table later (id int);')
+  expect(await pendingMigrations(sql, known)).toEqual([])
+  expect(await pendingMigrations(sql, await migrationNames(dir))).toEqual(['003_of_the_next_release'])
+})
+
 test('migrations are applied in order of name, once, and recorded as Prisma records them', async () => {
-  expect(await pendingMigrations(sql, dir)).toEqual(['001_first', '002_second'])
+  expect(await pendingMigrations(sql, await migrationNames(dir))).toEqual(['001_first', '002_second'])
   expect(await run()).toEqual(['001_first', '002_second'])
   expect(said).toEqual(['created the tables (2 migrations)'])
   expect(await run()).toEqual([])
-  expect(await pendingMigrations(sql, dir)).toEqual([])
+  expect(await pendingMigrations(sql, await migrationNames(dir))).toEqual([])
   const rows = await sql`select * from _prisma_migrations order by started_at`
   expect(rows).toMatchObject([
     {
@@ -116,7 +124,7 @@ test('a migration that fails is rolled back, keeps earlier ones, and is retried'
   write('002_second', 'create table second (n int); create table half (n int); select 1 / 0;')
   await expect(run()).rejects.toThrow('migration 002_second failed and was undone: division by zero')
   expect(await tables()).toEqual(['_prisma_migrations', 'first'])
-  expect(await pendingMigrations(sql, dir)).toEqual(['002_second'])
+  expect(await pendingMigrations(sql, await migrationNames(dir))).toEqual(['002_second'])
   write('002_second', 'create table second (n int);')
   expect(await run()).toEqual(['002_second'])
 })
@@ -124,7 +132,7 @@ test('a migration that fails is rolled back, keeps earlier ones, and is retried'
 test('a migration that ends its own transaction is refused', async () => {
   write('003_commits', 'create table third (n int); commit; begin;')
   await expect(run()).rejects.toThrow(/003_commits ends its transaction/)
-  expect(await pendingMigrations(sql, dir)).toEqual(['003_commits'])
+  expect(await pendingMigrations(sql, await migrationNames(dir))).toEqual(['003_commits'])
 })
 
 test('an edited migration causes a warning, other line ends do not', async () => {
@@ -159,7 +167,7 @@ test('a newer database whose later migrations allow earlier releases is used and
   expect(said).toEqual([
     'the database is of a newer release (003_third, 004_index), which lets this one run on it',
   ])
-  expect(await pendingMigrations(sql, dir)).toEqual([])
+  expect(await pendingMigrations(sql, await migrationNames(dir))).toEqual([])
   expect(await tables()).toEqual(['_prisma_migrations', 'first', 'second', 'third'])
   write('003_third', '-- More.\n-- Servers of earlier releases may run on it.\ncreate table third (n int);')
   write('005_fifth', 'create table fifth (n int);')
@@ -175,7 +183,7 @@ test('a migration that the Prisma CLI left unfinished is refused, and applied on
   write('003_third', 'create table third (n int);')
   await sql`insert into _prisma_migrations (id, checksum, migration_name) values ('x', 'x', '003_third')`
   await expect(run()).rejects.toThrow(/003_third was begun by the Prisma CLI and not finished/)
-  expect(await pendingMigrations(sql, dir)).toEqual(['003_third'])
+  expect(await pendingMigrations(sql, await migrationNames(dir))).toEqual(['003_third'])
   await sql`update _prisma_migrations set rolled_back_at = now() where id = 'x'`
   expect(await run()).toEqual(['003_third'])
 })
@@ -203,7 +211,7 @@ test('an index is built concurrently, outside a transaction, and recorded like o
   expect(await sql`select indisvalid from pg_index where indexrelid = 'first_n'::regclass`).toEqual([
     { indisvalid: true },
   ])
-  expect(await pendingMigrations(sql, dir)).toEqual([])
+  expect(await pendingMigrations(sql, await migrationNames(dir))).toEqual([])
   expect(await run()).toEqual([])
   expect(await sql`select 1 as free where pg_try_advisory_lock(72707369)`).toEqual([{ free: 1 }])
 })
@@ -230,7 +238,7 @@ test('a migration does not queue for a lock on a table in use, so that no statem
   // It waits a second at a time; in between, others get the table at once.
   const until = Date.now() + 3_000
   while (Date.now() < until) await sql`/* others */ insert into first values (2)`
-  expect(await pendingMigrations(sql, dir)).toEqual(['003_alters'])
+  expect(await pendingMigrations(sql, await migrationNames(dir))).toEqual(['003_alters'])
   await reader`commit`
   reader.release()
   expect(await running).toEqual(['003_alters'])
