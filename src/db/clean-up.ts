@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { messageOf } from '../thrown.ts'
 
-/** Cleaning up as `finally` does it, but what fails in it never takes the place of the error before it. */
+/** Clean-up like that of `finally`, except that its own failure does not hide the error before it. */
 
 type Log = (message: string) => void
 
