@@ -104,11 +104,17 @@ def test_rejected_events_can_be_sent_to_another_project(
         with run.job("a") as job:
             for epoch in range(30):
                 job.epoch(epoch, train_loss=1.0)
+    with make(batch_id="c", token="em_live_old"):  # refused for its token: its project is right
+        pass
     assert main(["sync", "--rejected", "--quiet"]) == 1
     assert server.events == []
+    server.refuse_item = lambda event: (
+        taken if event["batch_id"] == "b" and event["source"]["project"] != "other" else None
+    )
     assert main(["sync", "--rejected", "--project", "other", "--quiet"]) == 0
     assert received(server, "b") == list(range(30))
-    assert {event["source"]["project"] for event in server.events} == {"other"}
+    projects = {(event["batch_id"], event["source"]["project"] == "other") for event in server.events}
+    assert projects == {("b", True), ("c", False)}
     assert list((spill / "rejected").iterdir()) == []
     with pytest.raises(SystemExit):
         main(["sync", "--project", "other"])

@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.add_argument("--token", help="a reporter token (default: SVC_TOKEN)")
         if name == "sync":
             command.add_argument("--rejected", action="store_true", help="send events that the service rejected before")
-            command.add_argument("--project", metavar="NAME", help="with --rejected: send them to this project")
+            command.add_argument("--project", metavar="NAME", help="with --rejected: what is rejected again goes to it")
         if name == "import":
             command.add_argument(
                 "files", nargs="+", type=Path, metavar="FILE", help="a file of events; it is not changed"

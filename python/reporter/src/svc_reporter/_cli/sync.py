@@ -48,12 +48,21 @@ _ENDS = (Stopped.UNREACHABLE, Stopped.UNAUTHORISED, Stopped.INTERRUPTED)
 
 
 class _ToProject(Sender):
-    """Sends events to another project than the one that they name."""
+    """Sends the events that the service rejects, as for their project, to another one."""
 
     project: str
 
     def send(self, events: Sequence[EncodedEvent], *, once: bool = False) -> Sent:
-        return super().send([self._moved(event) for event in events], once=once)
+        sent = super().send(events, once=once)
+        rejected = [at for at, outcome in enumerate(sent.outcomes) if outcome is Outcome.REJECTED]
+        if not rejected or sent.stopped is not None:
+            return sent
+        moved = super().send([self._moved(events[at]) for at in rejected], once=once)
+        for place, at in enumerate(rejected):
+            sent.outcomes[at] = moved.outcomes[place]
+            sent.reasons[at] = moved.reasons.get(place, "")
+        sent.stopped, sent.why = moved.stopped, moved.why
+        return sent
 
     def _moved(self, event: EncodedEvent) -> EncodedEvent:
         document = json.loads(event.line)
@@ -68,7 +77,7 @@ def sync(
     project: str | None = None,
     say: Callable[[str], None] = lambda _line: None,
 ) -> Synced:
-    """Replay all spill files, or with `rejected` those of rejected/, to `project` if it is given.
+    """Replay all spill files, or with `rejected` those of rejected/. What is rejected again goes to `project` if given.
 
     Raises ValueError without an address or token.
     """
