@@ -10,6 +10,8 @@ const system = matchMedia('(prefers-color-scheme: dark)')
 const paper = matchMedia('print')
 const watchers = new Set<() => void>()
 let choice: Choice = read()
+/** As the watchers were told: a render between a change of the media and its event must not see another theme than they. */
+let shown: Theme = current()
 
 function read(): Choice {
   const kept = localStorage.getItem(KEY)
@@ -18,6 +20,7 @@ function read(): Choice {
 function apply(): void {
   if (choice === 'system') delete document.documentElement.dataset.theme
   else document.documentElement.dataset.theme = choice
+  shown = current()
   for (const watcher of watchers) watcher()
 }
 const watch = (changed: () => void): (() => void) => {
@@ -41,9 +44,9 @@ export function chooseTheme(next: Choice): void {
   apply()
 }
 export const useThemeChoice = (): Choice => useSyncExternalStore(watch, () => choice)
-export const useTheme = (): Theme => useSyncExternalStore(watch, shown)
+export const useTheme = (): Theme => useSyncExternalStore(watch, () => shown)
 
-function shown(): Theme {
+function current(): Theme {
   if (paper.matches) return 'light'
   return choice === 'system' ? (system.matches ? 'dark' : 'light') : choice
 }
