@@ -87,10 +87,11 @@ def test_a_bad_address_in_the_environment_is_said_and_not_raised(
         ("offline:", "the mode is offline"),
     ],
 )
-def test_the_first_line_says_why_a_run_has_no_address(
+def test_the_first_line_alone_says_why_a_run_is_not_sent(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     capsys: pytest.CaptureFixture[str],
+    spill: Path,
     address: str | None,
     reason: str,
 ) -> None:
@@ -99,8 +100,12 @@ def test_the_first_line_says_why_a_run_has_no_address(
     mode = "offline" if address == "offline:" else None
     svc.init("vision", name="first", mode=mode, environment=False, token="em_live_x").finish()
     printed = capsys.readouterr().err
-    assert f"svc: run first: {reason}; events are kept on disk\n" in printed
+    first, last = printed.splitlines()
+    advice = "Set SVC_URL, then `svc-reporter sync` sends them" if mode is None else "`svc-reporter sync` sends them"
+    assert first == f"svc: run first: {reason}; events are kept in {spill}. {advice}"
+    assert last == "svc: run first finished; 2 events left on disk for `svc-reporter sync`"
     assert "hush" not in printed + caplog.text
+    assert caplog.text == ""
 
 
 def test_stop_requested_is_no_exception() -> None:

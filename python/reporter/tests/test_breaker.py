@@ -99,7 +99,7 @@ def test_without_an_address_all_events_are_stored_for_a_later_process(
     with svc.Reporter("vision", batch_id="offline") as run:
         with run.job("a") as job:
             job.epoch(0, train_loss=1.0)
-    assert "SVC_URL is not set" in said()
+    assert "SVC_URL and SVC_TOKEN are not set" in said()
     assert run.delivery.spilled == run.delivery.produced == 5
     with make(batch_id="later") as later:
         until(lambda: len(server.of("batch_done")) == 1)

@@ -116,4 +116,4 @@ def test_data_that_cannot_become_an_event_is_counted_as_lost_and_logged(
     assert (receipt["produced"], receipt["dropped"]) == (1_000 + 3 + 3 + 4, 5)
     assert not run.delivery.complete
     assert run.delivery.pending == 0
-    assert "5 lost: its record is incomplete" in capsys.readouterr().err
+    assert "is incomplete: 5 of 1,010 events are lost" in capsys.readouterr().err

@@ -336,7 +336,7 @@ run.log({"loss": 1.0})
     begin = time.monotonic()
     _, err = process.run(body, {"URL": proxy.url})
     assert time.monotonic() - begin < 30
-    assert "files are on disk" in err.splitlines()[-1]
+    assert "files left on disk for" in err.splitlines()[-1]
     assert list((spill / "files" / "todo").iterdir())
 
 

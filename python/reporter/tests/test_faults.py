@@ -114,7 +114,7 @@ def test_an_invalid_token_is_logged_once_and_nothing_is_lost(
                 job.epoch(epoch, train_loss=1.0)
     assert server.events == []
     assert said().count("does not accept SVC_TOKEN") == 1
-    assert "svc-reporter sync --rejected" in said()
+    assert said().count("svc-reporter sync --rejected") == 1
     kept = lines_of(spill / "rejected" / "b.jsonl")
     assert len(kept) == count + 4
     assert run.delivery.rejected == count + 4
@@ -152,7 +152,7 @@ def test_after_one_401_the_service_is_asked_again_and_has_every_event(
     assert _epochs(server) == list(range(50))
     assert run.delivery.complete
     assert spilled_in(spill) == []
-    assert "does not accept SVC_TOKEN" not in said()
+    assert (said().count("does not accept SVC_TOKEN"), said().count("accepts SVC_TOKEN now")) == (1, 1)
 
 
 @pytest.mark.parametrize("code", [403, 404])

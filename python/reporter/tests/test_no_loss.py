@@ -124,4 +124,4 @@ with svc.Reporter("vision", batch_id="b", stop_poll_s=0, resources_s=0, close_ti
             job.epoch(epoch)
 """
     _, err = process.run(body, {})
-    assert err == "svc-reporter: of 104 events of batch b, 104 lost: its record is incomplete\n"
+    assert err == "svc: the record of batch b is incomplete: 104 of 104 events are lost\n"

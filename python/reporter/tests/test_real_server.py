@@ -342,4 +342,18 @@ run.log({"loss": 1.0})
     said = err.splitlines()
     assert all(line.startswith("svc: ") for line in said), said
     assert "svc: log was called after the run had ended; its values are not recorded" in said
-    assert any(line.startswith("svc: SVC_TOKEN is not set; events are kept in /") for line in said), said
+    assert [line for line in said if "SVC_TOKEN" in line] == [said[0]]
+    assert said[0].startswith("svc: run mine: SVC_TOKEN is not set; events are kept in /")
+
+
+def test_a_run_whose_project_is_refused_ends_without_waiting_for_its_files(real_server: RealServer) -> None:
+    name = f"taken-{secrets.token_hex(4)}"
+    real_server.call("POST", "/api/projects", {"slug": name})
+    body = f"""
+run = svc.init({name.title()!r}, name="mine", environment=["entry"], close_timeout_s=600)
+run.log({{"loss": 1.0}})
+"""
+    _, err = process.run(body, {"SVC_URL": real_server.url, "SVC_TOKEN": real_server.token})
+    (refusal,) = (line for line in err.splitlines() if "project_exists" in line)
+    assert refusal.endswith("`svc-reporter sync --rejected` sends them, to another project with `--project NAME`")
+    assert "left on disk for `svc-reporter sync --rejected`: http" in err.splitlines()[-1]

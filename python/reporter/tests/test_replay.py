@@ -387,7 +387,7 @@ def test_on_a_full_disk_the_events_that_fit_are_stored_and_the_rest_is_counted_a
     # The limit may cut a line just before its newline: it does not count as written.
     whole = [line for file in files for line in file.read_bytes().splitlines(keepends=True) if line.endswith(b"}\n")]
     assert len(whole) == spilled
-    assert f"svc-reporter: of 104 events of batch b, {dropped} lost: its record is incomplete" in err
+    assert f"svc: the record of batch b is incomplete: {dropped} of 104 events are lost" in err
 
 
 def test_events_that_no_disk_took_wait_in_memory_for_the_server(server: FakeIngest, tmp_path: Path) -> None:

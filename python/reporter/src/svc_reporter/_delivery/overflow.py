@@ -104,7 +104,7 @@ class Overflow:
     def stop(self) -> None:
         self._wakes.put(None)
 
-    def _write(self, events: list[QueuedEvent], why: str | None = "events come faster than they can be sent") -> None:
+    def _write(self, events: list[QueuedEvent], why: str = "events come faster than they can be sent") -> None:
         """Write events to the spill file; those that cannot be written go back to `spillover`."""
         encoded = []
         origins = []
@@ -115,7 +115,7 @@ class Overflow:
             else:
                 encoded.append(done)
                 origins.append(event)
-        left = self._spill_writer.spill(encoded, why)
+        left = self._spill_writer.spill(encoded, why, " and sent as fast as the service takes them")
         self._worker.note_safe(encoded[: len(encoded) - len(left)])
         self._queue.disk_is_full = bool(left)
         if left:
@@ -158,7 +158,7 @@ class Overflow:
         while self._worker.sending == sending and not self._shutdown.closing:
             self._busy = True
             events = self._queue.take_data(_BLOCK)
-            self._write(events, None)
+            self._write(events, "")
             self._busy = False
             if len(events) < _BLOCK:
                 return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -49,7 +48,6 @@ class Pipeline:
         messages: Messages,
     ) -> None:
         tuning = self._tuning = settings.tuning
-        self._batch_id = batch_id
         self._messages = messages
         self._settings = settings
         self._counts = Counts()
@@ -157,6 +155,12 @@ class Pipeline:
         return self.has_service and self.delivery.spilled > 0
 
     @property
+    def is_refused(self) -> bool:
+        """Whether the service has refused this run: it has none of its events, and gets no more."""
+        delivery = self.delivery
+        return delivery.rejected > 0 and delivery.accepted + delivery.duplicate + delivery.spilled == 0
+
+    @property
     def is_quiet(self) -> bool:
         """Whether no event waits to be sent."""
         return self._is_idle() or not self._worker.is_alive()
@@ -207,7 +211,6 @@ class Pipeline:
         for thread, transport in ((self._worker, self._transport), (self._replayer, self._replay_transport)):
             if transport is not None and (thread is None or not thread.is_alive()):
                 transport.close()
-        self._print_losses()
 
     def hurry(self) -> None:
         """For a signal while the same thread is in close(): end it soon."""
@@ -217,21 +220,6 @@ class Pipeline:
         """For a signal while another thread is in close(): write unsent events to disk now."""
         self._shutdown.deadline = time.monotonic()
         self._spill_rest()
-
-    def _print_losses(self) -> None:
-        """Print lost and rejected events to stderr, because the logging configuration may hide log messages."""
-        delivery = self.delivery
-        lost = [
-            f"{count:,} {word}" for count, word in ((delivery.dropped, "lost"), (delivery.rejected, "refused")) if count
-        ]
-        if lost:
-            try:
-                sys.stderr.write(
-                    f"svc-reporter: of {delivery.produced:,} events of batch {self._batch_id}, {' and '.join(lost)}: "
-                    "its record is incomplete\n"
-                )
-            except (OSError, ValueError, AttributeError):
-                return
 
     def _is_idle(self) -> bool:
         alive = self._worker.is_alive()
@@ -278,9 +266,10 @@ class Pipeline:
             else:
                 encoded.append(done)
         if self._worker.token_refused:
-            self._spill_writer.reject(encoded, "the token is invalid")
+            self._spill_writer.reject(encoded, "")
         else:
-            left = self._spill_writer.spill(encoded, "the close timeout is over and not every event was sent")
+            why = "the close timeout is over and not every event was sent" if self._transport is not None else ""
+            left = self._spill_writer.spill(encoded, why, "; the next run or `svc-reporter sync` sends them")
             self._spill_writer.count_lost(left, "they could be neither sent nor written to disk")
 
     def _is_writing(self) -> bool:

@@ -14,6 +14,7 @@ from .transport import Response
 
 _OF_PROJECT = ("batch_project_mismatch", "project_exists", "quota_exceeded")
 """Every event of a run gets them, and all can be stored in another project, or once there is a place for a new one."""
+_NAME_PROJECT = (*_OF_PROJECT, "project_forbidden", "unknown_project")
 NOT_FROM_SERVICE = "not from the service"
 """In the reason for a response of a proxy, a sign-in page or another server."""
 
@@ -170,6 +171,11 @@ def _problem(body: bytes) -> str:
         return f"{code}: {_details(document)}"
     except (ValueError, AttributeError, TypeError):
         return f"{NOT_FROM_SERVICE}: {text_of(body)}"
+
+
+def concerns_project(reason: str) -> bool:
+    """Whether events that were refused for this reason can be stored in another project."""
+    return any(code in reason for code in _NAME_PROJECT)
 
 
 def text_of(body: bytes) -> str:

@@ -49,13 +49,10 @@ _NOT_TAKEN = (400, 415, 422)
 
 
 class Refusing:
-    """A sender for events that the service will not accept: each is rejected without a request."""
-
-    def __init__(self, why: str) -> None:
-        self._why = why
+    """A sender for events whose token the service does not accept: each is rejected without a request."""
 
     def send(self, events: Sequence[EncodedEvent], *, once: bool = False) -> Sent:
-        return Sent([Outcome.REJECTED] * len(events), dict.fromkeys(range(len(events)), self._why))
+        return Sent([Outcome.REJECTED] * len(events), {})
 
 
 Pause = Callable[[float], bool]

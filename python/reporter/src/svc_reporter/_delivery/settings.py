@@ -7,12 +7,15 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from .._disk.spill import first_writable, folders
 from .._shared import tuning as _tuning
 from .._shared.tuning import Tuning
 from .transport import Target
 
 OFFLINE = "offline:"
 """Instead of an address: events stay on disk until `svc-reporter sync`."""
+_OFFLINE_WORDS = "the mode is offline"
+_UNSET = " is not set"
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,23 @@ class Settings:
     """SVC_REPORTER_DIR: the spill folder; None for ~/.svc-reporter."""
     tuning: Tuning
     complaints: tuple[str, ...] = ()
-    """Errors in environment variables, to be logged once."""
+    """Why nothing is sent, without the advice."""
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether the user wants the events on disk."""
+        return _OFFLINE_WORDS in self.complaints
+
+    def why_kept(self) -> str:
+        """Why events stay on disk in this process, where, and what sends them; for the user."""
+        unset = [one.removesuffix(_UNSET) for one in self.complaints if one.endswith(_UNSET)]
+        others = [one for one in self.complaints if not one.endswith(_UNSET)]
+        reasons = [*others, f"{' and '.join(unset)} {'are' if len(unset) > 1 else 'is'} not set"] if unset else others
+        advice = "`svc-reporter sync` sends them"
+        if not self.is_offline:
+            names = [name for name in ("SVC_URL", "SVC_TOKEN") if any(name in one for one in self.complaints)]
+            advice = f"Set {' and '.join(names)}, then {advice}"
+        return f"{'; '.join(reasons)}; events are kept in {first_writable(folders(self.folder))}. {advice}"
 
 
 def read_settings(url: str | None, token: str | None, env: Mapping[str, str] | None = None) -> Settings:
@@ -32,7 +51,7 @@ def read_settings(url: str | None, token: str | None, env: Mapping[str, str] | N
     complaints: list[str] = []
     target: Target | None = None
     if url == OFFLINE:
-        complaints.append("the mode is offline")
+        complaints.append(_OFFLINE_WORDS)
     elif url is not None:
         target = Target.parse(url)
     elif env.get("SVC_URL"):
@@ -41,13 +60,13 @@ def read_settings(url: str | None, token: str | None, env: Mapping[str, str] | N
         except ValueError as error:
             complaints.append(f"SVC_URL: {error}")
     else:
-        complaints.append("SVC_URL is not set")
+        complaints.append(f"SVC_URL{_UNSET}")
     credential = (token if token is not None else env.get("SVC_TOKEN", "")).strip()
     if any(ord(c) < 33 or ord(c) > 126 for c in credential):
         complaints.append("SVC_TOKEN contains invalid characters")
         credential = ""
-    elif not credential:
-        complaints.append("SVC_TOKEN is not set")
+    elif not credential and url != OFFLINE:
+        complaints.append(f"SVC_TOKEN{_UNSET}")
     return Settings(target, credential, env.get("SVC_REPORTER_DIR") or None, _tuning.DEFAULT, tuple(complaints))
 
 

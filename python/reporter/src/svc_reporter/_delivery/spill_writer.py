@@ -8,10 +8,13 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from .._disk.spill import REJECTED, SpillFolder
+from .._disk.spill import REJECTED, SpillFolder, first_writable
 from .._shared.messages import Messages
 from .delivery import Counts
 from .queue import STARTS_AND_ENDS, EncodedEvent
+from .responses import concerns_project
+
+_ONCE_IT_RESPONDS = " and sent once the service responds, or by `svc-reporter sync`"
 
 
 class SpillWriter:
@@ -28,15 +31,22 @@ class SpillWriter:
         """Spill files of this batch, to be replayed once the service can be reached."""
 
     @property
+    def place(self) -> Path:
+        """The folder of the spill files."""
+        return next(iter(self.files)).parent if self.files else first_writable(self.folder.candidates)
+
+    @property
     def waiting(self) -> int:
         """How many events of this reporter are in spill files, as far as it knows."""
         return self._waiting
 
-    def spill(self, events: Sequence[EncodedEvent], why: str | None) -> Sequence[EncodedEvent]:
+    def spill(
+        self, events: Sequence[EncodedEvent], why: str = "", then: str = _ONCE_IT_RESPONDS
+    ) -> Sequence[EncodedEvent]:
         """Append events to the spill file and count them as spilled.
 
-        Returns the events that could not be written (disk full, no folder). `why` is the reason that the log gives;
-        None logs nothing unless writing fails.
+        Returns the events that could not be written (disk full, no folder). `why` is the reason that the log gives,
+        and `then` says what sends them; without `why` nothing is logged unless writing fails.
         """
         if not events:
             return events
@@ -57,14 +67,9 @@ class SpillWriter:
             self.files.add(path)
             self._waiting += written
         self._counts.add(spilled=written)
-        if written == len(events) and why is None:
-            pass
-        elif written == len(events):
-            self._messages.log(
-                logging.WARNING,
-                "spill",
-                f"{why}; events are kept in {path} and sent once the service responds, or by `svc-reporter sync`",
-            )
+        if written == len(events):
+            if why:
+                self._messages.log(logging.WARNING, "spill", f"{why}; events are kept in {path}{then}")
         else:
             self._messages.log(
                 logging.ERROR,
@@ -81,7 +86,10 @@ class SpillWriter:
             self._messages.log(logging.ERROR, "lost", f"events lost: {len(events):,}; {why}")
 
     def reject(self, events: Sequence[EncodedEvent], why: str) -> None:
-        """Write events to rejected/: the service rejected them for a reason that a user can fix."""
+        """Write events to rejected/: the service rejected them for a reason that a user can fix.
+
+        Without `why` nothing is logged: the user knows already.
+        """
         if not events:
             return
         self._counts.add(rejected=len(events))
@@ -103,12 +111,14 @@ class SpillWriter:
                 logging.ERROR, "no rejected", f"rejected events are lost, they could not be written to disk: {error}"
             )
             return
-        self._messages.log(
-            logging.ERROR,
-            "rejected",
-            f"the service rejects events ({why}). They are kept in {path}. Fix the cause, then send them with "
-            "`svc-reporter sync --rejected`, to another project with `--project NAME`",
-        )
+        if why:
+            other = ", to another project with `--project NAME`" if concerns_project(why) else ""
+            self._messages.log(
+                logging.ERROR,
+                "rejected",
+                f"the service refuses events ({why}). They are kept in {path}. Once the cause is fixed, "
+                f"`svc-reporter sync --rejected` sends them{other}",
+            )
 
     def count_replayed(self, count: int, accepted: int) -> None:
         """A replay has delivered `count` of this reporter's own spilled events: they no longer count as spilled.

@@ -50,7 +50,6 @@ _SURPLUS = (
 _DELETED = (
     "the batch {} was deleted: its events are stored, and the page shows them once the batch is restored from Trash"
 )
-_REFUSED = "the token is invalid"
 _SHORT_PAUSE_S = 1.0
 """A longer wait between two attempts is one that the service asked for (429)."""
 
@@ -80,11 +79,11 @@ class Worker(threading.Thread):
         settings: Settings,
     ) -> None:
         super().__init__(name="svc-reporter-worker", daemon=True)
-        self._complaints = settings.complaints
         self._queue = queue
         self._encoder = encoder
         self._transport = transport
-        """None if no address or token is configured: all events are spilled, for a later process to send."""
+        """None if no address or token is configured: all events are spilled, for a later process to send, and the
+        reporter has said so."""
         self._spill_writer = spill_writer
         self._counts = counts
         self._shutdown = shutdown
@@ -104,7 +103,7 @@ class Worker(threading.Thread):
         """close() has too little time for the waiting data, although the service can be reached."""
         self._final_probe_done = False
         self._unreachable = "the service cannot be reached"
-        """For the log: what the last failed send met."""
+        """For the log: what the last failed send met. Empty after a 401, which has a message of its own."""
         self._lock = threading.RLock()
         self._in_flight: Sequence[QueuedEvent | EncodedEvent] = ()
         """Events taken from the queue that are neither sent nor spilled yet. Guarded by `_lock`."""
@@ -150,7 +149,7 @@ class Worker(threading.Thread):
             if self._shutdown.abandoned or self.sending != sending:
                 return
             in_flight = [event for event in self._in_flight if isinstance(event, EncodedEvent)]
-            left = self._spill_writer.spill(in_flight, None)
+            left = self._spill_writer.spill(in_flight)
             written = in_flight[: len(in_flight) - len(left)]
             self._spilled_in_flight.update(event.event_id for event in written)
             self._in_flight = left
@@ -269,7 +268,7 @@ class Worker(threading.Thread):
         events = list(self._in_flight) or list(self._take(self._tuning.array_limit))
         if not events:
             return False
-        return self._spill(events, "; ".join(self._complaints) if self._transport is None else self._unreachable)
+        return self._spill(events, "" if self._transport is None else self._unreachable)
 
     def _send_ends_while_closing(self) -> bool:
         """On closing without time for the data: send starts and ends all the same. False if there are none."""
@@ -426,7 +425,7 @@ class Worker(threading.Thread):
         """
         left: Sequence[EncodedEvent] = ()
         if self.token_refused:
-            self._spill_writer.reject(encoded, _REFUSED)
+            self._spill_writer.reject(encoded, "")
         else:
             left = self._spill_writer.spill(encoded, why)
         self.note_safe(encoded[: len(encoded) - len(left)])
@@ -455,28 +454,31 @@ class Worker(threading.Thread):
     def _on_unauthorised(self, why: str) -> None:
         """One 401 may come from a server that is just starting or does not know a new token yet: ask again."""
         self._refusals += 1
-        self._unreachable = f"the service answers {why}"
+        self._unreachable = ""
+        self._messages.log(
+            logging.ERROR,
+            "401",
+            f"the service does not accept SVC_TOKEN ({why}); events are kept in {self._spill_writer.place}. Set it to "
+            "a token of the Tokens page, then `svc-reporter sync --rejected` sends them",
+        )
         last = self._final_probe_done and self._refusals > 1
         if self._refusals < self._tuning.refusals and not last:
             self.breaker.trip()
             return
         self.token_refused = True
-        self._messages.log_once(
-            logging.ERROR,
-            "401",
-            f"the service does not accept SVC_TOKEN ({why}); this process sends nothing more and keeps its events on "
-            "disk. Create a token on the Tokens page, set SVC_TOKEN, then run `svc-reporter sync --rejected`",
-        )
         while self._own_spill.waiting and not self._shutdown.abandoned:
-            if self._own_spill.drain(Refusing(_REFUSED), lambda: None, once=True) is not Drained.SOME:
+            if self._own_spill.drain(Refusing(), lambda: None, once=True) is not Drained.SOME:
                 return
 
     def _close_breaker(self) -> None:
-        self._refusals = 0
+        refusals, self._refusals = self._refusals, 0
         if self.breaker.is_open:
             self.breaker.reset()
             self.recovered.set()
-            self._messages.log(logging.INFO, "recovered", "the service responds again")
+            if refusals:  # the user was told that it does not
+                self._messages.log(logging.WARNING, "accepted", "the service accepts SVC_TOKEN now")
+            else:
+                self._messages.log(logging.INFO, "recovered", "the service responds again")
 
     def _drain_own(self, *, once: bool) -> bool:
         """Send one request of this batch's spilled events. False if there are none."""
@@ -489,7 +491,7 @@ class Worker(threading.Thread):
             self._refusals = 0
             self.breaker.trip()
         elif result is Stopped.UNAUTHORISED:
-            self._on_unauthorised("401 to spilled events")
+            self._on_unauthorised("HTTP 401")
         elif result is Stopped.INTERRUPTED:
             if self._shutdown.closing:
                 self._no_more_sending = self._interrupted = True

@@ -79,6 +79,17 @@ def folders(configured: str | None) -> list[Path]:
     return [place if place.name == FOLDER else place / FOLDER, fallback]
 
 
+def first_writable(candidates: list[Path]) -> Path:
+    """The folder that gets the next spill file, made if needed; the preferred one if none can be written."""
+    for folder in candidates:
+        try:
+            if os.access(own_folder(folder, create=True), os.W_OK | os.X_OK):
+                return folder
+        except OSError:
+            continue
+    return candidates[0]
+
+
 def earlier_folders(configured: str | None) -> list[Path]:
     """Folders in which earlier versions wrote spill files, and a user may have files, too."""
     if not configured:

@@ -46,7 +46,7 @@ def send_crash_report(run: RunState, cause: str, deadline: float) -> None:
     own = [*_starts(run), *_ends(run, cause)]
     events = [*encoded, *(event for event in map(encoder.encode, own) if event is not None)]
     if not facts.get("url") or not facts.get("token"):
-        spill_writer.spill(events, "the process died and no service is configured")
+        spill_writer.spill(events)
         return
     transport = Transport(Target.parse(str(facts["url"])), str(facts["token"]), _TIMEOUT_S)
 
@@ -60,7 +60,7 @@ def send_crash_report(run: RunState, cause: str, deadline: float) -> None:
     sent = sender.send(events)
     unknown = [event for event, outcome in zip(events, sent.outcomes, strict=True) if outcome is None]
     if unknown:
-        spill_writer.spill(unknown, "the service cannot be reached")
+        spill_writer.spill(unknown)
         return
     _replay_files(batch_id, spill_writer, sender, messages, deadline - _TIMEOUT_S)
     if _gives_back(run, cause):

@@ -277,9 +277,9 @@ class RunFiles:
             self._wake_sender.clear()
 
     def _is_away(self) -> bool:
-        """Whether the events of the run could not be sent either: others send the files later."""
+        """Whether the service does not have the events of the run either: others send the files later."""
         pipeline = self._reporter._pipeline
-        return pipeline is not None and not pipeline.may_poll
+        return pipeline is not None and (pipeline.is_refused or not pipeline.may_poll)
 
     def _await_quiet(self) -> bool:
         """Wait for metrics that are sent first. False if the service cannot be reached."""

@@ -36,7 +36,7 @@ from .._shared.plain import text_of
 from .._shared.process import hostname, user_name
 from .._shared.signals import recording
 from . import arguments as _arguments
-from . import copies, rank_failure, trial
+from . import copies, rank_failure, status, trial
 from .batch import ResumePoint
 from .job import Job
 from .open_jobs import MAX_WAITING, OpenJobs
@@ -125,6 +125,8 @@ class Reporter:
         """Whether `env_snapshot` has the address of git's remote."""
         self.end_extras: Callable[[], dict[str, Any]] = dict
         """Returns additional fields of the batch's last event; called when that event is created."""
+        self.says_start = self.says_end = False
+        """Whether a line on stderr says at the start why nothing is sent, and at the end what was not sent."""
         self.drain_console: Callable[[], None] = lambda: None
         """Reports printed lines that are not reported yet; called before a flush and the end."""
         self.host = hostname()
@@ -315,11 +317,23 @@ class Reporter:
         unsent = pipeline is not None and (pipeline.has_unsent or self.has_unsent_files)
         return self._watched is not None and unsent and send_after_end_s() > 0
 
+    def left_over(self) -> str:
+        """What of this batch was lost or is on disk after its end, for the user."""
+        pipeline = self._usable_pipeline()
+        return status.left_over(
+            self.delivery,
+            0 if self._files is None else self._files.unsent,
+            has_service=pipeline is not None and pipeline.has_service,
+            is_away=pipeline is not None and not pipeline.may_poll,
+            sends_later=self.sends_later,
+        )
+
     @property
     def has_unsent_files(self) -> bool:
         """Whether files are on disk that a later request can deliver."""
         pipeline = self._usable_pipeline()
-        return self._files is not None and self._files.unsent > 0 and pipeline is not None and pipeline.has_service
+        can_be_sent = pipeline is not None and pipeline.has_service and not pipeline.is_refused
+        return self._files is not None and self._files.unsent > 0 and can_be_sent
 
     @property
     def is_closed(self) -> bool:
@@ -497,10 +511,9 @@ class Reporter:
         return True
 
     def _start(self) -> None:
-        for complaint in self._settings.complaints:
-            self.messages.log_once(
-                logging.WARNING, complaint, f"{complaint}; events are kept on disk, see `svc-reporter doctor`"
-            )
+        if self._settings.complaints and not self.says_start:
+            level = logging.INFO if self._settings.is_offline else logging.WARNING
+            self.messages.log_once(level, "kept", self._settings.why_kept())
         self._began = time.monotonic()
         prepare_thread_ends()
         load_modules()
@@ -644,6 +657,8 @@ class Reporter:
             self.messages.flush()
             self._has_closed.set()
             lifecycle.closed(self)
+            if not self.says_end:
+                status.print_losses(self.batch_id, self.delivery)
 
     def _leave(self, send_end: Callable[[dict[str, Any]], None] | None) -> bool:
         """This process no longer reports the batch. If it is the last one, and there is no owner, it sends the end."""

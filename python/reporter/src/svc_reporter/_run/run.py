@@ -33,6 +33,7 @@ from .job import Job
 from .reporter import Reporter
 from .run_files import RunFileCalls
 from .run_names import RunNames, exit_error, goal_of, step_name, summary_words, unknown_keywords
+from .status import print_start, print_status
 
 _CONFIG_LIMIT = 150 * 1024
 """Bytes of JSON. An event has at most 256 KiB, and the start also contains the environment and the command."""
@@ -40,19 +41,6 @@ _LINES_BEFORE_JOB = 200
 """How many lines wait for the first job; with the next line the run's own job starts."""
 _NO_EFFECT = ("step_sync", "hidden", "overwrite")
 """Of `define_metric`: the last value of the step is always used, and the page decides what it shows."""
-
-
-def print_start(reporter: Reporter, title: str) -> None:
-    """Print the address of a run that begins, or why it has none."""
-    print_status(f"{title}: {reporter.url or f'{reporter._settings.complaints[0]}; events are kept on disk'}")
-
-
-def print_status(text: str) -> None:
-    try:
-        sys.stderr.write(f"svc: {text}\n")
-        sys.stderr.flush()
-    except Exception:
-        return  # the terminal was closed
 
 
 class Run(RunFileCalls, RunNames):
@@ -278,6 +266,7 @@ class Run(RunFileCalls, RunNames):
         except Exception as error:
             self._warn("environment", f"the environment was not recorded: {error!r}")
         reporter.end_extras = self._end_extras
+        reporter.says_start = not self._quiet
         reporter.__enter__()
         if is_current:
             _current = self
@@ -289,7 +278,7 @@ class Run(RunFileCalls, RunNames):
         if reporter.trial is not None:
             reporter._heartbeat()  # its start comes with the first values: until then this shows that it runs
         if not self._quiet:
-            print_start(reporter, self._title)
+            print_start(self._title, reporter._settings, self.url)
         if is_current:
             _install_excepthook()
         lifecycle.call_at_exit(self._at_exit, 11)
@@ -329,6 +318,7 @@ class Run(RunFileCalls, RunNames):
         self._take_waiting_lines()
         self._take_files_at_end()
         reason = reason_of(error)
+        self._reporter.says_end = not self._quiet
         self._begin_trial()
         if self._reporter._disabled and reason is not None:
             rank_failure.report(self._reporter, error, trace)
@@ -370,6 +360,7 @@ class Run(RunFileCalls, RunNames):
                 return
             self._finished = True
         failure = lifecycle.exit_failure()
+        self._reporter.says_end = not self._quiet
         self._detach()
         self._take_waiting_lines()
         self._take_files_at_end()
@@ -396,12 +387,9 @@ class Run(RunFileCalls, RunNames):
 
     def _print_end(self, clean_end: str, failure: str | None) -> None:
         how = clean_end if failure is None else f"ended: {failure.splitlines()[0][:200]}"
-        kept = self._reporter.delivery.spilled
-        who = "a process in the background" if self._reporter.sends_later else "the next run or `svc-reporter sync`"
-        files = self._reporter._files.unsent if self._reporter._files is not None else 0
-        left = " and ".join([f"{kept:,} events"] * bool(kept) + [f"{files:,} files"] * bool(files))
-        note = f"; {left} are on disk, {who} sends them" if left else ""
-        if not self._quiet and not self._reporter._disabled and self._reporter.is_of_this_process():
+        if self._reporter.says_end and not self._reporter._disabled and self._reporter.is_of_this_process():
+            left = self._reporter.left_over()
+            note = f"; {left}" if left else ""
             print_status(f"{self._title} {how}{note}" + (f": {self.url}" if self.url else ""))
 
     def _end_extras(self) -> dict[str, Any]:

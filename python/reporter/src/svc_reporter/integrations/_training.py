@@ -12,7 +12,8 @@ from .._process.ranks import PacedAgreement, any_rank
 from .._run.arguments import details as details_of
 from .._run.job import Job
 from .._run.reporter import Reporter, joined
-from .._run.run import Run, current_run, print_start
+from .._run.run import Run, current_run
+from .._run.status import print_start
 from .._shared.errors import StopRequested
 from .._shared.plain import entries_of, plain_entries
 
@@ -32,13 +33,15 @@ class OpenedRun:
         details = details_of(given.pop("name", None), given.pop("group", None), given.pop("notes", None))
         self.reporter = Reporter(project, **given)
         self.reporter.start_extras = details
+        self.reporter.says_start = not self._quiet
         self._name: str | None = details.get("name")
 
     def print_start(self) -> None:
         """Print the address of the run, once, in the process that reports it."""
         if not self._quiet and self.reporter.is_of_this_process() and not self.reporter._disabled:
             self._quiet = True
-            print_start(self.reporter, f"run {self._name or self.reporter.batch_id}")
+            title = f"run {self._name or self.reporter.batch_id}"
+            print_start(title, self.reporter._settings, self.reporter.url)
 
 
 class Training:
