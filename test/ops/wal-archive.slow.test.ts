@@ -6,6 +6,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import type { AddressInfo } from 'node:net'
@@ -285,8 +286,16 @@ test('WAL that the server has removed causes a new base backup, and old ones are
   expect(await said(svc(home, {}, 'wal-archive', archive, '--once'))).toMatch(
     /begins with a new base backup\n[\s\S]*base backup of .*\nexit 0$/,
   )
+  // What was left by base backups that were killed: before the description was written, two days ago, and just now.
+  const inBase = (name: string): string => join(archive, 'base', name)
+  const killed = ['20260101T000000Z-1.tar.gz', '20260102T000000Z-2.tar.gz.partial-1', 'now.tar.gz.partial-2']
+  for (const name of killed) writeFileSync(inBase(name), 'part')
+  const days = new Date(Date.now() - 48 * 3_600_000)
+  utimesSync(inBase('20260102T000000Z-2.tar.gz.partial-1'), days, days)
   expect(await said(svc(home, {}, ...always))).toMatch(/removed 2 base backups and \d+ segments/)
-  expect(readdirSync(join(archive, 'base'))).toHaveLength(2)
+  const kept = readdirSync(join(archive, 'base'))
+  expect(kept.filter((name) => killed.includes(name))).toEqual(['now.tar.gz.partial-2'])
+  expect(kept).toHaveLength(3)
   expect(readdirSync(join(archive, 'wal'))).not.toContain(before)
   expect(await said(svc(newHome(), {}, 'verify', archive))).toMatch(/exit 0$/)
   expect(existsSync(join(archive, 'key.age'))).toBe(false)

@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs'
-import { open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createFolder } from '../create-folder.ts'
@@ -18,7 +18,12 @@ export interface ArchiveStore {
   read(name: string): Bytes
   readText(name: string): Promise<string | undefined>
   remove(name: string): Promise<void>
+  /** Removes what writes left that were killed more than a day ago. In a bucket they left no files. */
+  removeUnfinished(): Promise<void>
 }
+
+const PARTIAL = '.partial-'
+const UNFINISHED_MS = 24 * 3_600_000
 
 export const isS3 = (place: string): boolean => /^s3:\/\/[^/]/.test(place)
 
@@ -33,17 +38,17 @@ export function folderStore(folder: string): ArchiveStore {
     place: folder,
     async list(name) {
       const names = await readdir(path(name)).catch(missing([] as string[]))
-      return names.filter((one) => !one.includes('.partial-')).sort()
+      return names.filter((one) => !one.includes(PARTIAL)).sort()
     },
     async listBelow(name) {
       const entries = await readdir(path(name), { recursive: true, withFileTypes: true }).catch(missing([]))
       return entries
-        .filter((entry) => entry.isFile() && !entry.name.includes('.partial-'))
+        .filter((entry) => entry.isFile() && !entry.name.includes(PARTIAL))
         .map((entry) => relative(path(name), join(entry.parentPath, entry.name)).split(sep).join('/'))
         .sort()
     },
     async write(name, content) {
-      const partial = `${path(name)}.partial-${process.pid}`
+      const partial = `${path(name)}${PARTIAL}${process.pid}`
       await createFolder(dirname(partial), 0o700)
       try {
         if (typeof content === 'string') await writeFile(partial, content, { mode: 0o600 })
@@ -59,6 +64,13 @@ export function folderStore(folder: string): ArchiveStore {
     read: (name) => createReadStream(path(name), { highWaterMark: 256 * 1024 }),
     readText: (name) => readFile(path(name), 'utf8').catch(missing(undefined)),
     remove: (name) => rm(path(name), { force: true }),
+    async removeUnfinished() {
+      for (const name of await readdir(folder, { recursive: true })) {
+        if (!name.includes(PARTIAL)) continue
+        const at = await stat(path(name)).catch(missing(undefined))
+        if (at !== undefined && at.mtimeMs < Date.now() - UNFINISHED_MS) await rm(path(name), { force: true })
+      }
+    },
   }
 }
 
@@ -92,6 +104,7 @@ async function s3Store(url: string, settings: S3Settings): Promise<ArchiveStore>
     },
     readText: async (name) => (await s3.get(name).catch(failed))?.toString('utf8'),
     remove: (name) => s3.remove(name).catch(failed),
+    removeUnfinished: () => Promise.resolve(),
   }
 }
 

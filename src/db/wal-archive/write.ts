@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { type Archive, type BaseBackup, newBaseId, oneChunk } from './contents.ts'
 import { formatLsn, parseLsn, segmentName, segmentNumber, segmentOf, timelineOf } from './lsn.ts'
+import { prune } from './prune.ts'
 import { baseBackup, identify, openReplication, streamWal } from './replication.ts'
 
 /** The replication slot that keeps the server from removing log that is not archived yet. */
@@ -77,7 +78,7 @@ async function withClients(options: ArchiveOptions, control: Client, wal: Client
       server.now.getTime() - Date.parse(newest.startedAt) >= options.baseEveryMs
         ? await makeBaseBackup(options, { control, systemId, segmentBytes, follower })
         : undefined
-    if (base !== undefined) await prune(options)
+    if (base !== undefined) await prune(archive, options.keep, options.log)
     if (options.once) {
       const { rows } = await control.query<{ lsn: string }>(
         '/* archive.now */ select pg_current_wal_flush_lsn() as lsn',
@@ -91,7 +92,7 @@ async function withClients(options: ArchiveOptions, control: Client, wal: Client
         if (signal.aborted || last === undefined) break
         if (now.getTime() - Date.parse(last.startedAt) < options.baseEveryMs) continue
         await makeBaseBackup(options, { control, systemId, segmentBytes, follower })
-        await prune(options)
+        await prune(archive, options.keep, options.log)
       }
     }
     return { base, walBytes: await follower.stop() }
@@ -272,25 +273,6 @@ async function makeBaseBackup(
   } finally {
     await client.end().catch(() => {})
   }
-}
-
-/** Removes all but the newest base backups, and the log from before the oldest one that is kept. */
-async function prune({ archive, keep, log }: ArchiveOptions): Promise<void> {
-  const bases = await archive.bases()
-  const removed = bases.slice(0, -keep)
-  const oldest = bases.at(-keep)
-  if (removed.length === 0 || oldest === undefined) return
-  // The description first: files without one are never taken for a backup.
-  for (const { id } of removed) {
-    await archive.store.remove(`base/${id}.json`)
-    await archive.store.remove(`base/${id}.tar${archive.suffix}`)
-  }
-  const first = segmentOf(parseLsn(oldest.start), oldest.segmentBytes)
-  const before = (await archive.segments()).filter(
-    ({ name }) => timelineOf(name) <= oldest.timeline && segmentNumber(name, oldest.segmentBytes) < first,
-  )
-  for (const { file } of before) await archive.store.remove(file)
-  log(`removed ${removed.length} base backups and ${before.length} segments of log that are no longer needed`)
 }
 
 function asSentence(error: unknown): unknown {

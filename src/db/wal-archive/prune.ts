@@ -1,0 +1,28 @@
+import type { Archive } from './contents.ts'
+import { parseLsn, segmentNumber, segmentOf, timelineOf } from './lsn.ts'
+
+/**
+ * Removes all but the newest base backups, the log from before the oldest one that is kept, and what an `svc wal-archive`
+ * that was killed left.
+ * @param keep how many base backups stay
+ */
+export async function prune(archive: Archive, keep: number, log: (message: string) => void): Promise<void> {
+  const { store } = archive
+  await store.removeUnfinished()
+  const bases = await archive.bases()
+  const removed = bases.slice(0, -keep)
+  const oldest = bases.at(-keep) ?? bases[0]
+  if (oldest === undefined) return
+  // The description first: files without one are never taken for a backup.
+  for (const { id } of removed) await store.remove(`base/${id}.json`)
+  // Names begin with the time. A newer backup without a description may still be waiting for the end of its log.
+  for (const file of await store.list('base'))
+    if (file < oldest.id && !file.endsWith('.json')) await store.remove(`base/${file}`)
+  if (removed.length === 0) return
+  const first = segmentOf(parseLsn(oldest.start), oldest.segmentBytes)
+  const before = (await archive.segments()).filter(
+    ({ name }) => timelineOf(name) <= oldest.timeline && segmentNumber(name, oldest.segmentBytes) < first,
+  )
+  for (const { file } of before) await store.remove(file)
+  log(`removed ${removed.length} base backups and ${before.length} segments of log that are no longer needed`)
+}
