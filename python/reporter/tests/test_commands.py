@@ -72,7 +72,7 @@ def test_sync_with_a_dead_server_keeps_the_files_and_fails(
     assert main(["sync", "--url", "http://127.0.0.1:9", "--token", "em_live_x"]) == 1
     captured = capsys.readouterr()
     assert "left: " in captured.out
-    assert "unreachable" in captured.err
+    assert "stopped: the service cannot be reached" in captured.err
     assert main(["sync"]) == 1
     assert "SVC_URL is not set" in capsys.readouterr().err
 

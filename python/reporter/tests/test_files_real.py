@@ -17,6 +17,7 @@ from uuid import uuid4
 import pytest
 
 import svc_reporter as svc
+from svc_reporter._cli import main
 from svc_reporter.query import Api
 
 from .kit.cutting_proxy import CuttingProxy
@@ -203,6 +204,48 @@ def test_a_refused_file_costs_itself_and_a_line(
 
 def _put(store: Any) -> str:
     return str(store.put(b"bad!").sha256)
+
+
+def test_files_of_a_refused_run_hold_up_no_other_run_and_follow_it_to_another_project(
+    begin: Callable[..., svc.Run], real_server: RealServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, free = f"taken-{uuid4().hex[:8]}", f"free-{uuid4().hex[:8]}"
+    real_server.call("POST", "/api/projects", {"slug": taken})
+    (tmp_path / "model.bin").write_bytes(b"weights")
+    ids = []
+    for project in (taken.title(), free):
+        run = begin(project=project, mode="offline")
+        run.save(str(tmp_path / "model.bin"), base_path=tmp_path)
+        run.log_artifact(str(tmp_path / "model.bin"), name="model", type="model")
+        run.finish()
+        ids.append(run.id)
+    monkeypatch.setenv("SVC_URL", real_server.url)
+    monkeypatch.setenv("SVC_TOKEN", real_server.token)
+
+    def stored(batch_id: str) -> tuple[list[str], list[str]]:
+        files = real_server.call("GET", f"/api/batches/{batch_id}/files")["items"]
+        artifacts = real_server.call("GET", f"/api/batches/{batch_id}/artifacts")["items"]
+        return [one["path"] for one in files], [one["name"] for one in artifacts]
+
+    assert main(["sync", "--quiet"]) == 1
+    assert stored(ids[1]) == (["model.bin"], ["model"])
+    assert main(["sync", "--rejected", "--project", taken, "--quiet"]) == 0
+    assert stored(ids[0]) == (["model.bin"], ["model"])
+    assert real_server.call("GET", f"/api/batches/{ids[0]}")["project"] == taken
+
+
+def test_files_that_a_token_may_not_send_wait_for_a_better_one(
+    begin: Callable[..., svc.Run], real_server: RealServer, tmp_path: Path
+) -> None:
+    (tmp_path / "model.bin").write_bytes(b"weights")
+    reader = real_server.call("POST", "/api/tokens", {"name": "reads", "scope": "read"})["token"]
+    run = begin(token=reader)
+    run.save(str(tmp_path / "model.bin"), base_path=tmp_path)
+    run.log({"loss": 1.0})
+    run.finish()
+    assert main(["sync", "--rejected", "--quiet", "--url", real_server.url, "--token", real_server.token]) == 0
+    files = real_server.call("GET", f"/api/batches/{run.id}/files")["items"]
+    assert [one["path"] for one in files] == ["model.bin"]
 
 
 def test_the_command_line_lists_gets_and_puts(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .._delivery.responses import Outcome
+from .._delivery.sender import Stopped
 from .._delivery.settings import Settings, read_settings
 from .._version import __version__
 from ..importing import _parser as importing
@@ -50,7 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.add_argument("--url", help="the service's address (default: SVC_URL)")
         command.add_argument("--token", help="a reporter token (default: SVC_TOKEN)")
         if name == "sync":
-            command.add_argument("--rejected", action="store_true", help="send events that the service rejected before")
+            command.add_argument(
+                "--rejected", action="store_true", help="also send events that the service rejected before"
+            )
             command.add_argument("--project", metavar="NAME", help="with --rejected: what is rejected again goes to it")
         if name == "import":
             command.add_argument(
@@ -127,8 +130,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     if done.rejected:
         print(f"files of rejected events: {done.rejected}; fix the cause, then run `svc-reporter sync --rejected`")
     if done.stopped is not None:
-        print(f"stopped: the service is {done.stopped.value}", file=sys.stderr)
+        print(f"stopped: {_WHY_STOPPED[done.stopped]}", file=sys.stderr)
     return 1 if done.stopped is not None or done.left or done.busy or done.uploads_left else 0
+
+
+_WHY_STOPPED = {
+    Stopped.UNREACHABLE: "the service cannot be reached",
+    Stopped.UNAUTHORISED: "the service does not accept the token",
+    Stopped.INTERRUPTED: "the service was not asked any more",
+    Stopped.UNREADABLE: "a file cannot be read",
+}
 
 
 def _demo(settings: Settings, options: argparse.Namespace) -> int:
@@ -156,7 +167,7 @@ def _import(settings: Settings, files: list[Path], *, quiet: bool) -> int:
         print(f"{done.unreadable:,} lines are no events", file=sys.stderr)
     if done.stopped is not None:
         print(
-            f"stopped: the service is {done.stopped.value}; run the same command again to send the rest",
+            f"stopped: {_WHY_STOPPED[done.stopped]}; run the same command again to send the rest",
             file=sys.stderr,
         )
     return 1 if done.stopped is not None or done.refused else 0

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -26,8 +26,8 @@ _TIMEOUT_S = 60.0
 _TUS = {"Tus-Resumable": "1.0.0"}
 _PATCH_TYPE = "application/offset+octet-stream"
 _MAX_WAIT_S = 60.0
-_LATER = (404, 507)
-"""Refusals that may end by themselves: the batch has not arrived yet, the store is full."""
+_LATER = (403, 404, 507)
+"""Refusals that may end: the token may not send, the batch has not arrived yet, the store is full."""
 
 
 class Halt(Enum):
@@ -37,7 +37,7 @@ class Halt(Enum):
     UNAUTHORISED = "unauthorised"
     INTERRUPTED = "interrupted"
     LATER = "not ready"
-    """The service does not know the batch yet, or has no room."""
+    """The service does not know a batch yet, has no room, or the token may not send."""
 
 
 class _Halted(Exception):
@@ -80,19 +80,23 @@ class Uploads:
         self._say = say
         self._part = _PART_FIRST
         self._done = Uploaded()
+        self._held_up: set[str | None] = set()
+        """Batches of this round that wait for something."""
 
     def round(self, records: Sequence[Record]) -> Uploaded:
         """Send these records, as far as they can be claimed."""
         done = self._done = Uploaded()
+        self._held_up.clear()
         try:
             files = [record for record in records if record.data["kind"] == "file"]
             for batch_id in dict.fromkeys(record.batch_id for record in files):
                 own = [record for record in files if record.batch_id == batch_id]
-                for at in range(0, len(own), _GROUP):
-                    self._send_files(str(batch_id), own[at : at + _GROUP])
+                with self._alone(batch_id):
+                    for at in range(0, len(own), _GROUP):
+                        self._send_files(str(batch_id), own[at : at + _GROUP])
             for record in records:
-                if record.data["kind"] in ("artifact", "use"):
-                    with self._store.claimed(record) as claimed:
+                if record.data["kind"] in ("artifact", "use") and record.batch_id not in self._held_up:
+                    with self._alone(record.batch_id), self._store.claimed(record) as claimed:
                         if claimed:
                             self._send_artifact(record) if record.data["kind"] == "artifact" else self._send_use(record)
         except _Halted as halted:
@@ -103,6 +107,17 @@ class Uploads:
             done.halt, done.why = Halt.LATER, f"{type(error).__name__}: {error}"
             self._say("upload", f"files could not be sent, they stay on disk: {error!r}")
         return done
+
+    @contextmanager
+    def _alone(self, batch_id: str | None) -> Iterator[None]:
+        """A refusal that may end holds up the rest of this batch, not the others."""
+        try:
+            yield
+        except _Halted as halted:
+            if halted.why is not Halt.LATER:
+                raise
+            self._held_up.add(batch_id)
+            self._done.halt, self._done.why = halted.why, str(halted)
 
     # --- files of a batch
 
