@@ -58,7 +58,7 @@ def train(loss: Callable[[Any], float] = lambda config: float(config["width"])) 
 
 
 def test_a_sweep_and_a_run_change_the_name_of_a_project_alike(
-    service: RealServer, capsys: pytest.CaptureFixture[str]
+    service: RealServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with svc.init("my widths", quiet=True, console=False, environment=False) as run:
         pass  # its start creates the project
@@ -66,6 +66,11 @@ def test_a_sweep_and_a_run_change_the_name_of_a_project_alike(
     of_file = svc.sweep(definition(project="my widths"))
     assert made.project == of_file.project == run.reporter.project == "my-widths"
     assert "the project name 'my widths'" in capsys.readouterr().err
+    monkeypatch.setenv("WANDB_PROJECT", "other")
+    monkeypatch.setenv("SVC_PROJECT", "my widths")
+    with svc.init(quiet=True, console=False, environment=False) as of_variable:
+        pass
+    assert svc.sweep(definition()).project == of_variable.reporter.project == "my-widths"
     for start in (svc.init, lambda project: svc.sweep(definition(), project=project)):
         with pytest.raises(ValueError, match="project must not contain '/'"):
             start("team/widths")

@@ -239,7 +239,10 @@ def test_variables_of_wandb_stand_in_for_missing_arguments(
     assert run.id == "run-7"
     run.finish()
     begin(project="given", name="mine", id="run-8").finish()
-    assert [event["source"]["project"] for event in server.of("batch_start")] == ["from-env", "given"]
+    monkeypatch.setenv("SVC_PROJECT", "own")
+    begin(id="run-9").finish()
+    projects = [event["source"]["project"] for event in server.of("batch_start")]
+    assert projects == ["from-env", "given", "own"]
 
 
 def test_offline_events_stay_on_disk_and_disabled_reports_nothing(

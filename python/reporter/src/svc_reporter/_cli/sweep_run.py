@@ -37,7 +37,9 @@ def add_parser(commands: Any) -> None:
     for name, text in (("create", create_text), ("run", run_text)):
         command = sweep.add_parser(name, help=text, description=text)
         command.add_argument("sweep", metavar="FILE" if name == "create" else "ID|FILE")
-        command.add_argument("--project", help="the project of a new sweep (default: that of the file, SVC_PROJECT)")
+        command.add_argument(
+            "--project", help="the project of a new sweep (default: that of the file, then SVC_PROJECT)"
+        )
         command.add_argument("--url", help="the service's address (default: SVC_URL)")
         command.add_argument("--token", help="a reporter token (default: SVC_TOKEN)")
         if name == "run":

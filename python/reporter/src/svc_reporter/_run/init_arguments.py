@@ -18,7 +18,6 @@ OF_REPORTER = frozenset(
     ("batch_id", "url", "token", "stop_poll_s", "heartbeat_s", "resources_s", "queue_size", "close_timeout_s", "stop")
 )
 _VARIABLES = {
-    "project": "WANDB_PROJECT",
     "name": "WANDB_NAME",
     "group": "WANDB_RUN_GROUP",
     "notes": "WANDB_NOTES",
@@ -125,8 +124,17 @@ def _entries(settings: Any) -> dict[str, Any]:
     return dict(getattr(settings, "__dict__", {})) if entries is None else dict(entries)
 
 
+def project_of_environment() -> str | None:
+    """The project of runs and sweeps that name none."""
+    given = (os.environ.get(name, "").strip() for name in ("SVC_PROJECT", "WANDB_PROJECT"))
+    return next((name for name in given if name), None)
+
+
 def _take_variables(found: dict[str, Any]) -> None:
     env = os.environ
+    project = project_of_environment()
+    if project is not None:
+        found.setdefault("project", project)
     for key, variable in _VARIABLES.items():
         value = env.get(variable, "").strip()
         # In a process that joins a run the name is that of its job, so the name of the run does not fit.

@@ -55,7 +55,7 @@ def init(
 
     `mode` is `online`, `offline` (events stay on disk until `svc-reporter sync`) or `disabled`. `id` is the same as
     `batch_id`; `resume` is `allow`, `must`, `never` or `auto`. W&B's other keywords are accepted, and one line names
-    those without an effect. Without an argument the variables of W&B count (WANDB_PROJECT, WANDB_NAME, ...).
+    those without an effect. Without an argument SVC_PROJECT and the variables of W&B count (WANDB_PROJECT, ...).
 
     `mirror` is `wandb`, `mlflow` or `tensorboard`: numbers and configuration also go there, while you migrate.
 

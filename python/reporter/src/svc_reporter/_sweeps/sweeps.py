@@ -16,7 +16,7 @@ from .._process import ranks
 from .._process.failure import is_early_end
 from .._run import arguments
 from .._run import trial as _trial
-from .._run.init_arguments import project_name
+from .._run.init_arguments import project_name, project_of_environment
 from .._run.run import Run, current_run
 from .._run.start import init
 from .._run.trial import Trial
@@ -153,7 +153,7 @@ def create(config: Any, project: str | None = None, *, url: str | None = None, t
     """Create a sweep from a definition of this service, of W&B or of Hydra: a dictionary, or a YAML or JSON file."""
     given = load(config)
     definition = read_definition(given)
-    wanted = project or given.get("project") or os.environ.get("SVC_PROJECT") or os.environ.get("WANDB_PROJECT")
+    wanted = project or given.get("project") or project_of_environment()
     if not wanted:
         raise ValueError("a sweep needs a project: give project=, or set SVC_PROJECT")
     name = arguments.project(project_name(str(wanted), "the sweep is created in", is_given=bool(project)))
