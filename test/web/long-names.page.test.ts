@@ -119,19 +119,49 @@ test('the roles of users are not covered by the buttons of their rows on a phone
   await context.close()
 })
 
-test('the toolbar of a project with a long name stays in one row', async () => {
+test('the toolbar of a project with long names is one row, with the rest in a menu', async () => {
   const { page, context } = await web.asAda({ width: 1440 })
-  await page.goto('/p/digits')
-  const name = page.getByRole('heading', { level: 1, name: PROJECT })
-  const rules = page.getByRole('main').getByRole('link', { name: 'Rules', exact: true })
+  await page.goto('/p/digits?q=seed%3A1')
+  const main = page.getByRole('main')
+  const name = main.getByRole('heading', { level: 1, name: PROJECT })
   await name.waitFor()
-  await rules.waitFor()
-  await page.getByRole('button', { name: 'New sweep' }).waitFor()
-  const below = async () => {
-    const [first, last] = [await name.boundingBox(), await rules.boundingBox()]
-    return first && last && last.y - first.y - first.height
+  await main.getByRole('button', { name: 'Views', exact: true }).click()
+  await page.getByRole('dialog', { name: 'Saved views' }).getByRole('button', { name: 'Save view' }).click()
+  const view = 'Batches of seed 1 with the cosine schedule'
+  await page.getByLabel('Name').fill(view)
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  await main.getByRole('button', { name: view }).waitFor()
+  const row = name.locator('xpath=..')
+  const more = main.getByRole('button', { name: 'More' })
+  for (const width of [1440, 1280, 1024]) {
+    await page.setViewportSize({ width, height: 900 })
+    await more.waitFor()
+    const look = () =>
+      row.evaluate((one) => ({
+        over: one.scrollWidth - one.clientWidth,
+        rows: Math.floor(one.clientHeight / 40),
+      }))
+    await expect.poll(look, { message: `${width} pixels` }).toEqual({ over: 0, rows: 1 })
+    expect(await main.getByRole('link', { name: 'Rules', exact: true }).isVisible()).toBe(false)
   }
-  await expect.poll(below).toBeLessThan(0)
+  await more.click()
+  await page.getByRole('menuitem', { name: 'New sweep' }).click()
+  await page.getByRole('dialog', { name: 'New sweep' }).getByRole('button', { name: 'Cancel' }).click()
+  await more.click()
+  await page.getByRole('menuitem', { name: 'Rules' }).click()
+  await page.waitForURL('/p/digits/rules')
+  await context.close()
+})
+
+test('the toolbar of a project with a short name has all of its links', async () => {
+  const body = { slug: 'short', display_name: 'short' }
+  await web.app.call('POST', '/api/projects', { token: web.ada.token, body })
+  const { page, context } = await web.asAda({ width: 1280 })
+  await page.goto('/p/short')
+  const main = page.getByRole('main')
+  for (const link of ['Reports', 'Artifacts', 'Members', 'Rules'])
+    await main.getByRole('link', { name: link, exact: true }).waitFor()
+  await main.getByRole('button', { name: 'New sweep' }).waitFor()
   await context.close()
 })
 

@@ -21,25 +21,8 @@ const METHOD_TEXT = {
   nsga2: 'NSGA-II (Optuna)',
 } as const
 
-/** The button that opens the form, and the form. It is loaded when the button is pressed, so it is open at first. */
-export function NewSweep({ slug }: { slug: string }) {
-  const [open, setOpen] = useState(true)
-  return (
-    <>
-      <button
-        type="button"
-        aria-haspopup="dialog"
-        className={buttonLook('quiet')}
-        onClick={() => setOpen(true)}
-      >
-        New sweep
-      </button>
-      {open && <SweepForm slug={slug} onClose={() => setOpen(false)} />}
-    </>
-  )
-}
-
-function SweepForm({ slug, onClose }: { slug: string; onClose: () => void }) {
+/** The form that makes a sweep. */
+export function NewSweep({ slug, onClose }: { slug: string; onClose: () => void }) {
   const [draft, setDraft] = useState<SweepDraft>(() => ({
     name: '',
     method: 'grid',

@@ -1,21 +1,28 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useRouter } from '@tanstack/react-router'
-import { Bookmark, ChartLine } from 'lucide-react'
+import { Bookmark, ChartLine, ChevronDown } from 'lucide-react'
+import type { Project } from '../../lib/api/projects.ts'
 import { batchNames } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
 import { fieldsQuery, projectQuery, projectViewsQuery, useMe } from '../../lib/queries.ts'
 import { chosenIn, toggle } from '../../lib/query.ts'
 import { inAddress } from '../../lib/selection.ts'
 import type { TableSearch } from '../../lib/table-search.ts'
+import type { Action } from '../../ui/action.ts'
 import { buttonLook } from '../../ui/controls.tsx'
 import { OpenLater } from '../../ui/open-later.tsx'
 import { QueryField } from '../../ui/query-field.tsx'
 import { audiencesFor } from '../../ui/save-view.tsx'
 import { StatusShape } from '../../ui/status.tsx'
+import { useFolded } from '../../ui/use-folded.ts'
+import { useLater } from '../../ui/use-later.ts'
 
 const columnChooser = () => import('./column-chooser.tsx').then((file) => file.ColumnChooser)
 const viewsMenu = () => import('./views-menu.tsx').then((file) => file.ViewsMenu)
+const actionsMenu = () => import('../../ui/actions-menu.tsx').then((file) => file.ActionsMenu)
 const newSweep = () => import('../../sweeps/new-sweep.tsx').then((file) => file.NewSweep)
+const viewsLook = `${buttonLook()} max-w-44 shrink-0 group-data-folded/row:min-w-20 group-data-folded/row:shrink`
+const moreLook = `${buttonLook('quiet')} px-1.5! lg:group-data-folded/row:hidden`
 const CHIPS = ['running', 'failed', 'lost', 'completed', 'stopped'] as const
 
 /** The name of a project, its query, and what leads to its charts, views, columns and settings. */
@@ -45,9 +52,16 @@ export function ProjectToolbar(props: {
   const viewLabel =
     useQuery(projectViewsQuery(slug)).data?.find((view) => view.path === path)?.title ?? 'Views'
   const name = project?.display_name ?? slug
+  const row = useFolded()
+  const sweep = useLater(newSweep, 'The form could not be loaded: the server cannot be reached.')
+  const more = moreOf(slug, project, me, sweep.open)
   return (
-    <div className="flex flex-wrap items-center gap-2 px-4 py-2">
-      <h1 className="mr-1 text-base font-semibold sm:max-w-40 sm:truncate min-[120rem]:max-w-96" title={name}>
+    // On small screens two rows, of which the second scrolls sideways; elsewhere one, with a menu of what does not fit.
+    <div ref={row} className="group/row flex items-center gap-2 px-4 py-2 max-lg:flex-wrap">
+      <h1
+        className="mr-1 text-base font-semibold group-data-folded/row:shrink sm:max-w-40 sm:shrink-0 sm:truncate min-[120rem]:max-w-96"
+        title={name}
+      >
         {name}
       </h1>
       {project?.visibility === 'public' && <span className="text-xs text-muted">public</span>}
@@ -61,23 +75,22 @@ export function ProjectToolbar(props: {
         problems={problems}
         className="min-w-40 max-w-[32rem] flex-1"
       />
-      {/* On phones, one row that scrolls sideways. */}
-      <div className="fade-end contents max-sm:-m-0.5 max-sm:flex max-sm:w-full max-sm:gap-2 max-sm:overflow-x-auto max-sm:p-0.5 max-sm:[&>*]:shrink-0">
+      <div className="fade-end contents max-lg:-m-0.5 max-lg:flex max-lg:w-full max-lg:gap-2 max-lg:overflow-x-auto max-lg:p-0.5 max-lg:[&>*]:shrink-0">
         <div className="flex gap-1" role="group" aria-label="Filter by status">
           {CHIPS.map((status) => (
             <Link
               key={status}
               {...links.project(slug, { ...search, q: toggle(q, 'status', status) })}
-              className={`${buttonLook(statuses.includes(status) ? 'on' : 'plain')} max-2xl:px-1.5`}
+              className={`${buttonLook(statuses.includes(status) ? 'on' : 'plain')} max-[120rem]:px-1.5`}
               aria-label={`${status}${statuses.includes(status) ? ', filtered' : ''}`}
               title={status}
             >
               <StatusShape status={status} />
-              <span className="max-2xl:hidden">{status}</span>
+              <span className="max-[120rem]:hidden">{status}</span>
             </Link>
           ))}
         </div>
-        <span className="flex-1 max-w-px max-sm:hidden" />
+        <span className="flex-1 max-w-px max-lg:hidden" />
         <Link
           {...links.project(slug, toggledCharts(search, selected))}
           aria-current={search.charts ? 'true' : undefined}
@@ -92,17 +105,17 @@ export function ProjectToolbar(props: {
           given={{
             slug,
             label: viewLabel,
+            look: viewsLook,
             suggested: q === '' ? name : `${name}: ${q}`,
             path,
             audiences: audiencesFor(project, me?.role === 'admin'),
           }}
           aria-haspopup="dialog"
-          className={buttonLook()}
+          title={viewLabel}
+          className={viewsLook}
         >
-          <Bookmark className="size-4" aria-hidden="true" />
-          <span className="max-w-32 truncate" title={viewLabel}>
-            {viewLabel}
-          </span>
+          <Bookmark className="size-4 shrink-0" aria-hidden="true" />
+          <span className="truncate">{viewLabel}</span>
         </OpenLater>
         <OpenLater
           load={columnChooser}
@@ -117,30 +130,53 @@ export function ProjectToolbar(props: {
         >
           Columns
         </OpenLater>
-        {(project?.role === 'owner' || project?.role === 'member' || me?.role === 'admin') && (
-          <OpenLater load={newSweep} given={{ slug }} aria-haspopup="dialog" className={buttonLook('quiet')}>
-            New sweep
+        {more.map((action) =>
+          'link' in action ? (
+            <Link key={action.key} {...action.link} title={action.title} className={moreLook}>
+              {action.label}
+            </Link>
+          ) : (
+            <button
+              key={action.key}
+              type="button"
+              aria-haspopup="dialog"
+              className={moreLook}
+              onPointerEnter={() => void newSweep().catch(() => {})}
+              onClick={action.onSelect}
+            >
+              {action.label}
+            </button>
+          ),
+        )}
+        <span className="hidden shrink-0 lg:group-data-folded/row:block">
+          <OpenLater load={actionsMenu} given={{ actions: more }} className={buttonLook()}>
+            More <ChevronDown className="size-3.5" aria-hidden="true" />
           </OpenLater>
-        )}
-        <Link {...links.reports(slug)} className={buttonLook('quiet')}>
-          Reports
-        </Link>
-        <Link {...links.artifacts(slug)} className={buttonLook('quiet')}>
-          Artifacts
-        </Link>
-        {project?.role && (
-          <Link {...links.members(slug)} className={buttonLook('quiet')}>
-            Members
-          </Link>
-        )}
-        {me && (
-          <Link {...links.rules(slug)} className={buttonLook('quiet')} title="Rules that send messages">
-            Rules
-          </Link>
-        )}
+        </span>
       </div>
+      {sweep.Part && <sweep.Part slug={slug} onClose={sweep.close} />}
     </div>
   )
+}
+
+/** What leads away from the list. */
+function moreOf(
+  slug: string,
+  project: Project | undefined,
+  me: ReturnType<typeof useMe>,
+  onSweep: () => void,
+): Action[] {
+  const { role } = project ?? {}
+  const mayWrite = role === 'owner' || role === 'member' || me?.role === 'admin'
+  return [
+    ...(mayWrite ? [{ key: 'sweep', label: 'New sweep', opensDialog: true, onSelect: onSweep }] : []),
+    { key: 'reports', label: 'Reports', link: links.reports(slug) },
+    { key: 'artifacts', label: 'Artifacts', link: links.artifacts(slug) },
+    ...(role ? [{ key: 'members', label: 'Members', link: links.members(slug) }] : []),
+    ...(me
+      ? [{ key: 'rules', label: 'Rules', title: 'Rules that send messages', link: links.rules(slug) }]
+      : []),
+  ]
 }
 
 /** The URL with charts of the selection, or without charts. */

@@ -10,7 +10,7 @@ import { links } from '../../lib/links.ts'
 import { openView } from '../../lib/open-view.ts'
 import { projectViewsQuery, useMe } from '../../lib/queries.ts'
 import { serviceAddress } from '../../lib/served.ts'
-import { Button, buttonLook, Choice } from '../../ui/controls.tsx'
+import { Button, Choice } from '../../ui/controls.tsx'
 import { copyText } from '../../ui/copy.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { AUDIENCE_LABELS, SaveViewDialog } from '../../ui/save-view.tsx'
@@ -20,20 +20,22 @@ import { showToast } from '../../ui/toasts.tsx'
 export function ViewsMenu(props: {
   slug: string
   label: string
+  /** The classes of the button. */
+  look: string
   suggested: string
   /** The path and query of the current page, including columns. */
   path: string
   audiences: readonly Audience[]
 }) {
-  const { slug, label, suggested, path, audiences } = props
+  const { slug, label, look, suggested, path, audiences } = props
   const [open, setOpen] = useState(true)
   const [saving, setSaving] = useState(false)
   return (
     <>
       <Popover.Root open={open} onOpenChange={setOpen}>
-        <Popover.Trigger className={buttonLook()}>
-          <Bookmark className="size-4" aria-hidden="true" />
-          {label}
+        <Popover.Trigger className={look} title={label}>
+          <Bookmark className="size-4 shrink-0" aria-hidden="true" />
+          <span className="truncate">{label}</span>
         </Popover.Trigger>
         <Popover.Portal>
           <Popover.Content
