@@ -420,3 +420,19 @@ test('a list has ETAs only while one of its batches is running', async () => {
   expect(complaints).toEqual([])
   await context.close()
 })
+
+test('the breadcrumb and the title of a tab name the page of a project', async () => {
+  const { page, context } = await web.asAda()
+  const path = page.getByRole('navigation', { name: 'Breadcrumb' })
+  for (const [address, name] of [
+    ['rules', 'Rules'],
+    ['members', 'Members'],
+  ]) {
+    await page.goto(`/p/tables/${address}`)
+    await path.getByText(name ?? '', { exact: true }).waitFor()
+    await expect.poll(() => page.title()).toBe(`${name} · tables · Experiment monitor`)
+  }
+  await page.goto('/p/tables')
+  await expect.poll(() => page.title()).toBe('tables · Experiment monitor')
+  await context.close()
+})

@@ -14,3 +14,16 @@ export const PAGES: Record<string, string> = {
   '/admin/keys': 'Signing keys',
   '/admin/audit': 'Audit log',
 }
+
+const OF_PROJECT: Record<string, string> = {
+  reports: 'Reports',
+  artifacts: 'Artifacts',
+  members: 'Members',
+  rules: 'Rules',
+}
+
+/** The title of a page of a project other than its batches. */
+export const pageOfProject = (path: string): string | undefined => {
+  const [, place, , page = ''] = path.split('/')
+  return place === 'p' ? OF_PROJECT[page] : undefined
+}

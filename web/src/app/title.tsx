@@ -3,7 +3,7 @@ import { useEffect } from 'react'
 import type { Status } from '../lib/api/batches.ts'
 import { batchStore } from '../lib/live/batches.ts'
 import { useRowPart } from '../lib/live/row-store.ts'
-import { PAGES } from './places.ts'
+import { PAGES, pageOfProject } from './places.ts'
 
 const SIGNS: Record<Status, string> = { running: '●', completed: '✓', failed: '✗', stopped: '■', lost: '○' }
 const PRODUCT = 'Experiment monitor'
@@ -15,9 +15,10 @@ export function Title() {
   const status = useRowPart(batchStore, batchId ?? '', (batch) => batch?.status)
   const batchLabel = useRowPart(batchStore, batchId ?? '', (batch) => batch?.name) ?? batchId
   const place = hostId === undefined ? PAGES[path] : 'Host'
-  const name = jobId ?? batchLabel ?? slug ?? place
+  const ofProject = pageOfProject(path)
+  const name = jobId ?? batchLabel ?? ofProject ?? slug ?? place
   const sign = status === undefined || jobId !== undefined ? '' : `${SIGNS[status]} `
-  const within = jobId !== undefined ? batchLabel : undefined
+  const within = jobId !== undefined ? batchLabel : ofProject && slug
   useEffect(() => {
     // Shared batches and reports set their own title: their URLs do not contain a name.
     if (token !== undefined || reportId !== undefined) return

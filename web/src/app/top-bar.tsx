@@ -10,7 +10,7 @@ import { Button, buttonLook } from '../ui/controls.tsx'
 import { Name, wholeName } from '../ui/name.tsx'
 import { OpenLater } from '../ui/open-later.tsx'
 import { Bell } from './bell.tsx'
-import { PAGES } from './places.ts'
+import { PAGES, pageOfProject } from './places.ts'
 import { userButton } from './user-button.tsx'
 
 const userMenu = () => import('./user-menu.tsx').then((file) => file.UserMenu)
@@ -53,6 +53,7 @@ function Breadcrumb() {
   // The page of a report reads it; here it is only looked up.
   const report = useQuery<{ project: string }>({ queryKey: ['report', reportId], enabled: false }).data
   const project = slug ?? of ?? report?.project
+  const ofProject = pageOfProject(path)
   return (
     <nav aria-label="Breadcrumb" className="flex min-w-0 items-center gap-1.5 text-muted">
       {project === undefined && batchId === undefined && hostId === undefined && (
@@ -79,6 +80,12 @@ function Breadcrumb() {
           <Link {...links.reports(report.project)} className="text-ink hover:underline">
             Reports
           </Link>
+        </>
+      )}
+      {ofProject !== undefined && (
+        <>
+          <span aria-hidden="true">/</span>
+          <span className="text-ink">{ofProject}</span>
         </>
       )}
       {batchId !== undefined && (
