@@ -57,6 +57,22 @@ test('on a very wide screen finished batches are beside the running ones', async
   await context.close()
 })
 
+test('on a phone the names of found jobs are whole, and the figures are in line', async () => {
+  const { page, context } = await asAda({ width: 390 })
+  await page.goto('/?q=status%3Acompleted')
+  const name = page.getByRole('link', { name: 'h128-lr0.02-seed0' }).first()
+  await name.waitFor()
+  const cut = () => name.locator('.name-head').evaluate((one) => one.scrollWidth - one.clientWidth)
+  await expect.poll(cut).toBe(0)
+  await page.goto('/')
+  const figures = page.locator('dl dd')
+  await figures.nth(2).waitFor()
+  const tops = () =>
+    figures.evaluateAll((all) => all.slice(0, 3).map((one) => Math.round(one.getBoundingClientRect().top)))
+  await expect.poll(async () => new Set(await tops()).size).toBe(1)
+  await context.close()
+})
+
 test('Home shows what runs, and what needs attention, with the reason and one action', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/')

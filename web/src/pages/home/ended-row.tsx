@@ -11,8 +11,11 @@ import { StatusBadge } from '../../ui/status.tsx'
 /** One line about a batch. */
 export function EndedRow({ batch, note }: { batch: Batch; note: React.ReactNode }) {
   return (
-    <div data-row className="flex flex-wrap items-center gap-x-4 gap-y-0.5 px-3 py-1.5 hover:bg-hover">
-      <span className="w-24 shrink-0 sm:w-36">
+    <div
+      data-row
+      className="flex flex-wrap items-center gap-x-2 gap-y-0.5 px-3 sm:gap-x-4 py-1.5 hover:bg-hover"
+    >
+      <span className="w-22 shrink-0 sm:w-36">
         <StatusBadge status={batch.status} />
       </span>
       <Link
@@ -29,7 +32,7 @@ export function EndedRow({ batch, note }: { batch: Batch; note: React.ReactNode 
       </span>
       <span className="flex min-w-0 flex-1 max-sm:order-last max-sm:basis-full">{note}</span>
       <span className="text-muted max-sm:hidden">{duration(elapsedOf(batch, Date.now()))}</span>
-      <span className="w-20 text-right text-muted">
+      <span className="shrink-0 text-right text-muted sm:w-20">
         <RelativeTime at={batch.ended_at ?? batch.last_seen_at} />
       </span>
     </div>

@@ -112,8 +112,11 @@ function FoundBatch({ id }: { id: string }) {
 function FoundJob({ job }: { job: Job }) {
   const values = Object.entries(job.latest).filter(([name]) => name !== 'epoch')
   return (
-    <div data-row className="flex flex-wrap items-center gap-x-4 gap-y-0.5 px-3 py-1.5 hover:bg-hover">
-      <span className="w-24 shrink-0 sm:w-36">
+    <div
+      data-row
+      className="flex flex-wrap items-center gap-x-2 gap-y-0.5 px-3 sm:gap-x-4 py-1.5 hover:bg-hover"
+    >
+      <span className="w-22 shrink-0 sm:w-36">
         <StatusBadge status={job.status} />
       </span>
       <Link
@@ -129,7 +132,7 @@ function FoundJob({ job }: { job: Job }) {
         {...links.batch(job.batch_id)}
         aria-label={wholeName(job.batch_id)}
         title={job.batch_id}
-        className="min-w-0 truncate text-muted hover:underline max-sm:order-last max-sm:basis-full max-sm:pl-28 sm:w-48"
+        className="min-w-0 truncate text-muted hover:underline max-sm:order-last max-sm:basis-full max-sm:pl-24 sm:w-48"
       >
         <Name>{job.batch_id}</Name>
       </Link>
@@ -139,7 +142,7 @@ function FoundJob({ job }: { job: Job }) {
           .map(([name, value]) => `${name} ${number(value)}`)
           .join(' · ')}
       </span>
-      <span className="w-20 text-right text-muted">
+      <span className="shrink-0 text-right text-muted sm:w-20">
         <RelativeTime at={job.ended_at ?? job.started_at} />
       </span>
     </div>

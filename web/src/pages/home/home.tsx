@@ -148,7 +148,7 @@ function Figures() {
   return (
     <dl className="grid grid-cols-3 gap-x-6 gap-y-2 sm:flex sm:flex-wrap sm:gap-8">
       {figures.map(([name, value]) => (
-        <div key={name} className="flex flex-col-reverse">
+        <div key={name} className="flex flex-col-reverse justify-end">
           <dt className="text-xs text-muted">{name}</dt>
           <dd className="text-xl font-medium">{value ?? '–'}</dd>
         </div>
