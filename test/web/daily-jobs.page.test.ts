@@ -1,7 +1,7 @@
 import type { Page } from '@playwright/test'
 import { expect, test } from 'vitest'
 import { type Account, pageFixture } from './page-fixture.ts'
-import { eventsOf } from './ran-batch.ts'
+import { eventsOf, settled } from './ran-batch.ts'
 import { moveUntil, send, seriousFindings } from './visit.ts'
 
 // What people do with the page every day, each with the most clicks that it may take. A newcomer's first run is in
@@ -384,6 +384,9 @@ job('make a rule with a preview', 4, '/p/lab/rules', async (page) => {
 })
 
 job('restore a deleted run', 3, '/b/lab-5', async (page) => {
+  // A chart that is read after the deletion is answered with 404.
+  await drawn(page, 'val/loss')
+  await settled(page)
   await page.getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('button', { name: 'Delete it' }).click()
   await page.waitForURL('/p/lab')

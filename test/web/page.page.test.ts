@@ -138,6 +138,8 @@ test('going back to a long list leads to where it was left', async () => {
   await row.waitFor()
   expect(await top()).toBe(left)
   await page.getByRole('link', { name: 'Home', exact: true }).first().click()
+  // Until the new page is shown, a click on the project would be a click on the page where it is.
+  await row.waitFor({ state: 'detached' })
   await page.getByRole('navigation', { name: 'Projects' }).getByRole('link', { name: /^long/ }).click()
   await page.getByRole('link', { name: 'listed-0', exact: true }).waitFor()
   expect(await top()).toBe(0)

@@ -1,12 +1,19 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser, BrowserContext, Locator, Page } from '@playwright/test'
 import { expect } from 'vitest'
 import { PASSWORD, type TestApp } from '../kit/app.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const RECORDED = join(import.meta.dirname, '../../schemas/examples/recorded/digits-sweep.jsonl')
+
+/**
+ * With `SVC_TEST_LATE_MS` each request of a page waits for a random time up to this, so answers come late and in another
+ * order, as on a busy machine: a test that races with them then fails.
+ */
+const LATE_MS = Number(process.env.SVC_TEST_LATE_MS ?? 0)
 
 export interface Visit {
   page: Page
@@ -31,7 +38,7 @@ export async function visit(
   idle.set(browser, known)
   const left = known.get(address) ?? []
   known.set(address, left)
-  const whole = left.pop() ?? (await browser.newContext({ baseURL: address }))
+  const whole = left.pop() ?? (await newContext(browser, address))
   const context: BrowserContext = Object.assign(Object.create(whole), {
     close: async () => {
       if (await emptied(whole, address)) left.push(whole)
@@ -60,6 +67,17 @@ export async function visit(
   })
   page.on('pageerror', (error) => complaints.push(String(error)))
   return { page, context, complaints }
+}
+
+async function newContext(browser: Browser, address: string): Promise<BrowserContext> {
+  const context = await browser.newContext({ baseURL: address })
+  if (LATE_MS > 0)
+    await context.route('**', async (route) => {
+      await sleep(Math.random() * LATE_MS)
+      // The page may be closed by now.
+      await route.continue().catch(() => {})
+    })
+  return context
 }
 
 /** Closes the pages of a context and clears its storage, but not its cache. @returns whether it can be reused */
