@@ -25,11 +25,40 @@ test('the receipt shows missing events, and is complete once they have arrived',
   await page.goto(`/b/${id}/delivery`)
   await page.locator('[data-delivery="incomplete"]').waitFor()
   await page.getByText('1 event still to come').waitFor()
-  await page.getByText('1: epochs 2', { exact: true }).waitFor()
+  await page.getByText('1: epoch 2', { exact: true }).waitFor()
   await send(web.app, web.reporter, [late])
   await page.locator('[data-delivery="complete"]').waitFor()
   await page.getByText('No gaps between the epochs that arrived.').waitFor()
   expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('the points of a run whose script counts steps are called points at steps, on every page of it', async () => {
+  const id = 'counts-steps'
+  const of = eventsOf(id)
+  await send(web.app, web.reporter, [
+    of('batch_start', 60, { n_total: 1 }),
+    of('job_start', 59, { step_unit: 'step' }, 'main'),
+    ...[0, 1, 4].map((step) => of('job_epoch', 50 - step, { epoch: step, val_loss: 1 }, 'main')),
+    of('job_done', 20, {}, 'main'),
+    of('batch_done', 10),
+  ])
+  const { page, context } = await open({ width: 1440 })
+  await page.goto(`/b/${id}/jobs`)
+  await page.getByRole('columnheader', { name: 'Points' }).waitFor()
+  await page.locator('[data-chart="val_loss"][data-unit="step"] canvas').waitFor()
+  await page.goto(`/b/${id}/delivery`)
+  await page.getByRole('heading', { name: 'Points of each job' }).waitFor()
+  await page.getByRole('columnheader', { name: 'Points stored' }).waitFor()
+  await page.getByText('2: steps 2–3', { exact: true }).waitFor()
+  for (const path of ['jobs', 'delivery', 'j/main']) {
+    await page.goto(`/b/${id}/${path}`)
+    await page
+      .getByText(/^Points/)
+      .first()
+      .waitFor()
+    expect(await page.getByRole('main').innerText()).not.toMatch(/epoch/i)
+  }
   await context.close()
 })
 

@@ -1,6 +1,7 @@
 import type { Compared } from '../charts/compared-jobs.ts'
 import { divisible, extremes, type Range, shareIn, valueIn } from '../lib/charts/axis-range.ts'
 import { flatOf } from '../lib/flat.ts'
+import { countedAs } from '../lib/step-unit.ts'
 
 /** A column of compared jobs: a parameter or a result. */
 export interface Axis {
@@ -64,7 +65,7 @@ export function axesOf(rows: readonly Compared[]): Axis[] {
     ...[...best].sort().map((name): [string, string] => [`best.${name}`, `best.${name}`]),
     ...[...last].sort().map((name): [string, string] => [`last.${name}`, `last.${name}`]),
     ...[...final].sort().map((name): [string, string] => [`final.${name}`, `final ${name}`]),
-    ['epochs', 'epochs'],
+    ['epochs', `${countedAs(rows.map(({ job }) => job))}s`],
     ['elapsed', 'elapsed (s)'],
     ['status', 'status'],
     ['batch', 'batch'],

@@ -19,6 +19,12 @@ export function stepUnit(
   return unit ?? EPOCH
 }
 
+/** What the points of jobs are called when they are counted: epochs, or points if a job names the unit of its steps. */
+export function countedAs(jobs: Iterable<Pick<Job, 'step_unit'> | undefined>): 'epoch' | 'point' {
+  for (const job of jobs) if (job && job.step_unit !== null) return 'point'
+  return 'epoch'
+}
+
 function ownUnit(units: unknown, series: string): string | undefined {
   if (typeof units !== 'object' || units === null) return undefined
   for (const [pattern, unit] of Object.entries(units)) {

@@ -1,10 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
+import { useBatchContext } from '../../batch/context.ts'
 import type { Batch } from '../../lib/api/batches.ts'
 import { type Delivery, fetchDelivery, fetchJobDeliveries } from '../../lib/api/control.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { useBatch } from '../../lib/queries.ts'
+import { countedAs, stepUnit } from '../../lib/step-unit.ts'
 import { count, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Help } from '../../ui/help.tsx'
@@ -37,6 +39,7 @@ function useDelivery(batchId: string) {
 export function BatchDelivery() {
   const { batchId } = route.useParams()
   const { batch, whole, jobs } = useDelivery(batchId)
+  const { jobs: store } = useBatchContext()
   const [onlyGaps, setOnlyGaps] = useState(false)
   const rows = useMemo(
     () => (jobs.data ?? []).filter((job) => !onlyGaps || hasMissingEpochs(job)),
@@ -51,18 +54,20 @@ export function BatchDelivery() {
   }
   if (whole.data === undefined || batch === undefined) return <Waiting />
   const lacking = (jobs.data ?? []).filter(hasMissingEpochs).length
+  const reported = (jobs.data ?? []).map((job) => store.get(job.job_id))
+  const counted = countedAs(reported)
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-4 p-4">
-      <Receipt delivery={whole.data} batch={batch} />
+      <Receipt delivery={whole.data} batch={batch} counted={counted} />
       <section aria-label="Jobs" className="flex flex-col gap-2">
         <div className="flex flex-wrap items-center gap-4">
-          <h2 className="font-medium">Epochs of each job</h2>
+          <h2 className="font-medium">{COUNTED[counted]} of each job</h2>
           <span className="text-muted">
             {jobs.data === undefined
               ? ''
               : lacking === 0
-                ? 'No gaps between the epochs that arrived.'
-                : `${some(lacking, 'job')} with missing epochs`}
+                ? `No gaps between the ${counted}s that arrived.`
+                : `${some(lacking, 'job')} with missing ${counted}s`}
           </span>
           {lacking > 0 && (
             <label className="flex items-center gap-1.5">
@@ -81,12 +86,14 @@ export function BatchDelivery() {
         ) : rows.length === 0 ? (
           <p className="text-muted">No job has started yet.</p>
         ) : (
-          <JobReceipts rows={rows} batchId={batchId} />
+          <JobReceipts rows={rows} batchId={batchId} counted={COUNTED[counted]} unit={stepUnit(reported)} />
         )}
       </section>
     </div>
   )
 }
+
+const COUNTED = { epoch: 'Epochs', point: 'Points' } as const
 
 const STATE = {
   open: ['border-line text-running', 'open', 'It is running: its reporter sends its counts at the end.'],
@@ -121,7 +128,8 @@ function State({ state }: Pick<Delivery, 'state'>) {
   )
 }
 
-function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
+function Receipt(props: { delivery: Delivery; batch: Batch; counted: keyof typeof COUNTED }) {
+  const { delivery, batch, counted } = props
   const replaying = useReplaying(delivery, batch)
   const [, , why] = STATE[delivery.state]
   const { reported } = delivery
@@ -134,7 +142,7 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
     ['Dropped', reported?.dropped, 'Given up by the reporter'],
     ['Rejected', reported?.rejected, 'Refused by the service'],
     ['Still to come', delivery.missing, 'Produced, neither dropped nor rejected, and not stored yet'],
-    ['Epochs missing', delivery.missing_epochs, 'Missing between those that arrived'],
+    [`${COUNTED[counted]} missing`, delivery.missing_epochs, 'Missing between those that arrived'],
   ]
   // Without a count of the reporter only what is stored is known.
   const known = facts.flatMap(([name, value, what]) =>
@@ -156,7 +164,9 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
             <span className="pulse size-2 rounded-full bg-running" aria-hidden="true" /> replaying
           </span>
         )}
-        <p className="text-muted">{delivery.state === 'incomplete' ? lossesText(delivery, batch) : why}</p>
+        <p className="text-muted">
+          {delivery.state === 'incomplete' ? lossesText(delivery, batch, counted) : why}
+        </p>
       </div>
       <dl className="flex flex-wrap gap-x-8 gap-y-2">
         {known.map(([name, value, what]) => (
@@ -207,10 +217,10 @@ function Senders({ senders }: { senders: Delivery['senders'] }) {
   )
 }
 
-const LOSSES = new Set(['Dropped', 'Rejected', 'Still to come', 'Epochs missing'])
+const LOSSES = new Set(['Dropped', 'Rejected', 'Still to come', 'Epochs missing', 'Points missing'])
 
 /** What is missing, and whether it is still expected. */
-function lossesText({ missing, missing_epochs, senders }: Delivery, batch: Batch): string {
+function lossesText({ missing, missing_epochs, senders }: Delivery, batch: Batch, counted: string): string {
   const parts: string[] = []
   const lacking = senders.filter((one) => one.missing)
   const hostsOf = (those: typeof senders): string =>
@@ -233,7 +243,7 @@ function lossesText({ missing, missing_epochs, senders }: Delivery, batch: Batch
   const rejected = senders.reduce((total, { reported }) => total + (reported?.rejected ?? 0), 0)
   if (dropped) parts.push(`${some(dropped, 'event')} dropped by the reporter: they are lost.`)
   if (rejected) parts.push(`${some(rejected, 'event')} rejected by the service.`)
-  if (missing_epochs > 0) parts.push(`${some(missing_epochs, 'epoch')} missing between those that arrived.`)
+  if (missing_epochs > 0) parts.push(`${some(missing_epochs, counted)} missing between those that arrived.`)
   return parts.join(' ')
 }
 

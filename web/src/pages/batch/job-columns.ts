@@ -10,6 +10,7 @@ import { seriesNames } from '../../charts/series-names.ts'
 import type { Job } from '../../lib/api/batches.ts'
 import { flatOf } from '../../lib/flat.ts'
 import { isLoss } from '../../lib/main-series.ts'
+import { countedAs } from '../../lib/step-unit.ts'
 import { duration, fixedLike, number } from '../../lib/words.ts'
 
 export const features = tableFeatures({
@@ -90,7 +91,7 @@ export function columnsOf(jobs: readonly Job[], sort?: string): JobColumn[] {
   const made = [
     column('id', 'Job', (job) => job.id, word),
     column('status', 'Status', (job) => job.status, word),
-    column('epochs', 'Epochs', (job) => job.epochs),
+    column('epochs', countedAs(jobs) === 'point' ? 'Points' : 'Epochs', (job) => job.epochs),
     ...ifAny(column('tags', 'Tags', (job) => job.tags.join(', '), word)),
     ...losses.map(latest),
     ...params.map(param),

@@ -3,6 +3,7 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { useRef } from 'react'
 import type { JobDelivery } from '../../lib/api/control.ts'
 import { links } from '../../lib/links.ts'
+import { unitsOf } from '../../lib/step-unit.ts'
 import { count, number } from '../../lib/words.ts'
 import { Name, wholeName } from '../../ui/name.tsx'
 
@@ -12,16 +13,26 @@ const ROW_PX = 32
 export const hasMissingEpochs = (job: JobDelivery): boolean =>
   job.missing > 0 || (job.said_epochs !== null && job.epochs < job.said_epochs)
 
-const HEADS = [
-  ['Job', 'w-56'],
-  ['Epochs stored', 'w-28'],
-  ['First to last', 'w-32'],
-  ['Reported at end', 'w-32'],
-  ['Missing', 'w-80'],
-] as const
+const headsOf = (counted: string) =>
+  [
+    ['Job', 'w-56'],
+    [`${counted} stored`, 'w-28'],
+    ['First to last', 'w-32'],
+    ['Reported at end', 'w-32'],
+    ['Missing', 'w-80'],
+  ] as const
 
 /** The stored epochs of each job, and those that are missing. */
-export function JobReceipts({ rows, batchId }: { rows: readonly JobDelivery[]; batchId: string }) {
+export function JobReceipts(props: {
+  rows: readonly JobDelivery[]
+  batchId: string
+  /** What the epochs are called as a number: Epochs or Points. */
+  counted: string
+  /** The unit of their steps. */
+  unit: string
+}) {
+  const { rows, batchId, counted, unit } = props
+  const heads = headsOf(counted)
   const scroller = useRef<HTMLDivElement>(null)
   const virtual = useVirtualizer({
     count: rows.length,
@@ -33,7 +44,7 @@ export function JobReceipts({ rows, batchId }: { rows: readonly JobDelivery[]; b
     <div
       ref={scroller}
       role="table"
-      aria-label="Epochs of each job"
+      aria-label={`${counted} of each job`}
       data-scroll-restoration-id={`receipts of ${batchId}`}
       aria-rowcount={rows.length + 1}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
@@ -42,7 +53,7 @@ export function JobReceipts({ rows, batchId }: { rows: readonly JobDelivery[]; b
     >
       <div role="rowgroup" className="sticky top-0 z-[1] min-w-max bg-surface">
         <div role="row" className="flex h-8 items-center text-xs text-muted">
-          {HEADS.map(([head, width]) => (
+          {heads.map(([head, width]) => (
             <span key={head} role="columnheader" className={`${width} shrink-0 px-2`}>
               {head}
             </span>
@@ -71,11 +82,11 @@ export function JobReceipts({ rows, batchId }: { rows: readonly JobDelivery[]; b
             <span
               key="gaps"
               className={hasMissingEpochs(job) ? 'text-amber' : 'text-muted'}
-              title={gapsText(job)}
+              title={gapsText(job, unit)}
             >
               {hasMissingEpochs(job)
                 ? job.missing > 0
-                  ? `${count(job.missing)}: ${gapsText(job)}`
+                  ? `${count(job.missing)}: ${gapsText(job, unit)}`
                   : short
                     ? `${count((job.said_epochs ?? 0) - job.epochs)} at an end of it`
                     : ''
@@ -92,7 +103,7 @@ export function JobReceipts({ rows, batchId }: { rows: readonly JobDelivery[]; b
               style={{ height: ROW_PX, transform: `translateY(${start}px)` }}
             >
               {cells.map((cell, i) => (
-                <span key={HEADS[i]?.[0]} role="cell" className={`${HEADS[i]?.[1]} shrink-0 truncate px-2`}>
+                <span key={heads[i]?.[0]} role="cell" className={`${heads[i]?.[1]} shrink-0 truncate px-2`}>
                   {cell}
                 </span>
               ))}
@@ -104,8 +115,8 @@ export function JobReceipts({ rows, batchId }: { rows: readonly JobDelivery[]; b
   )
 }
 
-function gapsText(job: JobDelivery): string {
+function gapsText(job: JobDelivery, unit: string): string {
   const ranges = job.gaps.map(([from, to]) => (from === to ? number(from) : `${number(from)}–${number(to)}`))
   const every = job.every !== null && job.every > 1 ? ` (every ${job.every})` : ''
-  return ranges.length === 0 ? '' : `epochs ${ranges.join(', ')}${every}`
+  return ranges.length === 0 ? '' : `${job.missing === 1 ? unit : unitsOf(unit)} ${ranges.join(', ')}${every}`
 }

@@ -9,6 +9,7 @@ import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { withAnd } from '../../lib/query.ts'
 import { inAddress, type Selection, useSelection } from '../../lib/selection.ts'
+import { EPOCH, stepUnit } from '../../lib/step-unit.ts'
 import { count, some } from '../../lib/words.ts'
 import { Button, Choice } from '../../ui/controls.tsx'
 import { Notice } from '../../ui/notice.tsx'
@@ -58,6 +59,8 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
   const { found } = list
   const charted = useChartedSeries(jobs)
   const curves = useStableList(list.drawn.slice(0, MAX_CURVES).map((job) => job.id))
+  const units = useStableList(charted.map((name) => stepUnit(jobs, name)))
+  const unitOf = useCallback((name: string) => units[charted.indexOf(name)] ?? EPOCH, [units, charted])
   const { change, onSelected, onPick, onPickOrNot, onSort, onZoom } = useJobsSearch(props)
   if (jobs.length === 0 && !batch.n_total)
     return (
@@ -91,6 +94,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
               <Suspense fallback={<div style={{ height: CHART_HEIGHT }} />}>
                 <SeriesCharts
                   x="epoch"
+                  unitOf={unitOf}
                   of={context.of}
                   source={context.source}
                   bus={context.bus}

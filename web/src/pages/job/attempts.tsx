@@ -7,6 +7,7 @@ import type { Job } from '../../lib/api/batches.ts'
 import type { SeriesSource } from '../../lib/api/series.ts'
 import type { ColourOf } from '../../lib/charts/colours.ts'
 import { links } from '../../lib/links.ts'
+import { countedAs, stepUnit, unitsOf } from '../../lib/step-unit.ts'
 import { count, duration, some } from '../../lib/words.ts'
 import { buttonLook } from '../../ui/controls.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
@@ -33,6 +34,7 @@ export function Attempts(props: {
 }) {
   const { attempts, job, shown, onShow } = props
   if (attempts.length < 2) return null
+  const counted = countedAs([job]) === 'point' ? 'Points' : 'Epochs'
   const latest = Math.max(...attempts.filter(isOf(job)).map(({ n }) => n))
   return (
     <section aria-label="Attempts" className="flex flex-col gap-1 px-4">
@@ -41,7 +43,7 @@ export function Attempts(props: {
         <table className="w-full max-w-5xl text-left">
           <thead className="text-xs text-muted">
             <tr>
-              {['Attempt', 'Status', 'Started', 'Elapsed', 'Epochs', 'Superseded', 'Curves'].map((name) => (
+              {['Attempt', 'Status', 'Started', 'Elapsed', counted, 'Superseded', 'Curves'].map((name) => (
                 <th key={name} scope="col" className="py-1 pr-4 font-normal">
                   {name}
                 </th>
@@ -105,7 +107,7 @@ function AttemptRow(props: {
       </td>
       <td className="py-1 pr-4 whitespace-nowrap">{duration(one.elapsed_s)}</td>
       <td className="py-1 pr-4 whitespace-nowrap">{epochsOf(one)}</td>
-      <td className="py-1 pr-4">{supersededOf(one)}</td>
+      <td className="py-1 pr-4">{supersededOf(one, stepUnit([job]))}</td>
       <td className="py-1">
         {isOwn && isLatest && <span className="text-muted">current</span>}
         {isOwn && !isLatest && one.epochs > 0 && (
@@ -134,13 +136,13 @@ const stretch = ([first, last]: readonly [number, number]): string =>
 const epochsOf = ({ epochs, first_epoch: first, last_epoch: last }: Attempt): string =>
   first === null || last === null ? 'none' : `${count(epochs)} (${stretch([first, last])})`
 
-/** The epochs that a later attempt reported again. */
-export function supersededOf({ superseded_epochs: n, superseded_ranges: ranges }: Attempt): string {
+/** The epochs, or other steps, that a later attempt reported again. */
+function supersededOf({ superseded_epochs: n, superseded_ranges: ranges }: Attempt, unit: string): string {
   if (n === 0) return 'none'
   const shownRanges = ranges.slice(0, 5)
   const covered = shownRanges.reduce((sum, [first, last]) => sum + last - first + 1, 0)
   const more = n > covered ? ` and ${count(n - covered)} more` : ''
-  return `${n === 1 ? 'epoch' : 'epochs'} ${shownRanges.map(stretch).join(', ')}${more}`
+  return `${n === 1 ? unit : unitsOf(unit)} ${shownRanges.map(stretch).join(', ')}${more}`
 }
 
 /** The curves of an earlier attempt, drawn faded behind the job's own. */
@@ -185,11 +187,11 @@ export function useBackgroundCurves(job: Job, n: number | undefined): Background
 }
 
 /** Explains the faded curves. */
-export function SupersededNotice({ attempt }: { attempt: Attempt }) {
+export function SupersededNotice({ attempt, job }: { attempt: Attempt; job: Job }) {
   return (
     <p className="text-xs text-muted" data-behind>
-      Faded: attempt {count(attempt.n)}, {some(attempt.epochs, 'epoch')}
-      {attempt.superseded_epochs > 0 && `; superseded since: ${supersededOf(attempt)}`}
+      Faded: attempt {count(attempt.n)}, {some(attempt.epochs, countedAs([job]))}
+      {attempt.superseded_epochs > 0 && `; superseded since: ${supersededOf(attempt, stepUnit([job]))}`}
       {!attempt.complete && '; some of its points were purged'}.
     </p>
   )

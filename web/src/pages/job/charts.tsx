@@ -8,7 +8,7 @@ import { sectionsIn, useChartChoices } from '../../charts/use-chart-choices.ts'
 import type { Attempt } from '../../lib/api/attempts.ts'
 import type { Job } from '../../lib/api/batches.ts'
 import type { SearchChange } from '../../lib/search-change.ts'
-import { stepUnit } from '../../lib/step-unit.ts'
+import { stepUnit, unitsOf } from '../../lib/step-unit.ts'
 import { SupersededNotice, useBackgroundCurves } from './attempts.tsx'
 import { useMachineSeries } from './machine-series.ts'
 import type { JobPageSearch } from './search.ts'
@@ -39,7 +39,9 @@ export function JobCharts(props: {
     <section aria-label="Charts" className="flex flex-col gap-2 px-3">
       <h3 className="sr-only">Charts</h3>
       {keys.length === 0 ? (
-        <p className="text-muted">No epoch has been reported yet. Curves appear here with the first one.</p>
+        <p className="text-muted">
+          No values have been reported yet. Curves appear here with the first ones.
+        </p>
       ) : (
         <>
           <ChartControls
@@ -55,9 +57,9 @@ export function JobCharts(props: {
           />
           {attempt &&
             (charts.x === 'epoch' ? (
-              <SupersededNotice attempt={attempt} />
+              <SupersededNotice attempt={attempt} job={job} />
             ) : (
-              <p className="text-xs text-muted">Earlier attempts are drawn over epochs only.</p>
+              <p className="text-xs text-muted">Earlier attempts are drawn over {unitsOf(unit)} only.</p>
             ))}
           {shown.length === 0 && <p className="p-4 text-muted">No series matches this filter.</p>}
           <ChartSections

@@ -50,7 +50,7 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
             job.status === 'running' ? 'Results appear when the job ends.' : 'The job reported no results.'
           }
         />
-        <Numbers title="Last values" rows={last} none="No epoch has been reported yet." />
+        <Numbers title="Last values" rows={last} none="No values have been reported yet." />
         <Numbers
           title="Parameters"
           rows={params}
