@@ -191,6 +191,23 @@ test('on a phone the menu opens from the side, and Home fits the width', async (
   await context.close()
 })
 
+test('on a tablet the menu opens from the side, reasons are whole, and all facts of a batch are in sight', async () => {
+  const { page, context } = await asAda({ width: 768 })
+  await page.goto('/')
+  const why = page.locator('[data-need="failed"]').getByTitle('CUDA out of memory')
+  await why.waitFor()
+  expect(await why.evaluate((one) => one.scrollWidth - one.clientWidth)).toBe(0)
+  await page.getByRole('button', { name: 'Open the menu' }).waitFor()
+  expect(await page.getByRole('navigation', { name: 'Projects' }).isVisible()).toBe(false)
+  await page.goto('/b/done')
+  const facts = page.locator('dl[aria-label="Facts"] > div')
+  await facts.filter({ hasText: 'Commit' }).waitFor()
+  const right = () =>
+    facts.evaluateAll((all) => Math.max(...all.map((one) => one.getBoundingClientRect().right)))
+  await expect.poll(right).toBeLessThanOrEqual(768)
+  await context.close()
+})
+
 test('a batch with more jobs than planned shows how many ended, without a total', async () => {
   const [first] = recordedSweep('generous') as [Event]
   const event = (event_type: string, job_id: string | null, data: Record<string, unknown>): Event => ({

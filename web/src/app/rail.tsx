@@ -19,7 +19,7 @@ const heading = 'px-2 pt-3 pb-1 text-2xs font-semibold text-muted'
 /** The key of views that earlier versions kept in the browser. */
 const OLD_PINS = 'pinned views'
 
-/** The sidebar: projects with counts of running and failed batches. On phones it is a drawer. */
+/** The sidebar: projects with counts of running and failed batches. On phones and tablets it is a drawer. */
 export function Rail({ me, open, onClose }: { me: User | null; open: boolean; onClose: () => void }) {
   const making = useLater(loadNewProject, 'This could not be loaded: the server cannot be reached.')
   const rail = useDrawer(open, onClose)
@@ -29,14 +29,14 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
         <button
           type="button"
           aria-label="Close the menu"
-          className="fixed inset-0 z-20 bg-black/40 md:hidden"
+          className="fixed inset-0 z-20 bg-black/40 lg:hidden"
           onClick={onClose}
         />
       )}
       <nav
         ref={rail}
         aria-label="Projects"
-        className={`${open ? 'fixed inset-y-0 left-0 z-30 flex' : 'hidden'} w-56 shrink-0 flex-col gap-0.5 print:hidden! overflow-y-auto border-r border-line bg-surface p-2 md:static md:flex`}
+        className={`${open ? 'fixed inset-y-0 left-0 z-30 flex' : 'hidden'} w-56 shrink-0 flex-col gap-0.5 print:hidden! overflow-y-auto border-r border-line bg-surface p-2 lg:static lg:flex`}
       >
         <Link {...links.home()} className={item} activeProps={active} activeOptions={{ exact: true }}>
           <img src={served('/favicon.svg')} alt="" className="size-4" /> Home

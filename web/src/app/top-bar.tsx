@@ -21,7 +21,7 @@ export function TopBar(props: { me: User | null | undefined; onMenu: () => void;
   const path = useRouterState({ select: (state) => state.location.href })
   return (
     <header className="flex print:hidden h-12 shrink-0 items-center gap-2 border-b border-line px-3">
-      <Button look="quiet" className="md:hidden" aria-label="Open the menu" onClick={onMenu}>
+      <Button look="quiet" className="lg:hidden" aria-label="Open the menu" onClick={onMenu}>
         <Menu className="size-4" aria-hidden="true" />
       </Button>
       <Breadcrumb />

@@ -57,11 +57,11 @@ export function BatchHeader({
         {!shared && <BatchActions batch={batch} />}
       </div>
       <dl
-        // One line where there is room for one; what does not fit is scrolled to.
+        // One line on a desk, where what does not fit is scrolled to.
         tabIndex={0}
         aria-label="Facts"
         // `relative` keeps labels for screen readers, which are placed absolutely, from widening the page.
-        className="fade-end relative flex items-center gap-x-4 gap-y-1 max-sm:flex-wrap sm:gap-x-5 sm:overflow-x-auto sm:whitespace-nowrap sm:*:shrink-0"
+        className="fade-end relative flex items-center gap-x-4 gap-y-1 max-lg:flex-wrap sm:gap-x-5 lg:overflow-x-auto lg:whitespace-nowrap lg:*:shrink-0"
       >
         <Fact name="Progress">
           <Progress batch={batch} />

@@ -171,15 +171,15 @@ function Row(
       </span>
       {props.children}
       <span
-        className="min-w-0 flex-1 truncate text-muted max-sm:order-last max-sm:basis-full"
+        className="min-w-0 flex-1 truncate text-muted max-xl:order-last max-xl:basis-full"
         title={props.why}
       >
         {props.why}
       </span>
-      <span className="w-20 text-right text-muted max-sm:hidden">
+      <span className="w-20 text-right text-muted max-sm:hidden max-xl:ml-auto">
         <RelativeTime at={props.at} />
       </span>
-      <span className="flex items-center justify-end gap-1.5 max-sm:order-last max-sm:basis-full sm:min-w-64">
+      <span className="flex items-center justify-end gap-1.5 max-sm:order-last max-sm:basis-full xl:min-w-64">
         {props.actions}
       </span>
     </div>
