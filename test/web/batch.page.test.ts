@@ -23,7 +23,7 @@ describe('a rerun', () => {
     await page.goto(`/b/${RAN}`)
     await page.getByRole('button', { name: 'Rerun', exact: true }).click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByText('has no agent on box7').waitFor()
+    await dialog.getByText('You have no agent on box7').waitFor()
     const which = 'only 1 failed, 1 lost, 1 missing'
     for (const part of [COMMAND, '/home/ada/digits', 'box7', 'abc1234', 'on main', 'not committed', which])
       await expect.poll(() => dialog.innerText()).toContain(part)

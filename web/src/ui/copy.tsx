@@ -62,7 +62,8 @@ export function Copy({
   )
 }
 
-export function Code({ text, label }: { text: string; label: string }) {
+/** @param props.wraps whether a long line continues below instead of being scrolled */
+export function Code({ text, label, wraps = false }: { text: string; label: string; wraps?: boolean }) {
   return (
     <div className="flex items-start gap-2 rounded border border-line bg-surface p-2">
       <pre
@@ -70,7 +71,7 @@ export function Code({ text, label }: { text: string; label: string }) {
         tabIndex={0}
         role="region"
         aria-label={label}
-        className="fade-end min-w-0 flex-1 overflow-x-auto p-1 font-mono text-xs leading-5"
+        className={`fade-end min-w-0 flex-1 overflow-x-auto p-1 font-mono text-xs leading-5 ${wraps ? 'whitespace-pre-wrap wrap-anywhere' : ''}`}
       >
         {text}
       </pre>

@@ -1,10 +1,12 @@
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { registrationQuery } from '../../lib/account-queries.ts'
 import { resetFactors } from '../../lib/api/factors.ts'
 import { type Account, changeUser, fetchUsers, type User } from '../../lib/api/identity.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/availability.ts'
 import { useMe } from '../../lib/queries.ts'
+import { serviceAddress } from '../../lib/served.ts'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Button, Choice } from '../../ui/controls.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
@@ -22,6 +24,7 @@ type Change = { role: User['role'] } | { disabled: boolean } | { factors: 'none'
 export function Users() {
   const queries = useQueryClient()
   const me = useMe()
+  const registration = useQuery(registrationQuery).data
   const users = useInfiniteQuery({
     queryKey: ['users'],
     initialPageParam: undefined as string | undefined,
@@ -56,6 +59,13 @@ export function Users() {
       </Table>
       {enable.error && <Failure>{errorText(enable.error)}</Failure>}
       <ShowMore list={users} />
+      {registration && (
+        <p className="text-muted">
+          {registration.open
+            ? `People register at ${serviceAddress()}/register. Invite them to a project on its Members page.`
+            : 'Registration is closed. Set SVC_REGISTRATION=open to let people register.'}
+        </p>
+      )}
       {confirming && (
         <Confirm
           {...wordsFor(confirming.user, confirming.change)}

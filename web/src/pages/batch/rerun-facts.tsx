@@ -5,6 +5,7 @@ import type { fetchAgentOf } from '../../lib/api/control.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { differences, environmentOf, factName, valueText } from '../../lib/batch-facts.ts'
 import { links } from '../../lib/links.ts'
+import { useMe } from '../../lib/queries.ts'
 import { duration, some } from '../../lib/words.ts'
 import { RelativeTime, useNow } from '../../ui/relative-time.tsx'
 
@@ -81,6 +82,7 @@ export function AgentState(props: {
 }) {
   const { batch, agent } = props
   const now = useNow()
+  const me = useMe()
   if (props.error) return <span className="text-failed">{errorText(props.error)}</span>
   if (agent === undefined) return <span className="text-muted">…</span>
   if (agent === null)
@@ -88,7 +90,7 @@ export function AgentState(props: {
       <span className="text-amber">
         {batch.host === null
           ? 'The batch has not recorded its host, so it cannot be rerun.'
-          : `${batch.owner?.name ?? 'The owner'} has no agent on ${batch.host}. `}
+          : `${batch.owner?.id === me?.id ? 'You have' : `${batch.owner?.name ?? 'The owner'} has`} no agent on ${batch.host}. `}
         {batch.host !== null && (
           <Link {...links.hosts()} className="underline">
             How to start one

@@ -140,7 +140,7 @@ function Command({ token }: { token: string }) {
             small model for half a minute:
           </p>
           {wheel !== undefined && (
-            <Code label="Command for a first run" text={firstRunCommand(url, token, wheel)} />
+            <Code label="Command for a first run" text={firstRunCommand(url, token, wheel)} wraps />
           )}
         </>
       ) : (

@@ -2,7 +2,13 @@
 export const pythonSnippet = (url: string, token: string): string => `import math, time
 import svc_reporter as svc
 
-run = svc.init(project="first-steps", name="hello", config={"lr": 3e-4}, url="${url}", token="${token}")
+run = svc.init(
+    project="first-steps",
+    name="hello",
+    config={"lr": 3e-4},
+    url="${url}",
+    token="${token}",
+)
 for step in range(60):
     run.log({"train_loss": math.exp(-step / 15), "val_loss": math.exp(-step / 18) + 0.05}, step=step)
     time.sleep(1)

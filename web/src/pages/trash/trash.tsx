@@ -1,10 +1,12 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type Batch, fetchBatch, fetchDeleted, restoreBatch } from '../../lib/api/batches.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { isReceiving } from '../../lib/batch-facts.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { daysText, useKeptDays } from '../../lib/kept.ts'
+import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { exact, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
@@ -20,6 +22,7 @@ const DAY_MS = 86_400_000
 export function Trash() {
   const [restored, setRestored] = useState<ReadonlySet<string>>(new Set())
   const keptDays = useKeptDays()
+  const navigate = useNavigate()
   const query = useInfiniteQuery({
     queryKey: ['trash'],
     initialPageParam: undefined as string | undefined,
@@ -35,7 +38,9 @@ export function Trash() {
       await restoreBatch(batch.id)
       batchStore.put([await fetchBatch(batch.id)])
       setRestored((before) => new Set([...before, batch.id]))
-      showToast(`${batchName(batch)} restored.`)
+      showToast(`${batchName(batch)} restored.`, {
+        action: { label: 'Open', run: () => void navigate(links.batch(batch.id)) },
+      })
     } catch (error) {
       showToast(`Not restored: ${errorText(error)}`, { bad: true })
     }
