@@ -197,6 +197,19 @@ test('on a tablet the menu opens from the side, reasons are whole, and all facts
   const why = page.locator('[data-need="failed"]').getByTitle('CUDA out of memory')
   await why.waitFor()
   expect(await why.evaluate((one) => one.scrollWidth - one.clientWidth)).toBe(0)
+  const row = page.locator('[data-row]', { hasText: '31 s' }).first()
+  await row.waitFor()
+  const overlaps = () =>
+    row.evaluate((one) => {
+      const boxes = [...one.children].map((cell) => {
+        const range = document.createRange()
+        range.selectNodeContents(cell)
+        return range.getBoundingClientRect()
+      })
+      const shown = boxes.filter((box) => box.width > 0)
+      return shown.some((box, i) => i > 0 && box.left < (shown[i - 1]?.right ?? 0))
+    })
+  await expect.poll(overlaps).toBe(false)
   await page.getByRole('button', { name: 'Open the menu' }).waitFor()
   expect(await page.getByRole('navigation', { name: 'Projects' }).isVisible()).toBe(false)
   await page.goto('/b/done')

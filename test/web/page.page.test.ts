@@ -47,7 +47,7 @@ test('a new user creates a token, and the first event opens the page of the batc
   expect(token).toMatch(/^em_live_/)
   await page.getByRole('button', { name: 'Python', exact: true }).click()
   const snippet = page.getByLabel('Snippet for python')
-  await expect.poll(() => snippet.textContent()).toContain(`url="${web.app.address}", token="${token}"`)
+  await expect.poll(() => snippet.textContent()).toContain(`url="${web.app.address}",\n    token="${token}"`)
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
   const [first] = recordedSweep('first-ever')
   await send(web.app, token, [{ ...first, source: { project: 'first-steps' } } as unknown as Event])

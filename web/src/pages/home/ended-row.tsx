@@ -13,7 +13,7 @@ export function EndedRow({ batch, note }: { batch: Batch; note: React.ReactNode 
   return (
     <div
       data-row
-      className="flex flex-wrap items-center gap-x-2 gap-y-0.5 px-3 sm:gap-x-4 py-1.5 hover:bg-hover"
+      className="flex items-center gap-x-2 max-sm:flex-wrap gap-y-0.5 px-3 sm:gap-x-4 py-1.5 hover:bg-hover"
     >
       <span className="w-22 shrink-0 sm:w-36">
         <StatusBadge status={batch.status} />
@@ -27,11 +27,13 @@ export function EndedRow({ batch, note }: { batch: Batch; note: React.ReactNode 
       >
         <Name>{batchName(batch)}</Name>
       </Link>
-      <span className="truncate text-muted max-sm:hidden sm:w-24" title={batch.project}>
+      <span className="shrink-0 truncate text-muted max-sm:hidden sm:w-24" title={batch.project}>
         {batch.project}
       </span>
-      <span className="flex min-w-0 flex-1 max-sm:order-last max-sm:basis-full">{note}</span>
-      <span className="text-muted max-sm:hidden">{duration(elapsedOf(batch, Date.now()))}</span>
+      <span className="flex flex-1 max-sm:order-last max-sm:basis-full sm:min-w-16">{note}</span>
+      <span className="shrink-0 whitespace-nowrap text-muted max-sm:hidden">
+        {duration(elapsedOf(batch, Date.now()))}
+      </span>
       <span className="shrink-0 text-right text-muted sm:w-20">
         <RelativeTime at={batch.ended_at ?? batch.last_seen_at} />
       </span>

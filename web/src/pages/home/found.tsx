@@ -114,7 +114,7 @@ function FoundJob({ job }: { job: Job }) {
   return (
     <div
       data-row
-      className="flex flex-wrap items-center gap-x-2 gap-y-0.5 px-3 sm:gap-x-4 py-1.5 hover:bg-hover"
+      className="flex items-center gap-x-2 max-sm:flex-wrap gap-y-0.5 px-3 sm:gap-x-4 py-1.5 hover:bg-hover"
     >
       <span className="w-22 shrink-0 sm:w-36">
         <StatusBadge status={job.status} />
