@@ -185,6 +185,9 @@ test('a file that arrives is listed without a reload, and a deleted one goes', a
   await send(web.app, web.reporter, events)
   const { page, context, complaints } = await open('/b/still-running/files')
   await page.getByText('No files yet').waitFor()
+  await page.getByText('run.save("model.pt")').waitFor()
+  const how = await page.getByRole('link', { name: 'Read how' }).getAttribute('href')
+  expect(how).toBe('/docs/media.html#files-of-a-run')
   await putFile(
     web.app,
     { token: web.reporter, batch: 'still-running' },

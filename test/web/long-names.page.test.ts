@@ -153,6 +153,22 @@ test('the toolbar of a project with long names is one row, with the rest in a me
   await context.close()
 })
 
+test('on a phone a short project name stays whole beside the long name of a batch', async () => {
+  const { page, context } = await web.asAda({ width: 390 })
+  await page.goto(`/b/${BATCHES[0]}`)
+  const path = page.getByRole('navigation', { name: 'Breadcrumb' })
+  const project = path.getByRole('link', { name: 'digits', exact: true })
+  await project.waitFor()
+  await path.getByRole('link', { name: BATCHES[0] ?? '' }).waitFor()
+  const look = () =>
+    project.evaluate((one) => ({
+      cut: one.scrollWidth - one.clientWidth,
+      over: document.body.scrollWidth - innerWidth,
+    }))
+  await expect.poll(look).toEqual({ cut: 0, over: 0 })
+  await context.close()
+})
+
 test('the toolbar of a project with a short name has all of its links', async () => {
   const body = { slug: 'short', display_name: 'short' }
   await web.app.call('POST', '/api/projects', { token: web.ada.token, body })

@@ -69,7 +69,7 @@ function Breadcrumb() {
           {...links.project(project)}
           title={project}
           // Cut down to some letters; a minimum would leave a gap after a short name.
-          className={`max-w-48 ${project.length > 7 ? 'min-w-12' : ''} shrink-3 truncate hover:text-ink hover:underline`}
+          className={`max-w-48 ${project.length > 7 ? 'min-w-12 shrink-3' : 'shrink-0'} truncate hover:text-ink hover:underline`}
         >
           {project}
         </Link>

@@ -9,6 +9,7 @@ import { bytesText, count, some } from '../lib/words.ts'
 import { Confirm } from '../ui/confirm.tsx'
 import { Button, buttonLook, inputLook } from '../ui/controls.tsx'
 import { Copy } from '../ui/copy.tsx'
+import { HowTo } from '../ui/how-to.tsx'
 import { Failure, Notice, Waiting } from '../ui/notice.tsx'
 import { RelativeTime } from '../ui/relative-time.tsx'
 import { FileTree } from './file-tree.tsx'
@@ -43,6 +44,7 @@ export function FilesView(props: {
     return (
       <Notice title="No files yet">
         <p>Checkpoints, images and other files that a script saves appear here by themselves.</p>
+        <HowTo call='run.save("model.pt")' section="media.html#files-of-a-run" />
       </Notice>
     )
   return (

@@ -8,6 +8,7 @@ import { useIds } from '../lib/live/row-store.ts'
 import type { MediaSearch } from '../lib/media-search.ts'
 import { some } from '../lib/words.ts'
 import { Button } from '../ui/controls.tsx'
+import { HowTo } from '../ui/how-to.tsx'
 import { Notice, Waiting } from '../ui/notice.tsx'
 import { useChange } from '../ui/use-search-change.ts'
 import { mediaKeysQuery } from './media-queries.ts'
@@ -32,6 +33,7 @@ export function MediaView(props: {
     return (
       <Notice title="No media yet">
         <p>Images, tables, sound and histograms that a script logs appear here by themselves.</p>
+        <HowTo call='run.log({"sample": svc.Image(x)})' section="media.html#media" />
       </Notice>
     )
   if (keys.data === undefined && !keys.error) return <Waiting rows={8} />

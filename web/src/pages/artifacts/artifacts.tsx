@@ -7,6 +7,7 @@ import { links } from '../../lib/links.ts'
 import { projectQuery } from '../../lib/queries.ts'
 import { bytesText, count } from '../../lib/words.ts'
 import { Choice, inputLook } from '../../ui/controls.tsx'
+import { HowTo } from '../../ui/how-to.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { RefusedProject } from '../../ui/refused.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
@@ -59,6 +60,12 @@ export function Artifacts() {
               ? 'Change the filters above.'
               : 'Models and data sets that scripts log as artifacts appear here, with their versions and aliases.'}
           </p>
+          {!q && !type && (
+            <HowTo
+              call='run.log_artifact("model.pt", name="model", type="model")'
+              section="media.html#artifacts"
+            />
+          )}
         </Notice>
       )}
       {rows.length > 0 && <ArtifactTable slug={slug} rows={rows} />}
