@@ -18,6 +18,8 @@ const LONG_WITH_REASON: Record<string, string> = {
   'python/reporter/scripts/generate_validator.py': 'one generator, read beside its output',
   'python/reporter/src/svc_reporter/_capture/console.py':
     'one capture of two streams: replacing, collecting, splitting into lines, restoring',
+  'python/reporter/src/svc_reporter/_disk/file_store.py':
+    'one store: content and the records that name it, under one lock',
   'python/reporter/src/svc_reporter/_run/files.py':
     'the files of one run: two threads, with the state that they share',
   'python/reporter/src/svc_reporter/_capture/media.py':

@@ -203,7 +203,7 @@ def test_a_refused_file_costs_itself_and_a_line(
 
 
 def _put(store: Any) -> str:
-    return str(store.put(b"bad!").sha256)
+    return str(store.put(b"bad!").name)
 
 
 def test_files_of_a_refused_run_hold_up_no_other_run_and_follow_it_to_another_project(

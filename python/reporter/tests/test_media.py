@@ -21,6 +21,7 @@ import svc_reporter as svc
 from svc_reporter._capture import encode
 from svc_reporter._capture.media import Media, media_of
 from svc_reporter._disk.file_store import FileStore, Kept
+from svc_reporter._run.files import content_of
 
 from .kit.fake_ingest import FakeIngest
 
@@ -377,6 +378,40 @@ def test_files_of_a_process_that_lives_are_left_to_it(offline: svc.Run) -> None:
     assert store.waiting() == []
     offline.finish()
     assert len(store.waiting()) == 1
+
+
+def _file_of(content: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": "file", "batch_id": "b", "file_path": "last.pt", "files": [{"path": "last.pt", **content}]}
+
+
+def test_content_that_a_record_is_about_to_name_stays(spill: Path) -> None:
+    own, other = FileStore(None), FileStore(None)
+    sent = own.add(_file_of(content_of(own.put(b"same"))), "sent")
+    later = [(store, store.put(b"same")) for store in (own, other)]
+    own.settle([sent])
+    records = [store.add(_file_of(content_of(kept)), kept.name) for store, kept in later]
+    assert [store.content_path(kept.name).read_bytes() for store, kept in later] == [b"same", b"same"]
+    own.settle(records)
+    assert list((spill / "files" / "content").iterdir()) == []
+
+
+def test_a_file_that_is_saved_again_while_its_hash_is_found_replaces_the_earlier_one(
+    spill: Path, tmp_path: Path
+) -> None:
+    store = FileStore(None)
+    source = tmp_path / "last.pt"
+    source.write_bytes(b"first")
+    name = store.add(_file_of(store.stage(source, link=False)), "last").path.stem
+    [being_sent] = store.waiting(own=True)
+    kept = store.hashed(being_sent.contents[0]["content"])
+    being_sent.contents[0].update(sha256=kept.sha256, content=kept.name)
+    source.write_bytes(b"second")
+    store.add(_file_of(store.stage(source, link=False)), name)
+    assert not store.rewrite(being_sent)
+    assert store.settle([being_sent]) == []
+    [waits] = store.waiting(own=True)
+    [content] = (spill / "files" / "content").iterdir()
+    assert (content.name, content.read_bytes()) == (waits.contents[0]["content"], b"second")
 
 
 def test_a_disabled_run_takes_everything_and_keeps_nothing(server: FakeIngest, spill: Path, tmp_path: Path) -> None:

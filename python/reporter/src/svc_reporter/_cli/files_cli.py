@@ -116,7 +116,7 @@ def _files_put(options: argparse.Namespace) -> int:
         name = name_in_run(path, None)
         kept = store.put(path)
         data = {"kind": "file", "batch_id": options.batch, "file_path": name}
-        content = {"path": name, "sha256": kept.sha256, "size": kept.size, "content": kept.sha256}
+        content = {"path": name, "sha256": kept.sha256, "size": kept.size, "content": kept.name}
         records.append(store.add({**data, "files": [content]}, _unique(options.batch, name)))
     return _sent(options, store, settings, records)
 
@@ -132,7 +132,7 @@ def _artifact_put(options: argparse.Namespace) -> int:
         for source in _expanded([given]):
             kept = store.put(source)
             inner = source.relative_to(given).as_posix() if given.is_dir() else source.name
-            listed.append({"path": inner, "sha256": kept.sha256, "size": kept.size, "content": kept.sha256})
+            listed.append({"path": inner, "sha256": kept.sha256, "size": kept.size, "content": kept.name})
     data = {"kind": "artifact", "project": project, "name": name, "type": options.type}
     data["aliases"] = [alias] if alias else []
     return _sent(options, store, settings, [store.add({**data, "files": listed}, _unique(project, name))])

@@ -151,16 +151,21 @@ class Uploads:
             try:
                 if not one.get("sha256"):
                     kept = self._store.hashed(str(one["content"]))
-                    one.update(sha256=kept.sha256, size=kept.size, content=kept.sha256)
+                    one.update(sha256=kept.sha256, size=kept.size, content=kept.name)
                     changed = True
                 elif not self._store.content_path(str(one["content"])).exists():
                     raise FileNotFoundError(2, "is gone", str(one["content"]))
             except OSError as error:
-                self._say(f"gone {record.path.name}", f"{_title(record)} cannot be read any more: {error}")
-                self._done.refused += sum(len(gone.contents) for gone in self._store.settle([record]))
+                if changed:
+                    self._store.rewrite(record)
+                gone = self._store.settle([record])
+                if gone:  # else a later file has its place
+                    self._say(f"gone {record.path.name}", f"{_title(record)} cannot be read any more: {error}")
+                self._done.refused += sum(len(one.contents) for one in gone)
                 return False
-        if changed:
-            self._store.rewrite(record)
+        if changed and not self._store.rewrite(record):
+            self._store.settle([record])
+            return False
         return True
 
     def _refused(self, response: Response, records: list[Record]) -> None:

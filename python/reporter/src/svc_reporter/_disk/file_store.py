@@ -1,9 +1,9 @@
 """Files on disk that wait to be sent: content by its hash, and a record of each use of it.
 
-In the spill folder, `files/content/<sha256>` has the bytes. `files/todo/<name>.json` says where they belong: a path of
-a batch, or an artifact with its files. A record is removed once the service has confirmed it; content goes with the
-last record that needs it. A process that dies leaves both, and the watchdog, a later reporter or `svc-reporter sync`
-sends them. A record is claimed by a lock on its file, which ends with the process that has it.
+In the spill folder, `files/content/<sha256>-<store>` has the bytes. `files/todo/<name>.json` says where they belong: a
+path of a batch, or an artifact with its files. A record is removed once the service has confirmed it; content goes
+with the last record that needs it. A process that dies leaves both, and the watchdog, a later reporter or
+`svc-reporter sync` sends them. A record is claimed by a lock on its file, which ends with the process that has it.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ class Kept(NamedTuple):
 
     sha256: str
     size: int
+    name: str = ""
+    """Of its file. Stores share no files: one would remove what another is about to name in a record."""
 
 
 class NoRoom(OSError):
@@ -73,6 +75,10 @@ class FileStore:
         self._lock = threading.Lock()
         self._used: int | None = None
         self._root: Path | None = None
+        self._mark = uuid.uuid4().hex[:8]
+        self._records_lock = threading.RLock()
+        self._held: set[str] = set()
+        """Content that a record will name soon. Guarded by `_records_lock`."""
         try:
             self.limit = max(0, int(os.environ.get("SVC_FILES_SPILL_BYTES") or _DEFAULT_BYTES))
         except ValueError:
@@ -83,11 +89,11 @@ class FileStore:
     def put(self, content: bytes | Path) -> Kept:
         """Store bytes, or a file by a copy. The same content is stored once."""
         if isinstance(content, bytes):
-            name = hashlib.sha256(content).hexdigest()
-            target = self._content(create=True) / name
+            digest = hashlib.sha256(content).hexdigest()
+            target = self._content(create=True) / self._hold(digest)
             if not target.exists():
                 self._write(target, content)
-            return Kept(name, len(content))
+            return Kept(digest, len(content), target.name)
         staged = self.stage(content, link=False)
         return self.hashed(staged["content"])
 
@@ -102,17 +108,24 @@ class FileStore:
         return {"size": target.stat().st_size, "content": target.name}
 
     def hashed(self, name: str) -> Kept:
-        """The hash of staged content, which then has it as its name."""
+        """The hash of staged content, which then has it in its name."""
         path = self.content_path(name)
         digest, size = hash_of(path)
-        target = path.with_name(digest)
-        if name != digest:
+        target = path.with_name(self._hold(digest))
+        if path != target:
             # A link changes with the file that it belongs to: a copy of the same content is worth more.
             if target.exists() and (path.stat().st_nlink > 1 or target.stat().st_nlink == 1):
                 path.unlink()
             else:
                 os.replace(path, target)
-        return Kept(digest, size)
+        return Kept(digest, size, target.name)
+
+    def _hold(self, digest: str) -> str:
+        """The name of content of this store, which is kept until a record that names it is written."""
+        name = f"{digest}-{self._mark}"
+        with self._records_lock:
+            self._held.add(name)
+        return name
 
     def content_path(self, name: str) -> Path:
         for place in self._places:
@@ -134,7 +147,8 @@ class FileStore:
             **data,
         }
         record = Record(folder / f"{name}.json", made)
-        self.rewrite(record)
+        with self._records_lock:
+            self._write_record(record)
         return record
 
     def pending(self, name: str) -> Path | None:
@@ -142,11 +156,21 @@ class FileStore:
         path = self._folder("todo", create=True) / f"{name}.json"
         return path if path.exists() else None
 
-    def rewrite(self, record: Record) -> None:
+    def rewrite(self, record: Record) -> bool:
+        """Write a changed record. False if another one has its name now, or it was removed."""
+        with self._records_lock:
+            if _id_in(record.path) != record.data.get("id"):
+                self._held.difference_update(str(one["content"]) for one in record.contents)
+                return False
+            self._write_record(record)
+        return True
+
+    def _write_record(self, record: Record) -> None:
         scratch = record.path.with_name(f".{uuid.uuid4().hex}")
         with open(open_file(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
             file.write(json.dumps(record.data).encode())
         os.replace(scratch, record.path)
+        self._held.difference_update(str(one["content"]) for one in record.contents)
 
     def waiting(self, batch_id: str | None = None, *, own: bool = False) -> list[Record]:
         """Records to be sent, oldest first: of this process (`own`), or of processes that have ended."""
@@ -189,21 +213,22 @@ class FileStore:
 
         Returns those that no later record of the same name had replaced.
         """
-        settled = [record for record in records if _id_in(record.path) == record.data.get("id")]
-        for record in settled:
-            record.path.unlink(missing_ok=True)
-        names = {str(one["content"]) for record in records for one in record.contents}
-        needed = {str(one["content"]) for other in self._records() for one in other.contents} if names else set()
-        for name in names - needed:
-            path = self.content_path(name)
-            try:
-                size = path.stat().st_size
-                path.unlink()
-            except OSError:
-                continue
-            with self._lock:
-                if self._used is not None:
-                    self._used -= size
+        with self._records_lock:
+            settled = [record for record in records if _id_in(record.path) == record.data.get("id")]
+            for record in settled:
+                record.path.unlink(missing_ok=True)
+            names = {str(one["content"]) for record in records for one in record.contents}
+            needed = {str(one["content"]) for other in self._records() for one in other.contents} if names else set()
+            for name in names - needed - self._held:
+                path = self.content_path(name)
+                try:
+                    size = path.stat().st_size
+                    path.unlink()
+                except OSError:
+                    continue
+                with self._lock:
+                    if self._used is not None:
+                        self._used -= size
         return settled
 
     def _released(self, batch_id: str) -> Path:

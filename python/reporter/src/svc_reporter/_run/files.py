@@ -384,7 +384,7 @@ class RunFiles:
 
 
 def content_of(kept: Kept) -> dict[str, Any]:
-    return {"sha256": kept.sha256, "size": kept.size, "content": kept.sha256}
+    return {"sha256": kept.sha256, "size": kept.size, "content": kept.name}
 
 
 def safe_path(path: str) -> str:
