@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 import svc_reporter as svc
 from svc_reporter._disk import spill as _spill
+from svc_reporter._disk.spill import SpillFolder
 
 from .conftest import spilled_in
 from .kit import process
@@ -109,6 +112,60 @@ def test_starts_and_ends_are_sent_while_an_array_waits_for_its_turn_and_at_close
     assert server.events[-1]["event_type"] == "batch_done"
     assert server.events[-1]["data"]["delivery"]["produced"] == run.delivery.produced == 206
     assert run.delivery.spilled == 200
+
+
+def _full(*_: object, **__: object) -> tuple[int, Path]:
+    raise OSError(28, "No space left on device")
+
+
+def test_events_that_a_full_disk_does_not_take_are_sent_once_the_service_answers(
+    make: Make, server: FakeIngest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = threading.Event()
+
+    def answer_late(_path: str, _count: int) -> None:
+        answers.wait(30)
+
+    with make(batch_id="b") as run, run.job("a") as job:
+        assert run.flush(10)
+        monkeypatch.setattr(SpillFolder, "append", _full)
+        server.answer = answer_late
+        pipeline = run._pipeline
+        assert pipeline is not None
+        spillover = pipeline._queue.spillover
+        epoch = 0
+        while not spillover:  # written to disk because a request takes long
+            job.epoch(epoch, train_loss=1.0)
+            epoch += 1
+            time.sleep(0.01)
+        answers.set()
+        until(lambda: run.delivery.complete, 20)
+    assert len(server.of("job_epoch")) == epoch
+    assert run.delivery.complete
+
+
+def test_the_end_of_a_run_has_the_room_that_data_leave_free(
+    make: Make, spill: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole: Callable[..., int] = SpillFolder._append
+    room = 3  # lines, in the reserve
+
+    def nearly_full(folder: SpillFolder, path: Path, lines: list[bytes]) -> int:
+        nonlocal room
+        written = whole(folder, path, lines[:room])
+        room -= written
+        return written
+
+    with make(url="http://127.0.0.1:9", batch_id="b", close_timeout_s=1) as run:
+        until(lambda: run.delivery.spilled == 1)
+        monkeypatch.setattr("svc_reporter._disk.spill.leave_room", _full)
+        monkeypatch.setattr(SpillFolder, "_append", nearly_full)
+        for number in range(20):
+            run.log(f"line {number}")
+    types = [json.loads(line)["event_type"] for line in (spill / "b.jsonl").read_bytes().splitlines()]
+    assert types[0] == "batch_start"
+    assert types[-1] == "batch_done"
+    assert run.delivery.dropped > 0
 
 
 def test_a_loss_is_one_line_on_stderr_with_counts(spill: Path) -> None:

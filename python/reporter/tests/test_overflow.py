@@ -38,7 +38,7 @@ def test_on_a_full_disk_resource_samples_are_lost_before_log_lines_and_log_lines
     queue.put("job_epoch", None, 0, {})  # the older line goes
     queue.put("log_line", None, 0, {})  # the older line goes
     assert counts.read(0).dropped == 4
-    assert _types(queue) == ["job_epoch", "job_epoch", "job_epoch", "log_line"]
+    assert _types(queue) == [*["job_epoch"] * 7, "log_line"]
 
 
 def test_starts_and_ends_find_room_in_a_full_queue_and_on_a_full_disk_and_leave_first() -> None:

@@ -269,7 +269,11 @@ class Pipeline:
             self._spill_writer.reject(encoded, "")
         else:
             why = "the close timeout is over and not every event was sent" if self._transport is not None else ""
-            left = self._spill_writer.spill(encoded, why, "; the next run or `svc-reporter sync` sends them")
+            then = "; the next run or `svc-reporter sync` sends them"
+            # Apart: only starts and ends may use the room that is kept free, and data must not take it from them.
+            data = [event for event in encoded if event.event_type not in STARTS_AND_ENDS]
+            ends = [event for event in encoded if event.event_type in STARTS_AND_ENDS]
+            left = [*self._spill_writer.spill(data, why, then), *self._spill_writer.spill(ends, why, then)]
             self._spill_writer.count_lost(left, "they could be neither sent nor written to disk")
 
     def _is_writing(self) -> bool:

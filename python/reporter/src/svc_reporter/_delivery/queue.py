@@ -82,9 +82,13 @@ class EventQueue:
         self.spillover: deque[QueuedEvent] = deque()
         """Events that came while the queue was full, to be written to disk."""
         self.disk_is_full = False
-        """The last write to disk failed. Until one succeeds, `spillover` is limited to `limit` events, too."""
+        """The last write to disk failed. Until one succeeds, `spillover` is limited to `limit` events, too, and the
+        worker sends what is in it, as it does the rest."""
 
     def __len__(self) -> int:
+        return self._in_lanes() + (len(self.spillover) if self.disk_is_full else 0)
+
+    def _in_lanes(self) -> int:
         return len(self._ends) + len(self._metrics) + len(self._logs) + len(self._samples)
 
     @property
@@ -140,7 +144,7 @@ class EventQueue:
         """After an exception in `put`: find out whether the event is in a lane. Callers hold the lock."""
         while self._takers:
             time.sleep(0.0001)  # another thread has taken events and not counted them yet
-        self._seq = self._taken + len(self) + len(self.spillover) + self._lost
+        self._seq = self._taken + self._in_lanes() + len(self.spillover) + self._lost
 
     def count_lost(self) -> None:
         """Count a report of the training that could not be turned into an event: as produced and dropped."""
@@ -164,8 +168,9 @@ class EventQueue:
 
     def _take_oldest(self, taken: list[QueuedEvent], limit: int) -> None:
         while len(taken) < limit:
+            lanes = (*self._lanes, self.spillover) if self.disk_is_full else self._lanes
             try:
-                oldest = min((lane for lane in self._lanes if lane), key=_head)
+                oldest = min((lane for lane in lanes if lane), key=_head)
                 taken.append(oldest.popleft())
             except ValueError:
                 break  # all lanes are empty

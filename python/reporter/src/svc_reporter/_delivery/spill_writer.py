@@ -51,7 +51,7 @@ class SpillWriter:
         if not events:
             return events
         try:
-            use_reserve = any(event.event_type in STARTS_AND_ENDS for event in events)
+            use_reserve = all(event.event_type in STARTS_AND_ENDS for event in events)
             written, path = self.folder.append(
                 self._batch_id, [event.line for event in events], use_reserve=use_reserve
             )

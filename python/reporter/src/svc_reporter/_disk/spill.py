@@ -265,7 +265,7 @@ def leave_room(directory: Path, size: int) -> None:
         return  # Windows, or a file system without this figure
     reserve = min(info.f_blocks * info.f_frsize // 20, RESERVE_BYTES)
     if info.f_blocks and info.f_bavail * info.f_frsize - size < reserve:
-        raise OSError(28, f"less than {reserve // 1024**2:,} MiB would be left free on this disk", str(directory))
+        raise OSError(28, f"less than {reserve // 1024:,} KiB would be left free on this disk", str(directory))
 
 
 def lock(descriptor: int, *, exclusive: bool, timeout_s: float = 2.0) -> bool:
