@@ -3,7 +3,7 @@ import { type LogFn, type Logger, pino } from 'pino'
 import type { Config } from './config.ts'
 import { addressOf } from './db/address.ts'
 import { createPing, isTimeLimit } from './db/ping.ts'
-import { databaseFault } from './db/sql.ts'
+import { databaseFault, isShutDown } from './db/sql.ts'
 import { textOf } from './log-text.ts'
 import { passwordsIn, scrub } from './secrets.ts'
 import { codeOf, fieldOf, messageOf } from './thrown.ts'
@@ -135,9 +135,7 @@ class OutageMonitor implements Outages {
   }
 
   note(fault: unknown): void {
-    const code = codeOf(fault)
-    // This server closed its connections itself: a request of a disconnected client may still run during shutdown.
-    if (code === 'CONNECTION_ENDED') return
+    if (isShutDown(fault)) return
     this.counts.faults++
     this.#last = performance.now()
     if (this.#unavailable) return

@@ -254,6 +254,11 @@ const UNAVAILABLE = new Set([
 /** `pg` reports these without a code. */
 const PG_CONNECTION_LOST =
   /^(Connection terminated|Client has encountered a connection error|timeout expired$|Query read timeout$)/
+const PG_POOL_ENDED = /^Cannot use a pool after calling end/
+
+/** Whether this server has closed its connections: a request of a disconnected client may still run during shutdown. */
+export const isShutDown = (error: unknown): boolean =>
+  sqlStateOf(error) === 'CONNECTION_ENDED' || PG_POOL_ENDED.test(messageOf(error))
 
 /** Prisma has its own error codes and quotes the database's error in its message. */
 const isPrismaTimeout = (error: unknown): boolean =>
@@ -273,6 +278,7 @@ export type DatabaseFault = 'unavailable' | 'retry' | 'timeout' | 'bad_value' | 
  * - `other`: anything else
  */
 export function databaseFault(error: unknown): DatabaseFault {
+  if (isShutDown(error)) return 'unavailable'
   const code = sqlStateOf(error)
   if (code === undefined) return PG_CONNECTION_LOST.test(messageOf(error)) ? 'unavailable' : 'other'
   if (UNAVAILABLE.has(code) || UNAVAILABLE_STATES.test(code)) return 'unavailable'

@@ -1,5 +1,6 @@
+import { Pool } from 'pg'
 import { expect, test } from 'vitest'
-import { databaseFault } from '../../src/db/sql.ts'
+import { databaseFault, isShutDown } from '../../src/db/sql.ts'
 import { sqlStateOf } from '../../src/db/worker-errors.ts'
 
 // How a coordinator reports errors of its workers: as an internal error with their message, as Citus 13 does.
@@ -26,4 +27,13 @@ test('a unique violation on a worker is recognised by its code, and a crash of t
   const crash = 'cannot abort transaction 2266, it was already committed'
   expect(databaseFault(internal(crash, 'PANIC'))).toBe('unavailable')
   expect(databaseFault(internal(crash))).toBe('other')
+})
+
+test('a read that comes after the pool of Prisma was closed is none of the database’s faults', async () => {
+  const pool = new Pool()
+  await pool.end()
+  const error = await pool.query('select 1').catch((fault: unknown) => fault)
+  expect(isShutDown(error)).toBe(true)
+  expect(databaseFault(error)).toBe('unavailable')
+  expect(isShutDown(new Error('Connection terminated unexpectedly'))).toBe(false)
 })
