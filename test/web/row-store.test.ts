@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import type { Job } from '../../web/src/lib/api/batches.ts'
-import { createJobStore } from '../../web/src/lib/live/batches.ts'
+import type { Batch, Job } from '../../web/src/lib/api/batches.ts'
+import { batchStore, createJobStore } from '../../web/src/lib/live/batches.ts'
 import { createRowStore } from '../../web/src/lib/live/row-store.ts'
 
 interface Row {
@@ -77,4 +77,28 @@ test('a lost job that reports again is shown, an older message of one that has e
   store.put([job('lost', 'lost', '2026-03-01T10:00:00Z'), job('done', 'completed', '2026-03-01T10:00:00Z')])
   store.put([job('lost', 'running', null), job('done', 'running', null)])
   expect([store.get('lost')?.status, store.get('done')?.status]).toEqual(['running', 'completed'])
+})
+
+test('an answer that is older than a message changes nothing, also if both events have one time', () => {
+  const at = (second: number): string => `2026-01-15T14:00:0${second}Z`
+  const of = (n_running: number, seen: number, received: number | null): Batch =>
+    ({
+      id: 'raced',
+      n_running,
+      last_seen_at: at(seen),
+      ...(received !== null && { last_received_at: at(received) }),
+    }) as Batch
+  const known = (batch: Batch): unknown => {
+    batchStore.put([batch])
+    return batchStore.get('raced')?.n_running
+  }
+  expect(known(of(3, 1, 2))).toBe(3)
+  expect(known(of(2, 2, 3))).toBe(2)
+  expect(known(of(3, 1, 2))).toBe(2)
+  // The event of a late replay has an earlier time than the last one.
+  expect(known(of(1, 2, 4))).toBe(1)
+  expect(known(of(2, 2, 3))).toBe(1)
+  // Without a new event, such as after a change of tags, and where no time of receipt is shown.
+  expect(known(of(5, 2, 4))).toBe(5)
+  expect(known(of(6, 2, null))).toBe(6)
 })

@@ -8,8 +8,7 @@ export const batchStore = createRowStore<Batch>(
   (old, received) => {
     const fresh = { ...received, received_ms: received.received_ms ?? Date.now() }
     if (old === undefined) return fresh
-    // An answer may arrive after a message that is newer than it: the later last event wins.
-    const newer = fresh.last_seen_at < old.last_seen_at ? old : fresh
+    const newer = isBefore(fresh, old) ? old : fresh
     // Messages have no rights. A batch that has ended cannot be stopped; the next read brings its rights.
     const can =
       fresh.can ??
@@ -22,6 +21,16 @@ export const batchStore = createRowStore<Batch>(
     return { ...newer, ...self, ...(can !== undefined && { can }) }
   },
 )
+
+/**
+ * Whether an answer is older than what is known: it may arrive after a message. Every event moves the time of receipt, and
+ * the time of the last event only if it is later, so events of the same time need both.
+ */
+const isBefore = (fresh: Batch, old: Batch): boolean =>
+  fresh.last_seen_at < old.last_seen_at ||
+  (fresh.last_received_at != null &&
+    old.last_received_at != null &&
+    fresh.last_received_at < old.last_received_at)
 
 /** Duration in seconds: as the service reported it, by its clock, plus the time since then while the batch runs. */
 export const elapsedOf = (batch: Batch, now: number): Numeric =>
