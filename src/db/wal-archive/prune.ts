@@ -1,9 +1,9 @@
-import type { Archive } from './contents.ts'
+import type { Archive, BaseBackup } from './contents.ts'
 import { parseLsn, segmentNumber, segmentOf, timelineOf } from './lsn.ts'
 
 /**
- * Removes all but the newest base backups, the log from before the oldest one that is kept, and what an `svc wal-archive`
- * that was killed left.
+ * Removes all but the newest base backups, the log from before the oldest one that is kept, and the leftovers of killed
+ * backups.
  * @param keep how many base backups stay
  */
 export async function prune(archive: Archive, keep: number, log: (message: string) => void): Promise<void> {
@@ -11,13 +11,17 @@ export async function prune(archive: Archive, keep: number, log: (message: strin
   await store.removeUnfinished()
   const bases = await archive.bases()
   const removed = bases.slice(0, -keep)
-  const oldest = bases.at(-keep) ?? bases[0]
+  const kept = bases.slice(-keep)
+  const [oldest] = kept
   if (oldest === undefined) return
   // The description first: files without one are never taken for a backup.
   for (const { id } of removed) await store.remove(`base/${id}.json`)
-  // Names begin with the time. A newer backup without a description may still be waiting for the end of its log.
-  for (const file of await store.list('base'))
-    if (file < oldest.id && !file.endsWith('.json')) await store.remove(`base/${file}`)
+  const isOf = (file: string, { id }: BaseBackup): boolean => file.startsWith(`${id}.`)
+  for (const file of await store.list('base')) {
+    if (kept.some((one) => isOf(file, one))) continue
+    // Names begin with the time. A newer backup without a description may still be waiting for the end of its log.
+    if (file < oldest.id || removed.some((one) => isOf(file, one))) await store.remove(`base/${file}`)
+  }
   if (removed.length === 0) return
   const first = segmentOf(parseLsn(oldest.start), oldest.segmentBytes)
   const before = (await archive.segments()).filter(

@@ -23,8 +23,8 @@ export const batchStore = createRowStore<Batch>(
 )
 
 /**
- * Whether an answer is older than what is known: it may arrive after a message. Every event moves the time of receipt, and
- * the time of the last event only if it is later, so events of the same time need both.
+ * Whether a row is older than the known one, as an answer that arrives after a message is. Every event sets the time of
+ * receipt; the time of the last event stays the same after an event of equal or earlier time.
  */
 const isBefore = (fresh: Batch, old: Batch): boolean =>
   fresh.last_seen_at < old.last_seen_at ||
